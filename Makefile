@@ -1,0 +1,408 @@
+# Usage: make [-j N] [TARGET] [GPUS="h200 a100"] [SUITE="level1 crfm"] [TASKS="l1_019 l2_076"]
+#
+#   report      tables and figures from results/; needs no GPU, no nvcc (the default)
+#   reproduce   build, verify and time every cell on this machine's GPUs, compare with the
+#               recorded results, record where none exist, then report
+#   build       compile each kernel and run the gates over it
+#   verify      check each kernel against its task
+#   time        measure each kernel, alone on a GPU
+#   aa          measure each kernel against itself: the harness's own noise and bias
+#   compare     this machine's measurements against results/, cell by cell
+#   record      copy this machine's measurements into results/
+#   failed      list the measured cells that did not pass
+#   tasks       list the chosen tasks
+#   gen         ask a generator for the kernels that are missing (the only goal that may)
+#   deps        unpack the packages needed into PREFIX (default deps/); needs no root
+#   test        unit and end-to-end tests; needs no GPU
+#   test-gpu    the tests that need one
+#   clean       remove build/
+#   print-VAR   show the value of the variable VAR
+#
+#   make reproduce                                   the published numbers, on this machine
+#   make time TASKS=l2_076                           one task; a unique prefix will do, % is a wildcard
+#   make -n time TASKS=l2_076                        what that would run
+#   make build/h200/l1_019_relu.time.json            one cell, one step
+#   make build ARCHS=all                             compile every kernel for each architecture
+#   make -j16 build && make time                     compile in parallel, then measure in quiet
+#   make time TASKS=l1_019 RUN='harness/ongpu ncu'   under a profiler
+#   make -j64 time GPUS=a100 RUN='srun -p ampere --gres=gpu:1'
+#   make -j64 time GPUS="a100 h200" RUN.a100='srun -p ampere --gres=gpu:1' RUN.h200='srun -p hopper --gres=gpu:1'
+#
+# A cell is one GPU and one task.  In every rule of a cell % is GPU/TASK, so $(*D) is
+# its GPU and $(*F) its task.  Its kernel is the first found of optimized/GPU/TASK.cu,
+# optimized/sm_XXa/TASK.cu (XX: the GPU's architecture) and optimized/portable/TASK.cu.
+#
+# A kernel that does not compile, crashes or computes something else is a result: its
+# step writes the verdict and succeeds.  A step fails only where the machine does, and
+# the next make repeats just those.  A result depends on its kernel, its task, the
+# compiler, the flags and the harness; `make -o build/time` overlooks one of these once.
+#
+# NVCC and CUDA_HOME name the toolkit (else: PATH, then /usr/local/cuda), CUDNN_HOME
+# cuDNN; CC, CXX, CFLAGS, LDFLAGS and NVCCFLAGS are as usual.  For a GPU that is not in
+# the table below say its architecture: make GPUS=rtx2000ada arch.rtx2000ada=89.
+
+$(if $(filter grouped-target,$(.FEATURES)),,$(error GNU make 4.3 or newer is needed; this is $(MAKE_VERSION)))
+
+CFLAGS    ?= -O2 -g
+NVCCFLAGS ?= -lineinfo
+PREFIX    ?= deps
+RUN       ?= harness/ongpu
+TASKS     ?=
+SUITE     ?=
+ARCHS     ?=
+GEN       ?=
+
+ALL_ARCHS := 80 86 89 90 100 120
+arch.a100     := 80
+arch.a30      := 80
+arch.a10      := 86
+arch.a10g     := 86
+arch.a40      := 86
+arch.rtx3090  := 86
+arch.rtxa6000 := 86
+arch.l4       := 89
+arch.l40      := 89
+arch.l40s     := 89
+arch.rtx4090  := 89
+arch.h100     := 90
+arch.h200     := 90
+arch.gh200    := 90
+arch.b200     := 100
+arch.gb200    := 100
+arch.rtx5090  := 120
+
+MAKEFLAGS  += -r
+Q          := $(if $(V),,@)
+,          := ,
+SHELL       = /bin/sh
+.SHELLFLAGS = -ec
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SECONDEXPANSION:
+.PHONY: FORCE report reproduce build verify time aa compare record failed tasks gen deps install \
+        test test-gpu clean help
+unexport OPENAI_API_KEY ANTHROPIC_API_KEY OPENROUTER_API_KEY GEMINI_API_KEY
+
+report:
+
+# ---- This machine -------------------------------------------------------------
+# One call finds the compilers and their identity, the packages that are missing and,
+# where a goal has cells but does not name their GPU, the GPUs.
+
+CC  := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CXX := $(if $(filter default,$(origin CXX)),g++,$(CXX))
+
+GOALS     := $(or $(MAKECMDGOALS),report)
+GOAL_GPUS := $(filter-out archs,$(sort $(foreach g,$(filter build/%.json,$(GOALS)),$(word 2,$(subst /, ,$g)))))
+NO_CELLS  := report compare record failed tasks deps test clean help print-NVCC
+DETECT    := $(if $(GPUS)$(GOAL_GPUS),,$(if $(filter-out $(NO_CELLS),$(GOALS)),--gpus))
+
+FOUND := $(shell harness/probe $(DETECT) '$(PREFIX)' '$(NVCC)' '$(CUDA_HOME)' '$(CC)' '$(CXX)')
+found  = $(patsubst $1=%,%,$(filter $1=%,$(FOUND)))
+
+NVCC      := $(or $(NVCC),$(call found,nvcc))
+CUDA_HOME := $(or $(CUDA_HOME),$(call found,cuda))
+LACKS     := $(call found,lacks)
+export NVCC CUDA_HOME CXX NVCCFLAGS
+export PATH := $(PATH):$(abspath $(PREFIX))/usr/bin
+
+$(foreach g,$(call found,gpu),$(eval arch.$(subst :, := ,$g)))
+GPUS := $(or $(GPUS),$(GOAL_GPUS),$(sort $(foreach g,$(call found,gpu),$(firstword $(subst :, ,$g)))))
+$(foreach g,$(GPUS),$(if $(arch.$g),,$(error unknown GPU '$g': say its architecture, e.g. arch.$g=90)))
+
+# need-X stands where the missing package X keeps something from being made: it says
+# so in one line.  `reproduce` and `test` try to install what is missing first.
+need    = $(addprefix need-,$(filter $1,$(LACKS)))
+INSTALL := $(if $(LACKS),$(if $(filter reproduce test test-gpu,$(GOALS)),install))
+need-%: $(INSTALL); @harness/deps check $* $(PREFIX)
+install:; @harness/deps install $(PREFIX) $(LACKS)
+deps:; harness/deps unpack $(PREFIX)
+
+# ---- Tasks, kernels, cells ----------------------------------------------------
+
+TASK_FILES := $(wildcard tasks/*/*.json)
+ALL_TASKS  := $(sort $(basename $(notdir $(TASK_FILES))))
+$(foreach f,$(TASK_FILES),$(eval task.$(basename $(notdir $f)) := $f))
+$(if $(filter $(words $(ALL_TASKS)),$(words $(TASK_FILES))),,$(error two files under tasks/ have the same name))
+
+# The tasks that a word of TASKS stands for: its name, a pattern with %, or a unique prefix.
+choose = $(or $(filter $1,$(ALL_TASKS)),$(call unique,$1,$(filter $1%,$(ALL_TASKS))))
+unique = $(if $2,$(if $(word 2,$2),$(error TASKS: '$1' could be $(wordlist 1,4,$2)$(if $(word 5,$2), ...)),$2),$(error TASKS: no task begins with '$1'; `make tasks` lists them))
+override TASKS := $(or $(sort $(foreach t,$(TASKS),$(call choose,$t))),$(ALL_TASKS))
+
+SUITES := $(sort $(notdir $(patsubst %/,%,$(dir $(TASK_FILES)))))
+$(foreach s,$(filter-out $(SUITES),$(SUITE)),$(error SUITE: no suite '$s'; there are $(SUITES)))
+ifneq ($(strip $(SUITE)),)
+override TASKS := $(filter $(basename $(notdir $(filter $(SUITE:%=tasks/%/%),$(TASK_FILES)))),$(TASKS))
+endif
+
+# kernel.GPU/TASK is the kernel of a cell: later folders overrule earlier ones.
+folders = portable sm_$(arch.$1)a $1
+$(foreach g,$(GPUS),$(foreach d,$(call folders,$g),$(foreach k,$(wildcard optimized/$d/*.cu),\
+    $(eval kernel.$g/$(basename $(notdir $k)) := $k))))
+HEADERS := $(wildcard optimized/include/*)
+
+CELLS := $(foreach g,$(GPUS),$(TASKS:%=$g/%))
+BUILT := $(wildcard $(CELLS:%=build/%.build.json))
+# A kernel that is now found in another folder may be older than what was built.
+MOVED := $(foreach b,$(BUILT),$(if $(findstring "$(or $(kernel.$(b:build/%.build.json=%)),missing)",$(file <$b)),,$b))
+$(MOVED): FORCE
+
+override ARCHS := $(if $(filter all,$(ARCHS)),$(ALL_ARCHS),$(ARCHS))
+CHECKS := $(if $(ARCHS),$(patsubst optimized/%.cu,build/archs/%.build.json,$(wildcard $(TASKS:%=optimized/*/%.cu))))
+
+# Only portable kernels keep to the instructions that later architectures have, too.
+arch_of = $(arch.$1)$(if $(filter optimized/portable/%,$2),,$(if $(filter 80 86 89,$(arch.$1)),,a))
+
+# ---- Flags --------------------------------------------------------------------
+# A file for each set of flags, with the identity of the compilers.  Only those whose
+# contents are out of date have a rule, so that make -n, too, tells the truth.
+
+isystem      = $(addprefix -isystem ,$(filter-out /usr/include,$1))
+DEPS_FLAGS  := -I$(abspath $(PREFIX))/usr/include
+DEPS_LIBS   := -L$(abspath $(PREFIX))/usr/lib/$(call found,multiarch) -Wl,-rpath,$(abspath $(PREFIX))/usr/lib/$(call found,multiarch)
+CUDA_LIB    := $(firstword $(wildcard $(addsuffix /libcudart.so,$(CUDA_HOME)/lib64 $(CUDA_HOME)/lib $(CUDA_HOME)/lib/$(call found,multiarch))))
+CUDA_LIB    := $(patsubst %/,%,$(dir $(CUDA_LIB)))
+CUDNN_H     := $(firstword $(wildcard $(addsuffix /cudnn.h,$(CUDNN_HOME)/include $(CUDA_HOME)/include /usr/include /usr/include/$(call found,multiarch))))
+CUDNN_FLAGS := $(if $(CUDNN_H),$(call isystem,$(patsubst %/,%,$(dir $(CUDNN_H)))),-DKP_NO_CUDNN)
+CUDNN_LIBS  := $(if $(CUDNN_H),$(if $(CUDNN_HOME),-L$(CUDNN_HOME)/lib -Wl$(,)-rpath$(,)$(CUDNN_HOME)/lib) -lcudnn)
+export CUDA_LIB
+
+HOST_FLAGS  := -std=gnu11 -Wall -Wextra -iquote harness -iquote reference $(DEPS_FLAGS)
+CUDA_FLAGS  := $(call isystem,$(CUDA_HOME)/include) $(CUDNN_FLAGS)
+# Device code of the harness: the same whichever GPUS are asked for, as a change of it
+# would be a change of every measurement (sm_80's runs on all 8.x).
+DEVICE_ARCHS ?= 80 90 $(sort $(filter-out 8% 90,$(foreach g,$(GPUS),$(arch.$g))))
+DEVICE_FLAGS := -std=c++17 -O3 -t2 $(foreach a,$(DEVICE_ARCHS),-gencode arch=compute_$a$(,)code=sm_$a)
+
+text.build/host.flags  := $(call found,cc) $(HOST_FLAGS) $(CFLAGS) $(DEPS_LIBS) $(LDFLAGS)
+text.build/cuda.flags  := $(call found,cxx) $(call found,nvcc.id) $(CUDA_FLAGS) $(DEVICE_FLAGS) $(CUDA_LIB) $(CUDNN_LIBS)
+text.build/fake.flags  := $(CUDA_HOME)
+text.build/archs.flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $(ARCHS)
+text.build/cells       := $(or $(GPUS),$(sort $(foreach f,$(wildcard build/*/*.time.json),$(word 2,$(subst /, ,$f))))) : $(TASKS)
+$(foreach g,$(GPUS),$(eval text.build/$g/flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $(arch.$g)))
+
+STAMPS := build/host.flags build/cuda.flags build/fake.flags build/archs.flags build/cells $(GPUS:%=build/%/flags)
+STALE  := $(foreach s,$(STAMPS),$(if $(findstring [$(text.$s)],[$(file <$s)]),,$s))
+$(STALE): export TEXT = $(text.$@)
+$(STALE): FORCE | $$(@D)/; @printf '%s\n' "$$TEXT" > $@
+
+# ---- Programs -----------------------------------------------------------------
+# What each is made of.  Those of the first line need no CUDA.
+
+PROGRAMS     := task gate confine report compare
+GPU_PROGRAMS := record arm baseline verify time peaks
+
+READ_OBJS    := $(addprefix build/obj/,$(addprefix harness/,taskfile.o graph.o attr.o fill.o scan.o error.o) $(addprefix reference/,ops.o infer.o slice.o))
+OBJS_task    := build/obj/harness/task_main.o $(READ_OBJS)
+OBJS_gate    := $(addprefix build/obj/harness/,gate_main.o gate.o elf.o error.o)
+OBJS_confine := $(addprefix build/obj/harness/,confine.o error.o)
+OBJS_report  := $(patsubst %.c,build/obj/%.o,$(wildcard harness/report_*.c)) $(addprefix build/obj/harness/,result.o json.o stats.o error.o)
+OBJS_compare := $(addprefix build/obj/harness/,compare_main.o compare.o result.o json.o error.o)
+
+# The reference (all of reference/cuda) and what every GPU program stands on.
+CUDA_OBJS  := $(addsuffix .o,$(basename $(patsubst %,build/obj/%,$(wildcard reference/cuda/*.c reference/cuda/*.cu))))
+ARM_OBJS   := $(addprefix build/obj/harness/,arm_loop.o buffers.o device.o driver.o error.o json.o tape.o tape_graph.o)
+JUDGE_OBJS := $(addprefix build/obj/harness/,judge.o referee.o process.o buffers.o device.o driver.o json.o stats.o)
+OBJS_record   := $(sort $(addprefix build/obj/harness/,record.o sandbox.o) $(ARM_OBJS) $(READ_OBJS))
+OBJS_arm      := $(sort $(addprefix build/obj/harness/,arm.o elf.o) $(ARM_OBJS) $(READ_OBJS))
+OBJS_baseline := $(sort build/obj/harness/baseline.o $(ARM_OBJS) $(READ_OBJS) $(CUDA_OBJS))
+OBJS_verify   := $(sort $(addprefix build/obj/harness/,verify.o audit.o tape.o) $(JUDGE_OBJS) $(READ_OBJS) $(CUDA_OBJS))
+OBJS_time     := $(sort $(addprefix build/obj/harness/,time.o timing.o machine.o) $(JUDGE_OBJS) $(READ_OBJS) $(CUDA_OBJS))
+OBJS_peaks    := $(sort $(addprefix build/obj/harness/,peaks.o machine.o device.o driver.o json.o stats.o) $(READ_OBJS))
+
+LIBS_task    := -lcjson
+LIBS_report  := -lcjson
+LIBS_compare := -lcjson
+LIBS_record  := -lcudart -lseccomp -lcjson
+LIBS_arm     := -lcudart -lcjson
+LIBS_baseline := -lcudart -lcublas -lcublasLt $(CUDNN_LIBS) -lcjson
+LIBS_verify  := $(LIBS_baseline)
+LIBS_time    := $(LIBS_baseline)
+LIBS_peaks   := $(LIBS_baseline)
+
+GPU_OBJS := $(sort $(foreach p,$(GPU_PROGRAMS),$(OBJS_$p)))
+HOST_OBJS := $(sort $(foreach p,$(PROGRAMS),$(OBJS_$p)))
+
+# What a GPU step runs: a change of any of these is a change of the measurement.
+STEP_verify := build/verify build/record build/arm build/baseline
+STEP_time   := build/time build/arm build/baseline
+
+$(PROGRAMS:%=build/%): build/%: $$(OBJS_$$*) build/host.flags
+	@echo "  LD $@"
+	$Q$(CC) $(LDFLAGS) -o $@ $(OBJS_$*) $(DEPS_LIBS) $(LIBS_$*) -lm
+
+$(GPU_PROGRAMS:%=build/%): build/%: $$(OBJS_$$*) build/host.flags build/cuda.flags | $(call need,nvcc libseccomp-dev)
+	@echo "  LD $@"
+	$Q$(CXX) $(LDFLAGS) -o $@ $(OBJS_$*) $(DEPS_LIBS) -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) $(LIBS_$*) -ldl -lm
+
+# Objects of the GPU programs alone see the headers of CUDA; tape.o is tested without.
+ONLY_GPU := $(filter-out $(HOST_OBJS) %/tape.o,$(GPU_OBJS))
+$(ONLY_GPU): HOST_FLAGS += $(CUDA_FLAGS)
+$(ONLY_GPU): build/cuda.flags | $(call need,nvcc libseccomp-dev)
+
+build/obj/%.o: %.c build/host.flags | $$(@D)/ $(call need,gcc libcjson-dev)
+	@echo "  CC $@"
+	$Q$(CC) $(HOST_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+build/obj/%.o: %.cu build/cuda.flags | $$(@D)/ $(call need,nvcc g++)
+	@echo "  NVCC $@"
+	$Q$(NVCC) $(DEVICE_FLAGS) $(CUDNN_FLAGS) -MMD -MP -c -o $@ $<
+
+-include $(wildcard build/obj/*/*.d build/obj/*/*/*.d)
+
+%/:; @mkdir -p $@
+
+# `reproduce` compiles on all cores, unless -j says otherwise, and measures after that
+# (COMPILED=compiled makes each measurement wait for every kernel).
+ifneq ($(filter reproduce,$(GOALS)),)
+MAKEFLAGS += -j$(call found,cores)
+endif
+.PHONY: compiled
+compiled: $(CELLS:%=build/%.build.json)
+
+# ---- Steps of a cell ----------------------------------------------------------
+
+# The command prefix that owns a GPU, and the GPU that it has to be.
+commit = KP_COMMIT=$${KP_COMMIT:-$$(git describe --always --dirty --abbrev=12 2>/dev/null || :)}
+on_gpu = KP_GPU=$(*D) $(or $(RUN.$(*D)),$(RUN))
+
+build:  $(CELLS:%=build/%.build.json) $(CHECKS)
+verify: $(CELLS:%=build/%.verify.json)
+time:   $(CELLS:%=build/%.time.json)
+aa:     $(CELLS:%=build/%.aa.json)
+build verify time aa:
+	@$(if $(CELLS)$(CHECKS),:,harness/probe --why; exit 4)
+
+build/tasks/%/task.h: $$(task.$$*) build/task | $$(@D)/
+	$Qbuild/task header $< > $@+
+	$Qmv $@+ $@
+
+build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(HEADERS) harness/compile build/gate build/confine \
+                    build/$$(*D)/flags | build/$$(*D)/ $(call need,nvcc jq g++)
+	$Qharness/compile $(task.$(*F)) build/$* '$(call arch_of,$(*D),$(kernel.$*))' $(kernel.$*)
+
+build/%.verify.json: build/%.build.json $$(task.$$(*F)) $(STEP_verify) | $(COMPILED)
+	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
+
+build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $$(task.$$(*F)) $(STEP_time) | build/report build/cells
+	$Q$(commit) $(on_gpu) build/time $(task.$(*F)) build/$*
+	@harness/progress $*
+
+build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json $$(task.$$(*F)) $(STEP_time)
+	$Q$(on_gpu) build/time --aa $(task.$(*F)) build/$*
+
+$(GPUS:%=build/%/peaks.json): build/%/peaks.json: build/peaks | build/%/
+	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) build/peaks $@
+
+# Compile checks for other architectures: a portable kernel for each of ARCHS, any
+# other for its own.  No result depends on them.
+archs_for = $(or $(if $(filter portable,$1),$(ARCHS)),$(patsubst sm_%,%,$(filter sm_%,$1)),$(call arch_of,$1,own))
+
+build/archs/%.build.json: optimized/%.cu build/tasks/$$(*F)/task.h $(HEADERS) harness/compile build/gate build/confine \
+                          build/archs.flags | build/archs/$$(*D)/ $(call need,nvcc jq g++)
+	$Qharness/compile $(task.$(*F)) build/archs/$* '$(call archs_for,$(*D))' $<
+
+# ---- Results: published data, never a target of measurement -------------------
+
+report: build/report | $(INSTALL)
+	build/report
+
+reproduce: $(if $(GPUS),measured) build/report | $(INSTALL)
+ifneq ($(GPUS),)
+	harness/keep compare
+	harness/keep new
+else
+	@harness/probe --why
+	@echo 'reproduce: nothing is measured; the recorded results are drawn'
+endif
+	build/report
+	@[ ! -e build/unmeasured ] || { rm build/unmeasured; exec >&2; \
+	    echo 'reproduce: the machine failed on some cells, see above; the next make reproduce tries those again'; exit 4; }
+
+# A machine that fails on one cell must not cost the others: a make of its own tries each.
+.PHONY: measured
+measured: build/cells build/compare build/report | $(INSTALL)
+	@rm -f build/unmeasured
+	+@$(MAKE) --no-print-directory -k COMPILED=compiled time || touch build/unmeasured
+
+compare: build/compare build/cells
+	harness/keep compare
+
+record: build/cells
+	harness/keep all
+
+failed: build/report
+	@build/report --failed build/
+
+tasks:; @$(foreach t,$(TASKS),$(info $(word 2,$(subst /, ,$(task.$t))) $t)):
+
+# Nothing but this goal ever calls a model.  GEN is the command that does:
+# GEN GPU TASK.json writes one .cu to its output.  It lands in build/gen, to be tried;
+# moving it into optimized/ is a decision, not a step.
+WANTED := $(strip $(foreach c,$(CELLS),$(if $(kernel.$c),,$c)))
+gen: $(if $(GEN),$(WANTED:%=build/gen/%.cu))
+	@$(if $(and $(WANTED),$(if $(GEN),,no)),echo 'gen: not configured: set GEN=COMMAND; $(words $(WANTED)) of $(words $(CELLS)) cells lack a kernel'; exit 2,:)
+
+$(WANTED:%=build/gen/%.cu): build/gen/%.cu: | build/gen/$$(*D)/
+	$(GEN) $(*D) $(task.$(*F)) > $@+
+	mv $@+ $@
+
+# ---- Tests --------------------------------------------------------------------
+
+# The GPU programs on a pretend GPU (tests/fake): their own sources, but for device code
+# and vendor libraries.  CUDA's headers are all that this needs of the toolkit.
+FAKED     := $(addprefix build/fake/harness/,device.o elf.o machine.o) $(CUDA_OBJS:build/obj/%=build/fake/%)
+FAKE_OBJS := $(patsubst %.c,build/fake/%.o,$(addprefix tests/fake/,device.c elf.c exec.c machine.c) $(wildcard reference/define/*.c))
+FAKE      := $(if $(filter nvcc,$(LACKS)),,$(addprefix build/fake/,record arm baseline verify time))
+
+build/fake/%.o: %.c build/host.flags build/fake.flags | $$(@D)/ $(call need,gcc libcjson-dev libseccomp-dev)
+	@echo "  CC $@"
+	$Q$(CC) $(HOST_FLAGS) -isystem $(CUDA_HOME)/include -fPIC $(CFLAGS) -MMD -MP -c -o $@ $<
+
+build/fake/libcuda.so.1: $(addprefix build/fake/tests/fake/,cuda.o graph.o)
+	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^ -ldl
+
+build/fake/libcudart.so: build/fake/tests/fake/cudart.o build/fake/libcuda.so.1
+	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $^
+
+$(FAKE): build/fake/%: $$(filter-out $(FAKED),$$(subst build/obj/,build/fake/,$$(OBJS_$$*))) $(FAKE_OBJS) build/fake/libcudart.so
+	@echo "  LD $@"
+	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@ $^ $(DEPS_LIBS) -lseccomp -lcjson -ldl -lm
+
+-include $(wildcard build/fake/*/*.d build/fake/*/*/*.d)
+
+UNIT := $(patsubst tests/unit/%.c,build/tests/%,$(wildcard tests/unit/test_*.c))
+UNIT_OBJS := $(filter-out %_main.o %/confine.o,$(HOST_OBJS)) build/obj/harness/tape.o \
+    $(patsubst %.c,build/obj/%.o,$(wildcard reference/define/*.c))
+
+test: $(UNIT) $(PROGRAMS:%=build/%) $(FAKE) | $(INSTALL)
+	tests/run $(UNIT)
+
+# The linker takes from the archive what a test needs.
+build/tests/units.a: $(UNIT_OBJS) | build/tests/
+	$Qrm -f $@ && ar rcs $@ $^
+
+build/tests/%: build/obj/tests/unit/%.o build/tests/units.a build/host.flags | $$(@D)/
+	@echo "  LD $@"
+	$Q$(CC) $(LDFLAGS) -o $@ $< build/tests/units.a $(DEPS_LIBS) -lcmocka -lcjson -lm
+
+$(UNIT:build/tests/%=build/obj/tests/unit/%.o): | $(call need,libcmocka-dev)
+
+GPU_TESTS := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/test_*.c))
+
+test-gpu: $(GPU_TESTS) $(PROGRAMS:%=build/%) $(GPU_PROGRAMS:%=build/%) build/cells | $(INSTALL)
+	@$(if $(GPUS),:,harness/probe --why; exit 4)
+	tests/run-gpu $(firstword $(GPUS)) $(arch.$(firstword $(GPUS))) '$(or $(RUN.$(firstword $(GPUS))),$(RUN))' $(GPU_TESTS)
+
+build/tests/gpu/%: build/obj/tests/gpu/%.o $(filter-out %/baseline.o,$(OBJS_baseline)) build/tests/units.a build/cuda.flags | $$(@D)/
+	@echo "  LD $@"
+	$Q$(CXX) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(DEPS_LIBS) -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) $(LIBS_baseline) -ldl -lm
+
+build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS)
+
+# ---- The rest -----------------------------------------------------------------
+
+help:; @sed '/^$$/q; s/^# \{0,1\}//' Makefile
+clean:; rm -rf build
+print-%:; $(info $* = $($*)) @:

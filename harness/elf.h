@@ -1,0 +1,88 @@
+/* elf.h: a small strict reader of ELF64 files.
+ *
+ * It reads the two kinds of file that a kernel is compiled to: the host object
+ * (x86-64 or aarch64) and the cubin (ELF with machine 190).  Both come from
+ * source that nobody vouches for, so every offset, size and index is checked
+ * once, while reading: a struct elf that was returned can be walked without
+ * further checks.  Names point into the file's bytes, which the struct owns. */
+#ifndef KP_ELF_H
+#define KP_ELF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { ELF_X86_64 = 62, ELF_AARCH64 = 183, ELF_CUDA = 190 }; /* e_machine */
+
+struct elf_section {
+    const char *name;
+    uint32_t type;              /* SHT_* of <elf.h> */
+    uint64_t flags;             /* SHF_* */
+    uint64_t size;              /* bytes; of a NOBITS section, what it takes in memory */
+    const unsigned char *bytes; /* size bytes; NULL for NOBITS and for the empty section 0 */
+    uint32_t link, info;
+};
+
+struct elf_symbol {
+    const char *name; /* "" for section symbols */
+    uint64_t value, size;
+    unsigned type;    /* STT_* */
+    unsigned bind;    /* STB_* */
+    unsigned other;   /* the whole st_other byte: visibility, and CUDA's flags */
+    unsigned section; /* index, or SHN_UNDEF, SHN_ABS, SHN_COMMON */
+};
+
+struct elf_relocation {
+    unsigned target; /* section that is patched */
+    uint64_t offset; /* where in it */
+    uint32_t type;   /* R_* of the machine */
+    uint32_t symbol; /* index into elf.symbols */
+    int64_t addend;  /* 0 for REL */
+};
+
+struct elf {
+    unsigned machine, type; /* ELF_*, ET_* */
+    unsigned nsections;
+    struct elf_section *sections;
+    size_t nsymbols;
+    struct elf_symbol *symbols;
+    size_t nrelocations;
+    struct elf_relocation *relocations;
+    unsigned char *file;
+    size_t size;
+};
+
+/* Read a file, or `size` bytes that are copied.  Returns NULL and a message
+ * ("PATH: what is wrong") if it cannot be read or is malformed anywhere. */
+struct elf *elf_read(const char *path, char *message, size_t message_size);
+struct elf *elf_parse(const void *bytes, size_t size, const char *path, char *message,
+                      size_t message_size);
+void elf_free(struct elf *e);
+
+/* A variable of a cubin's module: what outlives a launch.  cuModuleGetGlobal
+ * finds each of them by this name, static and anonymous-namespace ones and
+ * string literals ("$str") too: nvcc 13 makes all of them local symbols. */
+struct elf_variable {
+    const char *name;
+    uint64_t size;
+    bool constant; /* in __constant__ memory, which device code cannot write */
+    bool managed;
+    bool initialized; /* has an initial image in the file; else it starts as zeros */
+    unsigned bind;    /* STB_* */
+};
+
+/* The module variables of a cubin, in file order; the caller frees *out.
+ * Returns how many there are; *out is NULL if none. */
+size_t elf_variables(const struct elf *cubin, struct elf_variable **out);
+
+/* Whether symbol `s` of a cubin is a kernel (a __global__ function). */
+bool elf_is_kernel(const struct elf *cubin, const struct elf_symbol *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,43 @@
+/* process.h: the processes that a referee starts, and talking to them. */
+#ifndef KP_PROCESS_H
+#define KP_PROCESS_H
+
+#include <sys/types.h>
+#include "arm.h"
+
+struct kp_process {
+    pid_t pid;
+    int to, from; /* pipes */
+    const char *name;
+};
+
+/* The path of a sibling program: in the folder of the running one.  New string. */
+char *program_path(const char *name);
+
+/* Start a program with a bare environment (nothing but what CUDA needs: no keys, no
+ * secrets), the given descriptors inherited, requests on 0 and replies on 3, and send
+ * it the setup.  What it prints goes to stderr. */
+void process_start(struct kp_process *p, const char *name, char *const argv[], bool eager,
+                   const struct arm_setup *setup, const struct kp_shared *shared);
+
+/* Wait for a reply, at most `seconds`.  A process that says nothing in time is killed
+ * (ARM_TIMEOUT); one that a signal ends has crashed (ARM_CRASH); one that exits without a
+ * word has failed (ARM_MACHINE: die() has said why).  *text, if asked for, is a new
+ * string.  Returns reply->status. */
+enum arm_status process_wait(struct kp_process *p, double seconds, struct arm_reply *reply,
+                             char **text);
+
+/* Send a request and wait. */
+enum arm_status process_ask(struct kp_process *p, enum arm_what what, int placement, double seconds,
+                            struct arm_reply *reply);
+
+/* Close the pipes, make sure the process is gone. */
+void process_end(struct kp_process *p);
+
+/* Seconds that a contestant may take to answer: KP_DEADLINE, or 60. */
+double process_deadline(void);
+
+/* SHA-256 of a file in hexadecimal, by coreutils' sha256sum. */
+void file_sha256(const char *path, char hex[65]);
+
+#endif

@@ -1,0 +1,50 @@
+/* result.h: one result file (results/SCHEMA.md), as far as report and compare need it.
+ *
+ * Whatever a file claims is checked here once: a truncated, foreign or
+ * inconsistent file is refused with a sentence that says why, and no later
+ * code has to look again. */
+#ifndef KP_RESULT_H
+#define KP_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { RESULT_FLAGS = 12 };
+
+struct cJSON;
+
+struct result {
+    char task[64];
+    char suite[24]; /* "" if the file does not say */
+    char gpu[32];
+    char verdict[16]; /* one of the words of results/SCHEMA.md */
+    char reason[400]; /* "" if null */
+    char sha256[80];  /* of the kernel; "" if there was none */
+    char class[16];   /* "" unless verified */
+    char against[16]; /* baseline that the speedup is quoted against */
+    double ratio, low,
+        high;            /* speedup and its 95 % interval (unknown: 0 to infinity); 0 unless ok */
+    double candidate_us; /* mid-mean; 0 unless ok */
+    double against_us;   /* mid-mean of that baseline; 0 if not recorded */
+    double floor_us;     /* 0 if not recorded */
+    int nflags;
+    char flags[RESULT_FLAGS][120];
+    struct cJSON *json; /* the whole file */
+};
+
+/* Read a JSON object from a file, as json_read() of json.h, but where that ends
+ * the program this returns NULL and says why in `why`. */
+struct cJSON *json_load(const char *path, char *why, size_t size);
+
+/* Whether s is a name as used for tasks, suites and GPUs: [a-z0-9_]+. */
+bool is_name(const char *s);
+
+/* Load PATH, which is .../GPU/TASK.json or .../GPU/TASK.STEP.json.  Returns
+ * true, or false with one sentence in `why`: unreadable, not JSON, another
+ * schema, not the cell that its path says, or `ok` without usable numbers. */
+bool result_load(const char *path, struct result *r, char *why, size_t size);
+void result_free(struct result *r);
+
+bool result_ok(const struct result *r);
+
+#endif

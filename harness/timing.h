@@ -1,0 +1,58 @@
+/* timing.h: the measuring loop of `time`, apart from what is made of it. */
+#ifndef KP_TIMING_H
+#define KP_TIMING_H
+
+#include "judge.h"
+#include "stats.h"
+
+enum {
+    KP_MAX_ARMS = 1 + KP_MAX_BASELINES,
+    KP_LEAST_ROUNDS = 30,
+    KP_MOST_ROUNDS = 1000,
+    KP_MOST_KEPT = 100
+};
+
+struct arm_samples {
+    double event_us[KP_MOST_ROUNDS]; /* headline rounds */
+    double host_us[KP_MOST_ROUNDS];
+    double decoy_us[KP_MOST_ROUNDS]; /* rounds on other contents */
+};
+
+struct timing {
+    const struct kp_task *task;
+    const char *prefix;
+    struct referee r;
+    struct judge j;
+    uint64_t master;
+    double deadline, cap_seconds;
+    int narms; /* arm 0 is the candidate */
+    struct kp_process arm[KP_MAX_ARMS];
+    const char *arm_name[KP_MAX_ARMS];
+    struct kp_error tolerance[KP_MAX_ARMS][KP_DIST_COUNT]; /* against the most accurate baseline */
+    struct kp_error oracle_tolerance[KP_DIST_COUNT];
+    struct arm_samples samples[KP_MAX_ARMS];
+    int placement[KP_MOST_ROUNDS];
+    int rounds, decoys, oracle_checks;
+    bool restarts; /* a short kernel: several sets of processes, one after the other */
+    int epoch;     /* which of them is running */
+    int against;   /* arm that the speedup is quoted against */
+    double empty_us, tick_us;
+    const char *verdict; /* set when the candidate failed while being timed */
+    char reason[KP_TAPE_MESSAGE];
+};
+
+/* Start the candidate's arm and one arm a baseline, all side by side, and wait until
+ * they are ready.  With `aa`, the second arm is the candidate again and there are no
+ * baselines.  False: t->verdict is set. */
+bool timing_start(struct timing *t, bool aa);
+void timing_stop(struct timing *t);
+
+/* Forget the samples and do rounds, with arms that timing_start() has started, until the
+ * ratio is known to 0.3 %, the cap is reached or KP_MOST_ROUNDS are done; cells of a few
+ * microseconds restart their arms in between (as `aa` says).  False: t->verdict is set. */
+bool timing_rounds(struct timing *t, bool aa);
+
+/* Ratio of arm `a` over the candidate, with its interval. */
+struct kp_interval timing_ratio(const struct timing *t, int a);
+
+#endif

@@ -1,0 +1,14 @@
+// provenance: shipped
+/* Softmax over rows of 65536 values.
+ *
+ * Idea: two blocks of a cluster hold a row in registers while the next arrives in shared memory
+ * (cluster_softmax.cuh), so that x is read once.
+ * Floor: 8 bytes an element over the copy bandwidth, 501 us.
+ * Measured on an H200: 541 us, 0.93 of the floor's speed; the portable one 576. */
+#include "task.h"
+#include "cluster_softmax.cuh"
+
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,
+                       cudaStream_t stream) {
+    cluster_softmax<X_DIM1, 2, 512>(in->x, out->out, X_DIM0, stream);
+}

@@ -1,0 +1,37 @@
+# style.gp: what the figures share.  Colours are Okabe and Ito's, told apart by
+# colour-blind readers and in grey.
+#
+# Most figures stack their panels.  A panel names its cells, one a line, where they
+# are few; else it is a row of sorted points.  Its height is in pixels.
+named(g) = panels <= 2 && counts[g] <= 48
+tall(g) = named(g) ? 150 + 16 * (counts[g] > 5 ? counts[g] : 5)   : 370
+above(g) = g < 2 ? 0 : above(g - 1) + tall(g - 1)
+wide = 860
+high = exists("fixed_height") ? fixed_height : panels ? above(panels + 1) : 120
+
+if (terminal eq "svg") {
+    set terminal svg size wide,high font "sans-serif,10" fontscale 1.25 background "#ffffff" noenhanced
+} else {
+    set terminal pngcairo size wide,high font "Sans,10" background "#ffffff" noenhanced
+}
+size = terminal eq "svg" ? 0.85 : 1 # its points are larger
+set output out
+set encoding utf8
+set datafile separator "\t"
+black = 0x000000; grey = 0x999999; orange = 0xE69F00; sky = 0x56B4E9
+green = 0x009E73; blue = 0x0072B2; vermillion = 0xD55E00; purple = 0xCC79A7
+set border 3 linecolor "#444444"
+set tics nomirror out textcolor "#222222"
+set grid linecolor "#cccccc" linewidth 0.7
+if (panels == 0) {
+    set label 1 "no results are recorded yet" at graph 0.5,0.5 center
+    unset border; unset tics; unset grid; unset key
+    set xrange [0:1]; set yrange [0:1]
+    plot NaN notitle
+    exit
+}
+
+# Margins of panel g of a stack: a title of two lines above, an axis below.
+place = "set tmargin at screen 1 - (above(g) + 58.0) / high; " . \
+    "set bmargin at screen 1 - (above(g) + tall(g) - 68.0) / high; " . \
+    "set rmargin at screen 0.98; set lmargin at screen named(g) ? 0.41 : 0.09"

@@ -1,0 +1,175 @@
+/* exec.c: runs a plan; the only door into the CUDA reference. */
+#include "plan.h"
+#include "../../harness/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+struct kp_exec {
+    struct kp_plan *plan;
+};
+
+/* What one run is given. */
+struct run {
+    const void *const *tensors;
+    void *const *outputs;
+    char *workspace;
+    kp_sink *sink;
+    void *context;
+    cudaStream_t stream;
+};
+
+/* The 16-bit type that a task's tensors have, or KP_F32 if none has one. */
+static enum kp_dtype half_type(const struct kp_task *t) {
+    for (int i = 0; i < t->ntensors; i++)
+        if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
+            return t->tensors[i].dtype;
+    return KP_F32;
+}
+
+/* See exec.h. */
+const char *kp_math_name(const struct kp_task *t, enum kp_math m) {
+    switch (m) {
+    case KP_MATH_FP32: return "fp32";
+    case KP_MATH_TF32: return "tf32";
+    case KP_MATH_HALF: return half_type(t) == KP_BF16 ? "bf16" : "f16";
+    case KP_MATH_F64: return "f64";
+    }
+    die(KP_BUG, "arithmetic %d has no name", (int)m);
+}
+
+/* See exec.h. */
+int kp_baselines(const struct kp_task *t, enum kp_math out[2]) {
+    if (half_type(t) != KP_F32) {
+        out[0] = KP_MATH_HALF;
+        return 1;
+    }
+    int n = 0;
+    out[n++] = KP_MATH_FP32;
+    bool cores = false;
+    for (int i = 0; i < t->nops; i++) cores |= t->ops[i].def->tensor_cores;
+    if (cores) out[n++] = KP_MATH_TF32;
+    return n;
+}
+
+/* See exec.h. */
+bool kp_exec_weak(const struct kp_task *t) {
+#ifdef KP_NO_CUDNN
+    for (int i = 0; i < t->nops; i++) {
+        enum kp_op_id id = t->ops[i].def->id;
+        if (id == KP_OP_CONV1D || id == KP_OP_CONV2D || id == KP_OP_CONV3D) return true;
+    }
+#else
+    (void)t;
+#endif
+    return false;
+}
+
+/* An executor around a plan. */
+static struct kp_exec *wrap(struct kp_plan *p) {
+    struct kp_exec *e = malloc(sizeof *e);
+    if (!e) die(KP_MACHINE, "out of memory; free some and try again");
+    e->plan = p;
+    return e;
+}
+
+/* See exec.h. */
+struct kp_exec *kp_exec_create(const struct kp_task *t, enum kp_math m) {
+    if (m == KP_MATH_F64) die(KP_BUG, "float64 is for kp_exec_create_oracle");
+    return wrap(kp_plan_make(t, m, 0));
+}
+
+/* Halves the slices until the workspace fits; a single row is the least. */
+struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit) {
+    struct kp_plan *p = kp_plan_make(t, KP_MATH_F64, 0);
+    while (p->bytes > workspace_limit && p->slice > 1) {
+        int64_t slice = (p->slice + 1) / 2;
+        kp_plan_free(p);
+        p = kp_plan_make(t, KP_MATH_F64, slice);
+    }
+    return wrap(p);
+}
+
+/* See exec.h; NULL is allowed. */
+void kp_exec_destroy(struct kp_exec *e) {
+    if (e) kp_plan_free(e->plan);
+    free(e);
+}
+
+/* See exec.h. */
+size_t kp_exec_workspace(const struct kp_exec *e) {
+    return e->plan->bytes;
+}
+
+/* Where a reference is in this run, in the slice that begins at `row`. */
+static void *locate(const struct kp_plan *p, const struct run *r, const struct kp_ref *ref,
+                    int64_t row) {
+    char *base = NULL;
+    switch (ref->where) {
+    case KP_NOWHERE: return NULL;
+    case KP_IN_TENSOR: base = (char *)r->tensors[ref->index]; break;
+    case KP_IN_OUTPUT: base = r->outputs[ref->index]; break;
+    case KP_IN_BUFFER: base = r->workspace + p->buffers[ref->index].offset; break;
+    }
+    return base + row * ref->row_bytes;
+}
+
+/* Enqueue an op. */
+static void run_op(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
+                   int64_t row) {
+    struct kp_call call = s->call;
+    for (int k = 0; k < KP_MAX_OPERANDS; k++)
+        if (call.present[k]) call.in[k].data = locate(p, r, &s->in[k], row);
+    for (int k = 0; k < call.nout; k++) call.out[k].data = locate(p, r, &s->out[k], row);
+    char *scratch = s->scratch >= 0 ? r->workspace + p->buffers[s->scratch].offset : NULL;
+    s->impl->run(&call, s->state, scratch, r->stream);
+}
+
+/* Hand a slice of an output to the sink. */
+static void run_sink(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
+                     int64_t row) {
+    int64_t total = kp_shape_count(&p->task->values[p->task->outputs[s->output]].shape);
+    int64_t offset = row ? row * (total / p->rows) : 0;
+    r->sink(r->context, s->output, offset, kp_array_count(&s->in[0].array),
+            locate(p, r, &s->in[0], row), r->stream);
+}
+
+/* Enqueue one phase. */
+static void run_phase(const struct kp_plan *p, enum kp_phase phase, const struct run *r,
+                      int64_t row) {
+    for (int i = p->begin[phase]; i < p->begin[phase + 1]; i++) {
+        const struct kp_step *s = &p->steps[i];
+        if (s->kind == KP_STEP_OP) {
+            run_op(p, s, r, row);
+        } else if (s->kind == KP_STEP_SINK) {
+            run_sink(p, s, r, row);
+        } else {
+            struct kp_array from = s->in[0].array, to = s->out[0].array;
+            from.data = locate(p, r, &s->in[0], row);
+            to.data = locate(p, r, &s->out[0], row);
+            kp_copy(&from, &to, r->stream);
+        }
+    }
+}
+
+/* See exec.h. */
+void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const outputs[],
+                 void *workspace, cudaStream_t stream) {
+    if (e->plan->math == KP_MATH_F64) die(KP_BUG, "an oracle is run by kp_exec_oracle");
+    struct run r = {.tensors = tensors, .outputs = outputs, .workspace = workspace};
+    r.stream = stream;
+    run_phase(e->plan, KP_PHASE_WHOLE, &r, 0);
+}
+
+/* See exec.h. */
+void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace, kp_sink *sink,
+                    void *context, cudaStream_t stream) {
+    const struct kp_plan *p = e->plan;
+    if (p->math != KP_MATH_F64) die(KP_BUG, "a baseline is run by kp_exec_run");
+    struct run r = {.tensors = tensors, .workspace = workspace, .sink = sink, .context = context};
+    r.stream = stream;
+    run_phase(p, KP_PHASE_WHOLE, &r, 0);
+    if (!p->rows) return;
+    int64_t row = 0;
+    for (; row + p->slice <= p->rows; row += p->slice) run_phase(p, KP_PHASE_SLICE, &r, row);
+    if (row < p->rows) run_phase(p, KP_PHASE_REST, &r, row);
+}

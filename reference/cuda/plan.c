@@ -1,0 +1,426 @@
+/* plan.c: from a task's graph to a list of steps on planned memory.
+ *
+ * Which values are needed whole and which in slices is found first (demand.c).
+ * Then, along the graph, views become strides, task tensors are converted where
+ * the arithmetic differs from their type, and every other op becomes a step.
+ * Last, buffers whose lives do not meet share memory. */
+#include "plan.h"
+#include "../../harness/error.h"
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct builder {
+    struct kp_plan *plan;
+    const struct kp_task *task;
+    enum kp_phase phase;
+    int64_t rows;        /* in this phase's slices */
+    int *demand;         /* by value */
+    int *direct;         /* by value: output that it is written to at once, or -1 */
+    bool *written;       /* by output: some value is */
+    struct kp_ref *ref;  /* by value, of this phase */
+    bool *ready;         /* by value: ref is valid */
+    struct kp_ref *kept; /* what phase WHOLE left in ref */
+    bool *kept_ready;
+};
+
+/* Zeroed memory, or no return. */
+static void *need(size_t count, size_t size) {
+    void *p = calloc(count ? count : 1, size);
+    if (!p) die(KP_MACHINE, "out of memory while planning; free some and try again");
+    return p;
+}
+
+static bool is_float(enum kp_dtype t) {
+    return t == KP_F64 || t == KP_F32 || t == KP_F16 || t == KP_BF16;
+}
+
+/* The type in which values of type t are stored under this arithmetic. */
+static enum kp_dtype stored(enum kp_math m, enum kp_dtype t) {
+    if (!is_float(t) || m == KP_MATH_HALF) return t;
+    return m == KP_MATH_F64 ? KP_F64 : KP_F32;
+}
+
+/* The implementation of an op; NULL for views. */
+static const struct kp_impl *impl_of(enum kp_op_id id) {
+    switch (id) {
+    case KP_OP_VIEW:
+    case KP_OP_TRANSPOSE:
+    case KP_OP_UNSQUEEZE:
+    case KP_OP_SQUEEZE:
+    case KP_OP_PERMUTE:
+    case KP_OP_FLATTEN: return NULL;
+    case KP_OP_MATMUL: return &kp_impl_matmul;
+    case KP_OP_LINEAR: return &kp_impl_linear;
+    case KP_OP_SCALED_DOT_PRODUCT_ATTENTION: return &kp_impl_attention;
+    case KP_OP_CONV1D:
+    case KP_OP_CONV2D:
+    case KP_OP_CONV3D: return &kp_impl_conv;
+    case KP_OP_MAX_POOL2D: return &kp_impl_pool;
+    case KP_OP_RELU:
+    case KP_OP_GELU:
+    case KP_OP_SIGMOID:
+    case KP_OP_TANH:
+    case KP_OP_SOFTPLUS:
+    case KP_OP_LEAKY_RELU:
+    case KP_OP_SQRT:
+    case KP_OP_POW:
+    case KP_OP_ADD:
+    case KP_OP_SUB:
+    case KP_OP_MUL:
+    case KP_OP_DIV: return &kp_impl_elementwise;
+    case KP_OP_LAYER_NORM:
+    case KP_OP_GROUP_NORM:
+    case KP_OP_INSTANCE_NORM:
+    case KP_OP_BATCH_NORM: return &kp_impl_norm;
+    case KP_OP_SOFTMAX: return &kp_impl_softmax;
+    case KP_OP_SUM:
+    case KP_OP_MEAN:
+    case KP_OP_MAX: return &kp_impl_reduce;
+    case KP_OP_CUMSUM: return &kp_impl_scan;
+    case KP_OP_CROSS_ENTROPY: return &kp_impl_loss;
+    case KP_OP_COUNT: break;
+    }
+    die(KP_BUG, "op %d has no CUDA implementation; add it to impl_of in plan.c", (int)id);
+}
+
+/* The op that makes value v, or NULL for a task tensor. */
+static const struct kp_op *producer(const struct kp_task *t, int v) {
+    for (int i = 0; i < t->nops; i++)
+        for (int r = 0; r < t->ops[i].nout; r++)
+            if (t->ops[i].out[r] == v) return &t->ops[i];
+    return NULL;
+}
+
+/* Let ops write straight into the caller's outputs.  A view that only renames
+ * the axes of what an op wrote densely is that memory, too. */
+static void find_direct(struct builder *b) {
+    const struct kp_task *t = b->task;
+    for (int v = 0; v < t->nvalues; v++) b->direct[v] = -1;
+    if (b->plan->math == KP_MATH_F64) return;
+    for (int o = 0; o < t->noutputs; o++) {
+        int v = t->outputs[o];
+        const struct kp_op *op = producer(t, v);
+        while (op && op->def->is_view && op->def->id != KP_OP_TRANSPOSE &&
+               op->def->id != KP_OP_PERMUTE) {
+            v = op->in[0].value;
+            op = producer(t, v);
+        }
+        enum kp_dtype type = t->values[v].dtype;
+        if (!op || op->def->is_view || stored(b->plan->math, type) != type || b->direct[v] >= 0)
+            continue;
+        b->direct[v] = o;
+        b->written[o] = true;
+    }
+}
+
+/* ---- steps and buffers ---- */
+
+/* Append an empty step; valid until the next one is appended. */
+static struct kp_step *add_step(struct builder *b) {
+    struct kp_plan *p = b->plan;
+    if (p->nsteps % 64 == 0) {
+        p->steps = realloc(p->steps, (size_t)(p->nsteps + 64) * sizeof *p->steps);
+        if (!p->steps) die(KP_MACHINE, "out of memory while planning; free some and try again");
+    }
+    struct kp_step *s = &p->steps[p->nsteps++];
+    memset(s, 0, sizeof *s);
+    s->scratch = -1;
+    return s;
+}
+
+/* A buffer that the newest step is the first to use. */
+static int add_buffer(struct builder *b, size_t bytes) {
+    struct kp_plan *p = b->plan;
+    if (p->nbuffers % 64 == 0) {
+        p->buffers = realloc(p->buffers, (size_t)(p->nbuffers + 64) * sizeof *p->buffers);
+        if (!p->buffers) die(KP_MACHINE, "out of memory while planning; free some and try again");
+    }
+    int now = p->nsteps - 1;
+    p->buffers[p->nbuffers] =
+        (struct kp_buffer){.size = kp_align(bytes), .first = now, .last = now};
+    return p->nbuffers++;
+}
+
+/* The newest step reads `r`.  What a slice reads of phase WHOLE, every later
+ * slice reads too. */
+static void touch(struct builder *b, const struct kp_ref *r) {
+    struct kp_plan *p = b->plan;
+    if (r->where != KP_IN_BUFFER) return;
+    struct kp_buffer *x = &p->buffers[r->index];
+    bool kept = b->phase != KP_PHASE_WHOLE && x->first < p->begin[KP_PHASE_SLICE];
+    x->last = kept ? INT_MAX : p->nsteps - 1;
+}
+
+/* A step that copies `from` into a new dense buffer of type t. */
+static struct kp_ref materialise(struct builder *b, const struct kp_ref *from, enum kp_dtype t) {
+    struct kp_shape shape = {.n = from->array.n};
+    memcpy(shape.dim, from->array.dim, sizeof shape.dim);
+    struct kp_ref to = {.where = KP_IN_BUFFER, .array = kp_array_dense(t, &shape)};
+    struct kp_step *s = add_step(b);
+    s->kind = KP_STEP_COPY;
+    touch(b, from);
+    to.index = add_buffer(b, kp_array_bytes(&to.array));
+    s->in[0] = *from;
+    s->out[0] = to;
+    return to;
+}
+
+/* Rows of a slice, out of a whole array. */
+static struct kp_ref narrow(struct kp_ref r, int axis, int64_t rows) {
+    r.array.dim[axis] = rows;
+    r.row_bytes = r.array.stride[axis] * (int64_t)kp_dtype_size(r.array.dtype);
+    return r;
+}
+
+/* The shape that value v has in this phase. */
+static struct kp_shape shape_now(const struct builder *b, int v) {
+    struct kp_shape s = b->task->values[v].shape;
+    if (b->demand[v] >= 0) s.dim[b->demand[v]] = b->rows;
+    return s;
+}
+
+/* A value, or its rows of this phase along `axis`.  A task tensor is converted
+ * when first asked for. */
+static struct kp_ref value(struct builder *b, int v, int axis) {
+    bool sliced = b->demand[v] >= 0, whole = !sliced && b->phase != KP_PHASE_WHOLE;
+    struct kp_ref *ref = whole ? &b->kept[v] : &b->ref[v];
+    bool *ready = whole ? &b->kept_ready[v] : &b->ready[v];
+    if (!*ready) {
+        if (v >= b->task->ntensors || whole)
+            die(KP_BUG, "%s: value %s is used before it is computed", b->task->name,
+                b->task->values[v].name);
+        const struct kp_tensor *t = &b->task->tensors[v];
+        *ref = (struct kp_ref){.where = KP_IN_TENSOR, .index = v};
+        ref->array = kp_array_dense(t->dtype, &t->shape);
+        if (sliced) *ref = narrow(*ref, b->demand[v], b->rows);
+        enum kp_dtype type = stored(b->plan->math, t->dtype);
+        if (type != t->dtype) *ref = materialise(b, ref, type);
+        *ready = true;
+    }
+    return axis >= 0 && !sliced ? narrow(*ref, axis, b->rows) : *ref;
+}
+
+/* ---- ops ---- */
+
+/* Axis along which operand k is needed to compute what is wanted of the op. */
+static int operand_axis(const struct builder *b, const struct kp_op *op, int k, int wanted) {
+    return wanted >= 0 ? op->def->slice(b->task, op, wanted, k) : KP_WHOLE;
+}
+
+/* A view costs nothing unless its operand's strides cannot express it.  For the
+ * two that reorder axes, slice() says where each axis comes from. */
+static void add_view(struct builder *b, const struct kp_op *op, int wanted) {
+    int v = op->out[0];
+    struct kp_ref from = value(b, op->in[0].value, operand_axis(b, op, 0, wanted)), to = from;
+    struct kp_shape shape = shape_now(b, v);
+    if (op->def->id == KP_OP_TRANSPOSE || op->def->id == KP_OP_PERMUTE) {
+        for (int i = 0; i < shape.n; i++) {
+            int axis = op->def->slice(b->task, op, i, 0);
+            to.array.dim[i] = from.array.dim[axis];
+            to.array.stride[i] = from.array.stride[axis];
+        }
+    } else if (!kp_array_reshape(&from.array, &shape, &to.array)) {
+        to = from = materialise(b, &from, from.array.dtype);
+        kp_array_reshape(&from.array, &shape, &to.array);
+    }
+    b->ref[v] = to;
+    b->ready[v] = true;
+}
+
+/* Operand k in the form that the implementation takes: dense if it asks for
+ * that; of the result's type if it is elementwise (a mask times a float). */
+static struct kp_ref operand(struct builder *b, const struct kp_op *op, int k, int wanted) {
+    const struct kp_impl *impl = impl_of(op->def->id);
+    struct kp_ref r = value(b, op->in[k].value, operand_axis(b, op, k, wanted));
+    enum kp_dtype type = r.array.dtype;
+    if (impl == &kp_impl_elementwise)
+        type = stored(b->plan->math, b->task->values[op->out[0]].dtype);
+    if (type != r.array.dtype || (impl->dense && !kp_array_is_dense(&r.array)))
+        r = materialise(b, &r, type);
+    return r;
+}
+
+/* Where result v goes: the caller's output, a buffer, or nowhere if unneeded. */
+static struct kp_ref result(struct builder *b, int v) {
+    struct kp_shape shape = shape_now(b, v);
+    struct kp_ref r = {.where = KP_NOWHERE};
+    r.array = kp_array_dense(stored(b->plan->math, b->task->values[v].dtype), &shape);
+    if (b->direct[v] >= 0) {
+        r.where = KP_IN_OUTPUT;
+        r.index = b->direct[v];
+    } else if (b->demand[v] != KP_UNNEEDED) {
+        r.where = KP_IN_BUFFER;
+        r.index = add_buffer(b, kp_array_bytes(&r.array));
+    }
+    b->ref[v] = r;
+    b->ready[v] = r.where != KP_NOWHERE;
+    return r;
+}
+
+/* A matrix product may read a given transpose of its second operand instead,
+ * which the task promises holds the same values (fill transposed(NAME)): it is
+ * passed as operand 2. */
+static void add_transpose(struct builder *b, const struct kp_op *op, struct kp_step *s) {
+    const struct kp_task *t = b->task;
+    if (op->def->id != KP_OP_MATMUL || b->plan->math != KP_MATH_HALF) return;
+    for (int i = 0; i < t->ntensors; i++) {
+        const struct kp_fill *f = &t->tensors[i].fill;
+        if (f->kind != KP_FILL_TRANSPOSED || f->wrap || f->source != op->in[1].value) continue;
+        s->in[2] = (struct kp_ref){.where = KP_IN_TENSOR, .index = i};
+        s->in[2].array = kp_array_dense(t->tensors[i].dtype, &t->tensors[i].shape);
+        s->call.present[2] = true;
+        return;
+    }
+}
+
+/* An op that computes becomes one step, after copies of operands that it cannot
+ * take as they are. */
+static void add_op(struct builder *b, const struct kp_op *op, int wanted) {
+    struct kp_ref in[KP_MAX_OPERANDS] = {0};
+    bool present[KP_MAX_OPERANDS] = {0};
+    for (int k = 0; k < op->nin; k++) {
+        present[k] = !op->in[k].is_scalar && op->in[k].value >= 0;
+        if (present[k]) in[k] = operand(b, op, k, wanted);
+    }
+    struct kp_step *s = add_step(b);
+    s->kind = KP_STEP_OP;
+    s->impl = impl_of(op->def->id);
+    s->call = (struct kp_call){.task = b->task, .op = op, .math = b->plan->math};
+    s->call.nin = op->nin;
+    s->call.nout = op->nout;
+    memcpy(s->in, in, sizeof in);
+    memcpy(s->call.present, present, sizeof present);
+    add_transpose(b, op, s);
+    for (int k = 0; k < KP_MAX_OPERANDS; k++) {
+        if (!s->call.present[k]) continue;
+        touch(b, &s->in[k]);
+        s->call.in[k] = s->in[k].array;
+    }
+    for (int r = 0; r < op->nout; r++) {
+        s->out[r] = result(b, op->out[r]);
+        s->call.out[r] = s->out[r].array;
+    }
+    size_t scratch = 0;
+    if (s->impl->prepare) s->state = s->impl->prepare(&s->call, &scratch);
+    if (scratch) s->scratch = add_buffer(b, scratch);
+}
+
+/* Hand out output o: to the sink as dense float64, or to the caller's memory. */
+static void add_output(struct builder *b, int o) {
+    int v = b->task->outputs[o];
+    struct kp_ref from = value(b, v, b->demand[v]);
+    bool oracle = b->plan->math == KP_MATH_F64;
+    if (oracle && (from.array.dtype != KP_F64 || !kp_array_is_dense(&from.array)))
+        from = materialise(b, &from, KP_F64);
+    struct kp_step *s = add_step(b);
+    s->kind = oracle ? KP_STEP_SINK : KP_STEP_COPY;
+    s->output = o;
+    s->in[0] = from;
+    touch(b, &from);
+    if (oracle) return;
+    s->out[0] = (struct kp_ref){.where = KP_IN_OUTPUT, .index = o};
+    s->out[0].array = kp_array_dense(b->task->values[v].dtype, &b->task->values[v].shape);
+}
+
+/* ---- phases and memory ---- */
+
+/* Append the steps of one phase: the ops whose results are wanted in it, then
+ * what the slices want of task tensors, then its outputs. */
+static void add_phase(struct builder *b, enum kp_phase phase, int64_t rows) {
+    const struct kp_task *t = b->task;
+    bool whole = phase == KP_PHASE_WHOLE;
+    b->phase = phase;
+    b->rows = rows;
+    memset(b->ready, 0, (size_t)t->nvalues * sizeof *b->ready);
+    for (int i = 0; i < t->nops; i++) {
+        const struct kp_op *op = &t->ops[i];
+        int wanted = KP_UNNEEDED;
+        for (int r = 0; r < op->nout; r++)
+            if (b->demand[op->out[r]] != KP_UNNEEDED) wanted = b->demand[op->out[r]];
+        if (wanted == KP_UNNEEDED || (wanted < 0) != whole) continue;
+        if (op->def->is_view)
+            add_view(b, op, wanted);
+        else
+            add_op(b, op, wanted);
+    }
+    for (int v = 0; whole && v < t->ntensors; v++)
+        if (b->demand[v] == KP_WHOLE) value(b, v, KP_WHOLE);
+    for (int o = 0; o < t->noutputs; o++)
+        if ((b->demand[t->outputs[o]] < 0) == whole && !b->written[o]) add_output(b, o);
+}
+
+/* Give each buffer the lowest place that is free while it lives. */
+static void place_buffers(struct kp_plan *p) {
+    for (int i = 0; i < p->nbuffers; i++) {
+        struct kp_buffer *x = &p->buffers[i];
+        for (int j = 0; j < i; j++) {
+            const struct kp_buffer *y = &p->buffers[j];
+            if (x->first > y->last || y->first > x->last) continue;
+            if (x->offset >= y->offset + y->size || y->offset >= x->offset + x->size) continue;
+            x->offset = y->offset + y->size;
+            j = -1; /* an earlier one may be in the way there */
+        }
+        if (x->offset + x->size > p->bytes) p->bytes = x->offset + x->size;
+    }
+}
+
+/* The phases one after the other, then their memory. */
+static void build(struct builder *b, int64_t slice) {
+    struct kp_plan *p = b->plan;
+    const struct kp_shape *first = &b->task->values[b->task->outputs[0]].shape;
+    bool cut = p->math == KP_MATH_F64 && first->n > 0;
+    p->rows = cut ? first->dim[0] : 0;
+    kp_plan_demand(b->task, p->rows, b->demand);
+    find_direct(b);
+    bool sliced = false;
+    for (int o = 0; o < b->task->noutputs; o++) sliced |= b->demand[b->task->outputs[o]] >= 0;
+    if (!sliced) p->rows = 0;
+    p->slice = slice > 0 && slice < p->rows ? slice : p->rows;
+    add_phase(b, KP_PHASE_WHOLE, 0);
+    memcpy(b->kept, b->ref, (size_t)b->task->nvalues * sizeof *b->ref);
+    memcpy(b->kept_ready, b->ready, (size_t)b->task->nvalues * sizeof *b->ready);
+    p->begin[KP_PHASE_SLICE] = p->nsteps;
+    if (p->rows) add_phase(b, KP_PHASE_SLICE, p->slice);
+    p->begin[KP_PHASE_REST] = p->nsteps;
+    if (p->rows && p->rows % p->slice) add_phase(b, KP_PHASE_REST, p->rows % p->slice);
+    p->begin[KP_PHASES] = p->nsteps;
+    place_buffers(p);
+}
+
+/* See plan.h. */
+struct kp_plan *kp_plan_make(const struct kp_task *t, enum kp_math m, int64_t slice) {
+    struct kp_plan *p = need(1, sizeof *p);
+    p->task = t;
+    p->math = m;
+    size_t n = (size_t)t->nvalues;
+    struct builder b = {.plan = p, .task = t};
+    b.demand = need(n, sizeof *b.demand);
+    b.direct = need(n, sizeof *b.direct);
+    b.written = need((size_t)t->noutputs, sizeof *b.written);
+    b.ref = need(n, sizeof *b.ref);
+    b.ready = need(n, sizeof *b.ready);
+    b.kept = need(n, sizeof *b.kept);
+    b.kept_ready = need(n, sizeof *b.kept_ready);
+    build(&b, slice);
+    free(b.demand);
+    free(b.direct);
+    free(b.written);
+    free(b.ref);
+    free(b.ready);
+    free(b.kept);
+    free(b.kept_ready);
+    return p;
+}
+
+/* See plan.h. */
+void kp_plan_free(struct kp_plan *p) {
+    if (!p) return;
+    for (int i = 0; i < p->nsteps; i++) {
+        struct kp_step *s = &p->steps[i];
+        if (s->kind == KP_STEP_OP && s->impl->destroy) s->impl->destroy(s->state);
+    }
+    free(p->steps);
+    free(p->buffers);
+    free(p);
+}

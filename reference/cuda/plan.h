@@ -1,0 +1,62 @@
+/* plan.h: a task's graph as a list of steps on planned memory.
+ *
+ * A plan has three phases.  WHOLE runs once.  For the oracle, SLICE then runs
+ * for each full slice of rows and REST for the shorter last one; the other
+ * arithmetics do everything in WHOLE.  Memory is planned over the three as one
+ * timeline: a buffer lives from the step that writes it to the last that reads
+ * it, and what WHOLE leaves for the slices lives to the end. */
+#ifndef KP_PLAN_H
+#define KP_PLAN_H
+
+#include "array.h"
+
+enum kp_phase { KP_PHASE_WHOLE, KP_PHASE_SLICE, KP_PHASE_REST, KP_PHASES };
+
+enum kp_where { KP_NOWHERE, KP_IN_TENSOR, KP_IN_OUTPUT, KP_IN_BUFFER };
+
+struct kp_ref { /* an array, and where it will be when the step runs */
+    enum kp_where where;
+    int index;         /* of the tensor, output or buffer */
+    int64_t row_bytes; /* in a slice from row r the array begins r * row_bytes further */
+    struct kp_array array;
+};
+
+struct kp_step {
+    enum { KP_STEP_OP, KP_STEP_COPY, KP_STEP_SINK } kind;
+    const struct kp_impl *impl; /* OP */
+    void *state;
+    struct kp_call call; /* OP: its arrays are those of the refs, without data */
+    struct kp_ref in[KP_MAX_OPERANDS], out[KP_MAX_RESULTS]; /* COPY: in[0] to out[0]; SINK: in[0] */
+    int scratch;                                            /* buffer, or -1 */
+    int output;                                             /* SINK */
+};
+
+struct kp_buffer {
+    size_t size, offset;
+    int first, last; /* steps between which it lives, inclusive */
+};
+
+struct kp_plan {
+    const struct kp_task *task;
+    enum kp_math math;
+    int64_t rows, slice; /* rows in all and in a slice; 0: the oracle cannot be cut */
+    int nsteps;
+    struct kp_step *steps;
+    int begin[KP_PHASES + 1]; /* first step of each phase, then nsteps */
+    int nbuffers;
+    struct kp_buffer *buffers;
+    size_t bytes; /* of workspace */
+};
+
+/* For each value: KP_UNNEEDED, KP_WHOLE, or the axis along which it is computed
+ * in slices, so that axis 0 of the outputs that have `rows` there is cut (rows
+ * 0: nothing is). */
+enum { KP_UNNEEDED = -3 };
+void kp_plan_demand(const struct kp_task *t, int64_t rows, int *demand);
+
+/* Plan a task.  `slice`: rows in a slice of the oracle; 0 for all of them, and
+ * for the other arithmetics. */
+struct kp_plan *kp_plan_make(const struct kp_task *t, enum kp_math m, int64_t slice);
+void kp_plan_free(struct kp_plan *p);
+
+#endif

@@ -1,0 +1,153 @@
+#!/bin/bash
+# Which cells are chosen, on which machine; what becomes of their results.
+# shellcheck disable=SC2012,SC2016  # names are tame; what is quoted is for another shell
+. tests/e2e/lib.sh
+
+tree
+mk time TASKS=l1_019
+check 'a unique prefix is one task' ran 'nvcc l1_019_relu;peaks build/h200/peaks.json;time h200/l1_019_relu;verify h200/l1_019_relu;'
+mk time TASKS=l1
+check 'an ambiguous prefix is an error' [ $? != 0 ]
+check 'of one line, which names both' says "^Makefile:[0-9]+: \*\*\* TASKS: 'l1' could be l1_001_matmul l1_019_relu\. "
+check 'one' lines 1 .
+mk time TASKS=l7
+check 'an unknown task is an error of one line' lines 1 "no task begins with 'l7'"
+mk print-TASKS TASKS='l1_%'
+check 'a pattern is all that match' says '^TASKS = l1_001_matmul l1_019_relu$'
+mk print-TASKS SUITE=crfm
+check 'SUITE is all of a suite' says '^TASKS = crfm_softmax$'
+mk print-TASKS SUITE=level9
+check 'an unknown suite is an error of one line' lines 1 "no suite 'level9'"
+mk tasks
+check 'make tasks lists them' lines 3 '^(crfm|level1) [a-z0-9_]+$'
+mk help
+check 'help is the manual' says '^Usage: make'
+mk print-GPUS
+check 'print-VAR prints' says '^GPUS = h200$'
+cp tasks/level1/l1_019_relu.json tasks/crfm/
+mk tasks
+check 'two tasks of one name are refused' says 'same name'
+
+# GPUs and their names.
+tree
+for pair in 'NVIDIA H200, 9.0=h200' 'NVIDIA A100-SXM4-80GB, 8.0=a100' 'NVIDIA A100 80GB PCIe, 8.0=a100' \
+    'NVIDIA GeForce RTX 4090, 8.9=rtx4090' 'NVIDIA H100 80GB HBM3, 9.0=h100' 'NVIDIA GeForce RTX 4070 Ti SUPER, 8.9=rtx4070tisuper' \
+    'NVIDIA L40S, 8.9=l40s' 'NVIDIA RTX 6000 Ada Generation, 8.9=rtx6000ada' 'NVIDIA GH200 480GB, 9.0=gh200' 'NVIDIA B200, 10.0=b200'; do
+    gpus "${pair%=*}"
+    mk print-GPUS
+    check "${pair%,*} is ${pair#*=}" says "^GPUS = ${pair#*=}\$"
+done
+gpus 'NVIDIA Strange 9, 9.0'
+mk time
+check 'a GPU unknown to the table has the architecture it says' is "$(jq -r .kernel.arch build/strange9/l1_019_relu.build.json)" sm_90
+mk time GPUS=odd
+check 'an unknown GPU by hand is an error' says "unknown GPU 'odd'"
+gpus
+mk build GPUS=odd arch.odd=86
+check 'unless its architecture is said; no GPU is needed to build' is "$(jq -r .kernel.arch build/odd/l1_019_relu.build.json)" sm_86
+mk time TASKS=l1_019 GPUS=h200 RUN=env
+steps > /dev/null
+mk time TASKS=l1_019 GPUS='a100 h200' RUN=env
+check 'another GPU leaves the cells of the first alone' ran 'nvcc l1_019_relu;peaks build/a100/peaks.json;time a100/l1_019_relu;verify a100/l1_019_relu;'
+check 'several GPUs have each their cell' is "$(jq -r .kernel.arch build/a100/l1_019_relu.build.json build/h200/l1_019_relu.build.json | tr '\n' ' ')" 'sm_80 sm_90 '
+
+mk build NVCC=/no/such/nvcc GPUS=h200
+check 'an NVCC that is not there is not replaced by another' lines 1 '^deps: no CUDA Toolkit'
+
+# No GPU, a wrong one, an old one, an old driver.
+tree
+gpus
+mk time
+check 'without a GPU there is nothing to time' [ $? != 0 ]
+check 'which is said in one line' lines 1 'no NVIDIA GPU here'
+mk reproduce
+check 'reproduce without a GPU succeeds' [ $? = 0 ]
+check 'says so' lines 1 'no NVIDIA GPU here'
+check 'and only draws' ran 'report -;'
+mk
+check 'so does make by itself' ran 'report -;'
+mk time GPUS=h200
+check 'a GPU step without a GPU is an error' [ $? != 0 ]
+check 'of one line' lines 1 '^ongpu: no GPU here'
+gpus 'NVIDIA A100-SXM4-80GB, 8.0'
+mk time GPUS=h200
+check 'so is one on another GPU' lines 1 '^ongpu: no h200 to run on: this machine has 1 x a100'
+gpus 'Tesla V100-SXM2-16GB, 7.0'
+mk time
+check 'a GPU older than sm_80 is an error' [ $? != 0 ]
+check 'of one line' lines 1 'Tesla V100-SXM2-16GB is sm_70'
+DRIVER=550.54 gpus 'NVIDIA H200, 9.0'
+mk time
+check 'a driver older than the toolkit is an error' lines 1 '^ongpu: driver 550 is older'
+
+# A prefix of one's own, by GPU.
+tree
+mk time TASKS=l1_019 RUN.h200='env PREFIXED=h200' RUN=false
+check 'RUN.GPU is the prefix of that GPU' ran 'nvcc l1_019_relu;peaks build/h200/peaks.json;time h200/l1_019_relu;verify h200/l1_019_relu;'
+
+# One command to a GPU.
+tree
+gpus 'NVIDIA H200, 9.0' 'NVIDIA H200, 9.0'
+cat > hold << 'HOLD'
+#!/bin/sh
+mkdir "held.$CUDA_VISIBLE_DEVICES" || echo overlap >> overlaps
+sleep 0.05
+rmdir "held.$CUDA_VISIBLE_DEVICES"
+echo "$CUDA_VISIBLE_DEVICES" >> held
+HOLD
+chmod +x hold
+for _ in $(seq 12); do PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit KP_GPU=h200 harness/ongpu ./hold & done
+wait
+check 'twelve commands on two GPUs never overlap' [ ! -e overlaps ]
+check 'and all run' is "$(wc -l < held)" 12
+check 'on both' is "$(sort -u held | wc -l)" 2
+one() { PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit harness/ongpu "$@"; }
+export CUDA_VISIBLE_DEVICES=1
+check 'CUDA_VISIBLE_DEVICES is honoured' is "$(one sh -c 'echo $CUDA_VISIBLE_DEVICES')" "GPU-11-$$"
+unset CUDA_VISIBLE_DEVICES
+one sh -c 'exit 7'
+check 'the exit status is passed through' [ $? = 7 ]
+
+# Results.
+tree
+mk reproduce
+cp steps.log steps.all
+check 'reproduce measures, compares, records and reports' is "$(steps | grep -v -e nvcc -e time -e verify | tr '\n' ';')" 'compare build;peaks build/h200/peaks.json;report -;'
+check 'it measures after it has compiled' is "$(sed -n '/time h200/,$p' steps.all | grep -c nvcc)" 0
+check 'all is recorded' is "$(ls results/h200 | wc -l)" 3
+echo '{"verdict":"recorded"}' > results/h200/l1_019_relu.json
+rm results/h200/crfm_softmax.json
+mk reproduce
+check 'reproduce records where nothing is' [ -e results/h200/crfm_softmax.json ]
+check 'and overwrites no evidence' grep -q recorded results/h200/l1_019_relu.json
+mk record TASKS=l1_019
+check 'record does' cmp results/h200/l1_019_relu.json build/h200/l1_019_relu.time.json
+check 'and says what it did' says '^keep: 1 recorded, 0 recorded before'
+
+# One cell fails as a machine does.
+tree
+mkdir -p fault/h200 && : > fault/h200/crfm_softmax
+mk reproduce
+check 'a machine that fails on one cell fails reproduce' [ $? != 0 ]
+check 'and costs the others nothing' is "$(ls results/h200 | tr '\n' ' ')" 'l1_001_matmul.json l1_019_relu.json '
+check 'which is said' says 'the machine failed on some cells'
+rm fault/h200/crfm_softmax
+steps > /dev/null
+mk reproduce
+check 'the next reproduce tries just that one' is "$(steps | grep -c '^time')" 1
+check 'and succeeds' [ -e results/h200/crfm_softmax.json ]
+mk gen
+check 'gen has nothing to do where no kernel is missing' [ $? = 0 ]
+rm optimized/portable/crfm_softmax.cu
+mk gen
+check 'gen says that it is not configured' lines 1 'gen: not configured'
+mk gen GEN='echo //'
+check 'a generator writes an attempt under build/' grep -q '^// h200 tasks/crfm/crfm_softmax.json' build/gen/h200/crfm_softmax.cu
+check 'and nothing else' [ ! -e optimized/portable/crfm_softmax.cu ]
+mk build ARCHS=all TASKS=l1_019
+check 'ARCHS=all compiles for each architecture' is "$(jq -r .kernel.arch build/archs/portable/l1_019_relu.build.json)" 'sm_80 sm_86 sm_89 sm_90 sm_100 sm_120'
+steps > /dev/null
+mk time TASKS=l1_019
+check 'and is no part of any result' ran ''
+mk clean
+check 'clean removes build/' [ ! -e build ]

@@ -1,0 +1,44 @@
+#!/bin/bash
+# Packages into a folder, without root.  Needs a Debian or Ubuntu and its archive.
+# shellcheck disable=SC2016,SC2154  # what is quoted is for another shell; out is lib.sh's
+. tests/e2e/lib.sh
+
+tree
+prefix=$scratch/empty/prefix
+if mk deps PREFIX="$prefix"; then
+    for file in include/cjson/cJSON.h include/seccomp.h include/cmocka.h bin/jq bin/gnuplot; do
+        check "make deps brings $file" [ -e "$prefix/usr/$file" ]
+    done
+    check 'its jq runs' is "$("$prefix/usr/bin/jq" -n 1+1)" 2
+    check 'its gnuplot runs' "$prefix/usr/bin/gnuplot" --version
+    echo '#include <cjson/cJSON.h>
+    int main(void) { return !cJSON_Version(); }' > probe.c
+    gcc -I"$prefix/usr/include" -L"$prefix/usr/lib/$(uname -m)-linux-gnu" -Wl,-rpath,"$prefix/usr/lib/$(uname -m)-linux-gnu" probe.c -o probe -lcjson
+    check 'its libraries link and load' ./probe
+else
+    skip 'make deps' "$(grep -m1 '^deps:' "$out")"
+fi
+mk deps PREFIX=/proc/no/such
+check 'a PREFIX that cannot be written is one line' lines 1 '^deps: cannot write'
+
+# Without the packages: reproduce goes as far as it can, the others say what to do.
+tree
+PATH=$PWD/bin:$PATH
+printf '#!/bin/sh\nexit 1\n' | tee bin/sudo bin/apt-get > /dev/null
+chmod +x bin/sudo bin/apt-get
+sed -i 's|^command -v gnuplot.*|lacks gnuplot-nox|' harness/probe
+mk reproduce
+check 'without gnuplot, and no way to install it, reproduce succeeds' [ $? = 0 ]
+check 'says so in one line' lines 1 '^deps: cannot install here: have installed: gnuplot-nox'
+check 'and records' [ -e results/h200/l1_019_relu.json ]
+printf '#!/bin/sh\n[ "$1" != -n ] || shift\nexec "$@"\n' > bin/sudo
+printf '#!/bin/sh\necho "$*" >> apt.log\n' > bin/apt-get
+mk reproduce
+check 'where it may, it installs by apt' grep -q 'install -y --no-install-recommends gnuplot-nox$' apt.log
+sed -i 's|^lacks gnuplot-nox|lacks libcjson-dev|; ' harness/probe
+sed -i 's|/usr/include/cjson/cJSON.h|/nowhere/cJSON.h|' harness/probe
+sed -i 's|"/usr/$(witness "$1")"|"/nowhere/$(witness "$1")"|' harness/deps
+touch tests/e2e/stub.c
+mk time
+check 'without cJSON nothing can be built' [ $? != 0 ]
+check 'which is said in one line' lines 1 '^deps: libcjson-dev is missing'

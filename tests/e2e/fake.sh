@@ -1,0 +1,258 @@
+#!/bin/bash
+# verify and time, their recorder and their arms, on a pretend GPU (tests/fake): every
+# verdict, and that no file is ever half written.  What the timings are is not looked at.
+# Needs CUDA's headers.
+# shellcheck disable=SC2154,SC2030,SC2031  # out is lib.sh's; a subshell's limits are its own
+. tests/e2e/lib.sh
+
+bin=$root/build/fake
+cuda=$(make -s print-CUDA_HOME | sed 's/.*= *//')
+if ! [ -x "$bin/time" ] || ! [ -e "$cuda/include/cuda.h" ]; then
+    skip 'verify and time on a pretend GPU' "no CUDA headers here"
+    exit
+fi
+cd "$scratch" || exit
+out=$scratch/out
+export KP_CELL_SECONDS=2 KP_DEADLINE=20 LD_LIBRARY_PATH=$bin
+
+# ---- Tasks ----------------------------------------------------------------------------
+
+# task NAME TENSOR... -- OP - tensors are NAME:SHAPE; OP gives y.
+task() {
+    local name=$1 list=() x
+    shift
+    while [ "$1" != -- ]; do
+        x='{"name":"'${1%:*}'","shape":'${1#*:}',"dtype":"f32","fill":"uniform(0,1)","domain":"real"}'
+        list+=("$x")
+        shift
+    done
+    jq -n --arg name "$name" --arg op "$2" '{schema: 1, task: $name, suite: "fake", title: $name,
+        source: "a test", inputs: $ARGS.positional, parameters: [], graph: [$op], outputs: ["y"],
+        notes: [], flags: []}' --jsonargs "${list[@]}" > "tasks/fake/$name.json"
+}
+mkdir -p tasks/fake build
+task relu64 'x:[64,64]' -- 'y[64,64] = relu(x)'
+task relu10 'x:[10,10]' -- 'y[10,10] = relu(x)'
+task matmul8 'a:[8,8]' 'b:[8,8]' -- 'y[8,8] = matmul(a, b)'
+task layer_norm 'x:[4,16]' 'w:[16]' 'b:[16]' -- 'y[4,16] = layer_norm(x, weight=w, bias=b; shape=[16], eps=1e-05)'
+declare -A elements=([relu64]=4096 [relu10]=100 [matmul8]=64 [layer_norm]=64)
+
+# ---- Cells ----------------------------------------------------------------------------
+
+field() { sed -n "1,4s|^// $1: *||p" "$root/tests/fake/kernels/$2.c"; }
+
+# built KERNEL [GPU] - what `build` leaves of a kernel; sets cell and json.
+built() {
+    local task
+    task=$(field task "$1")
+    cell=build/${2:-$1}/$task json=tasks/fake/$task.json
+    mkdir -p "${cell%/*}"
+    rm -f "$cell".*
+    gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT="${elements[$task]}" -isystem "$cuda/include" -o "$cell.so" \
+        "$root/tests/fake/kernels/$1.c" -L"$bin" -lcudart -lm || exit
+    cp "$cell.so" "$cell.cubin"
+    echo '{"schema":1,"verdict":"ok","reason":null,"kernel":{"path":"a.cu","sha256":"0"}}' > "$cell.build.json"
+    echo '{"schema":1,"read_gbs":4000,"copy_gbs":4000,"f16_tflops":700,"tf32_tflops":300,"fp32_tflops":50}' > "${cell%/*}/peaks.json"
+}
+# step verify|time - run a step of the cell; its output goes to $out.
+step() { "$bin/$1" "$json" "$cell" > "$out" 2>&1; }
+of() { jq -r "$2" "$cell.$1.json"; } # of verify .class
+reason() { of "$1" .reason | grep -qF -- "$2" || { of "$1" .reason; return 1; }; }
+no_litter() { [ -z "$(find build -name '*+')" ]; }
+fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
+
+# ---- Each kernel gets its verdict --------------------------------------------------------
+
+for source in "$root"/tests/fake/kernels/*.c; do
+    name=$(basename "$source" .c)
+    built "$name"
+    case $name in endless*) KP_DEADLINE=2 ;; *) KP_DEADLINE=20 ;; esac
+    step verify
+    check "$name: verify succeeds" fails 0 $?
+    check "$name: the verdict is $(field expect "$name")" is "$(of verify .verdict)" "$(field expect "$name")"
+    check "$name: for the reason that it should be" reason verify "$(field reason "$name")"
+    step time
+    check "$name: time succeeds" fails 0 $?
+    check "$name: and says the same" is "$(of time '.verdict, .reason')" "$(of verify '.verdict, .reason')"
+done
+check 'nothing half written is left' no_litter
+
+# ---- What an honest kernel's result says ---------------------------------------------------
+
+built ok_relu
+step verify
+check 'an honest kernel is of class fp32' is "$(of verify .class)" fp32
+check 'deterministic' is "$(of verify .deterministic)" true
+check 'its sandbox is described' is "$(of verify '.sandbox | keys | join(" ")')" 'landlock limits no_new_privs seccomp'
+check 'errors are there by distribution' is "$(of verify '.error.candidate | keys | join(" ")')" 'declared normal scaled'
+step time
+for key in schema task suite title gpu verdict reason kernel class error evidence deterministic time_us speedup floor_us \
+    floor_bytes_us floor_flops_us hard_bound_us empty_graph_us flags sandbox machine harness scratch_bytes; do
+    check "the result has $key" is "$(of time "has(\"$key\")")" true
+done
+check 'times of both contestants' is "$(of time '.time_us | keys | join(" ")')" 'candidate fp32'
+check 'a sample a round, thirty where all is steady' is "$(of time '.harness.rounds, (.time_us.candidate.samples | length)' | tr '\n' ' ')" '30 30 '
+check 'small cells are measured at eight placements' is "$(of time .speedup.placements)" 8
+"$bin/time" --aa "$json" "$cell" > "$out" 2>&1
+check 'A/A measures five batches' is "$(jq '.ratios | length' "$cell.aa.json")" 5
+
+built ok_matmul
+step verify
+check 'float products are of class fp32' is "$(of verify .class)" fp32
+built ok_matmul_tf32
+step verify
+check 'products of rounded inputs are of class tf32' is "$(of verify .class)" tf32
+step time
+check 'and are compared with both' is "$(of time '.time_us | keys | join(" ")')" 'candidate fp32 tf32'
+built ok_nondeterministic
+step verify
+check 'a nondeterministic kernel is said to be so' is "$(of verify .deterministic)" false
+step time
+check 'and flagged' is "$(of time '.flags | index("nondeterministic") != null')" true
+built ok_everything
+step verify
+check 'a tape holds memsets, copies, clusters' grep -qE '^memset 1 0 value 0 element 1 width 16384 ' "$cell.tape"
+check 'from scratch' grep -qE '^copy 2 0 to 1 8192 width 8192$' "$cell.tape"
+check 'programmatic edges' grep -qE '^edge [0-9]+ [0-9]+ type 1 ports 1 0$' "$cell.tape"
+check 'relocations at any step' grep -qE ' params 21 .* relocs 2 4 0 0 12 1 0$' "$cell.tape"
+
+# ---- Files that were edited, truncated, taken away -------------------------------------------
+
+built ok_relu
+step verify
+cp "$cell.tape" tape
+cp "$cell.verify.json" verified
+sed -i 's/ grid 1 1 1 / grid 2 1 1 /' "$cell.tape"
+step time
+check 'an edited tape has the verdict tape' is "$(of time .verdict)" tape
+check 'which says why' reason time 'the tape is not the one that was verified'
+head -c 40 tape > "$cell.tape"
+step time
+check 'so has a truncated one' is "$(of time .verdict)" tape
+rm "$cell.tape"
+step time
+check 'one that is gone is an error' fails 5 $?
+check 'of one line' lines 1 '^time: .*relu64\.tape: '
+cp tape "$cell.tape"
+rm "$cell.time.json"
+head -c 200 verified > "$cell.verify.json"
+step time
+check 'a truncated verify.json is an error' fails 3 $?
+check 'of one line, which says what to do' lines 1 'verify\.json:[0-9]+: not JSON .*remove it and run make again$'
+check 'and one only' is "$(wc -l < "$out")" 1
+check 'without a result' [ ! -e "$cell.time.json" ]
+cp verified "$cell.verify.json"
+echo > "${cell%/*}/peaks.json"
+step time
+check 'so are truncated peaks' fails 3 $?
+echo garbage > "$cell.build.json"
+step verify
+check 'and a build.json that is none' fails 3 $?
+check 'the old verify.json stays' cmp verified "$cell.verify.json"
+
+built ok_relu
+step verify
+built one_off swapped
+cp build/ok_relu/relu64.{tape,verify.json} build/swapped/
+step time
+check 'another cubin than the one verified has the verdict tape' is "$(of time .verdict)" tape
+check 'and is named' reason time 'the cubin is not the one that was verified'
+jq --arg sha "$(sha256sum < "$cell.cubin" | cut -d' ' -f1)" '.cubin_sha256 = $sha' "$cell.verify.json" > edited
+cp edited "$cell.verify.json"
+step time
+check 'a kernel that is wrong only while it is timed is wrong' is "$(of time .verdict)" wrong
+check 'which says so' reason time 'a timed run was wrong'
+built ok_relu
+echo garbage > "$cell.cubin"
+step verify
+check 'a cubin that cannot be loaded has the verdict tape' is "$(of verify .verdict)" tape
+for verdict in missing build gate; do
+    built ok_relu
+    echo '{"schema":1,"verdict":"'$verdict'","reason":"because","kernel":null}' > "$cell.build.json"
+    step verify
+    check "$verdict is copied on" is "$(of verify '.verdict, .reason' | tr '\n' ' ')" "$verdict because "
+    step time
+    check "to the result" is "$(of time '.verdict, .reason' | tr '\n' ' ')" "$verdict because "
+done
+
+# ---- Bounds --------------------------------------------------------------------------------------
+
+built ok_relu
+step verify
+KP_FAKE_DRAM=1 step time
+check 'faster than memory can be is impossible' is "$(of time .verdict)" impossible
+check 'with the times that were found' is "$(of time '.time_us.candidate.samples | length >= 5')" true
+sed -i 's/4000/0.001/g' "${cell%/*}/peaks.json"
+step time
+check 'faster than this machine was is measured again' is "$(of time .verdict)" ok
+check 'and flagged' is "$(of time '.flags | index("below-floor") != null')" true
+
+# ---- Machines --------------------------------------------------------------------------------------
+
+built ok_relu
+KP_FAKE_MEMORY=900000000 step verify
+check 'a task too large for the GPU is skipped' is "$(of verify .verdict)" skipped
+check 'with both numbers' reason verify 'needs at least 1.1 GB of GPU memory, 0.9 GB are free'
+step time
+check 'skipped is copied on' is "$(of time .verdict)" skipped
+step verify
+KP_FAKE_MEMORY=400000 step time
+check 'eight placements may be too large, too' is "$(of time .verdict)" skipped
+mkdir lame
+cp "$bin"/{verify,time,record,arm,lib*} lame/
+bin=$scratch/lame step time
+check 'without the baseline program there is no measuring' fails 4 $?
+check 'which is said in one line' lines 1 'baseline: cannot be started'
+printf '#!/bin/sh\nexit 4\n' > lame/baseline
+chmod +x lame/baseline
+bin=$scratch/lame step time
+check 'a baseline that fails is an error' fails 4 $?
+check 'of one line' lines 1 '^time: the fp32 arm failed'
+
+# ---- Full disks, and sudden ends ---------------------------------------------------------------------
+
+# Files may grow to one kilobyte: what the steps write is longer.
+limited() { (trap '' XFSZ; ulimit -f 0; step "$1"); }
+built ok_relu
+echo '{"schema":1,"verdict":"gate","reason":"because","kernel":null}' > "$cell.build.json"
+for s in verify time; do
+    echo old > "$cell.$s.json"
+    limited $s > /dev/null 2>&1
+    status=$?
+    check "$s on a full disk is an error" fails 5 $status
+    check "the old $s.json stays" is "$(cat "$cell.$s.json")" old
+    check 'and nothing is left beside it' no_litter
+    step $s
+done
+
+# The same for a whole verification, on a small file system, where one may mount.
+full() {
+    unshare -rm bash -c "mkdir -p '$1/small' && mount -t tmpfs -o size=64k none '$1/small' &&
+        cp -r '$2/'* '$1/small/' && { echo old > '$1/small/relu64.$3.json'
+        dd if=/dev/zero of='$1/small/fill' 2> '$1/dd'
+        '$bin/$3' '$json' '$1/small/relu64' 2> '$out'; echo \$?; cat '$1/small/relu64.$3.json'; }" 2> /dev/null
+}
+built ok_relu
+step verify
+rm "$cell".time.json 2> /dev/null
+for s in verify time; do
+    found=$(full "$scratch" "${cell%/*}" $s | tr '\n' ' ')
+    if [ -n "$found" ]; then
+        check "$s on a full file system keeps the old file" is "$found" '5 old '
+        check 'and says so in one line' lines 1 "^$s: .*cannot write: .*unchanged"
+    else
+        skip "$s on a full file system" 'none can be mounted here'
+    fi
+done
+
+# Killed in the middle: no result, and nothing keeps running.
+built endless
+KP_DEADLINE=60 "$bin/verify" "$json" "$cell" > "$out" 2>&1 &
+for _ in $(seq 100); do sleep 0.05; arm=$(pgrep -P $! -x arm) && break; done
+kill -9 $!
+wait $! 2> /dev/null
+running() { grep -q '^State:[[:space:]]*[RSD]' "/proc/$arm/status"; }
+for _ in $(seq 50); do running 2> /dev/null && sleep 0.1; done
+check 'a verify that is killed leaves no result' [ ! -e "$cell.verify.json" ]
+check 'and no arm' [ -n "$arm" ]
+check 'that goes on' not running

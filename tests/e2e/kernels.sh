@@ -1,0 +1,19 @@
+#!/bin/bash
+# Every kernel of optimized/ compiles and passes the gates, and every specimen gets the
+# verdict it should where that needs no GPU.  Needs nvcc.
+# shellcheck disable=SC2154  # out is lib.sh's
+. tests/e2e/lib.sh
+
+out=$scratch/out
+if ! make -s print-LACKS | grep -qw -e nvcc; then
+    make -k -j"$(nproc)" build ARCHS="${ARCHS_TESTED:-90}" > "$out" 2>&1
+    check 'the kernels are compiled without an error of the machine' [ $? = 0 ]
+    for kernel in optimized/*/*.cu; do
+        name=${kernel#optimized/}
+        result=build/archs/${name%.cu}.build.json
+        check "$name compiles" is "$(jq -r '.verdict, .reason // empty' "$result" | tr '\n' ' ')" 'ok '
+    done
+    find tests/specimens -name '*.cu' -print0 | xargs -0 -n1 basename -s .cu | sort | xargs -P2 -n8 tests/specimens/compile 90
+else
+    skip 'kernels and specimens' 'no CUDA Toolkit 12.4 or newer here'
+fi

@@ -1,0 +1,103 @@
+# lib.sh: what the end-to-end tests share.  Sourced by each tests/e2e/*.sh, from the root
+# of the tree.
+#
+# A test makes a small tree of its own (`tree`), with pretend tasks, kernels, toolkit
+# and GPUs, runs the real Makefile and scripts in it (`mk`), and looks at what was run:
+# each pretend program leaves a line in steps.log.  `check` prints one line a check.
+# shellcheck shell=bash disable=SC2034
+
+root=$PWD
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+unset GPUS TASKS SUITE ARCHS RUN NVCC NVCCFLAGS CUDA_HOME CUDA_LIB CUDA_VISIBLE_DEVICES MAKEFLAGS MAKELEVEL MFLAGS KP_GPU CFLAGS CXX CC PREFIX
+
+# check WHAT COMMAND... - one check: COMMAND succeeds.
+check() {
+    local what=$1
+    shift
+    if "$@" > "$scratch/check" 2>&1; then
+        echo "ok   $what"
+    else
+        echo "FAIL $what"
+        sed 's/^/       | /' "$scratch/check" | tail -n 5
+        [ ! -e "$out" ] || sed 's/^/       > /' "$out" | tail -n 15
+    fi
+}
+skip() { echo "skip $1: $2"; }
+
+# tree - a fresh tree with three tasks and one GPU, an H200; becomes the current folder.
+tree() {
+    cd "$(mktemp -d "$scratch/XXXXXX")" || exit
+    out=$PWD/out
+    cp -r "$root/Makefile" .
+    mkdir -p harness tests/e2e tasks/level1 tasks/crfm optimized/portable optimized/include results
+    find "$root/harness" -maxdepth 1 -type f -perm -u+x -exec cp -p {} harness/ \;
+    cp "$root/tests/e2e/stub.c" tests/e2e/
+    for t in level1/l1_001_matmul level1/l1_019_relu crfm/crfm_softmax; do
+        echo '{}' > "tasks/$t.json"
+        echo "// kernel of ${t#*/}" > "optimized/portable/${t#*/}.cu"
+    done
+    toolkit
+    gpus 'NVIDIA H200, 9.0'
+    sleep 0.02
+}
+
+# toolkit - a pretend CUDA Toolkit 13.0: nvcc refuses sources that say BROKEN.
+toolkit() {
+    mkdir -p toolkit/bin toolkit/include toolkit/lib64 bin
+    echo '#define CUDART_VERSION  13000' > toolkit/include/cuda_runtime_api.h
+    cat > toolkit/bin/nvcc <<'NVCC'
+#!/bin/sh
+while [ $# -gt 1 ]; do
+    case $1 in --keep-dir) keep=$2 ;; -o) object=$2 ;; -gencode) archs="$archs $2" ;; esac
+    shift
+done
+echo "nvcc $(basename "$1" .cu)$archs" >> steps.log
+if grep -q BROKEN "$1"; then echo "$1(1): error: broken"; exit 2; fi
+echo 'void launch(void) {}' | gcc -fPIC -c -x c -o "$object" - || exit
+echo cubin > "$keep/$(basename "$1" .cu).cubin"
+echo "ptxas info    : Compiling entry function '_Z4reluv' for 'sm_90'
+    8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
+ptxas info    : Used 10 registers, used 0 barriers, 128 bytes smem"
+NVCC
+    chmod +x toolkit/bin/nvcc
+    echo | gcc -shared -x c -o toolkit/lib64/libcudart.so -
+}
+
+# gpus 'NAME, CAPABILITY'... - an nvidia-smi that lists these; none: no nvidia-smi works.
+gpus() {
+    { echo '#!/bin/sh'; [ $# -gt 0 ] || echo 'exit 9'; } > bin/nvidia-smi
+    local i=0 g
+    for g; do
+        echo "echo '$i, GPU-$i$i-$$, ${g##*, }, ${DRIVER:-580.65.06}, ${g%, *}'" >> bin/nvidia-smi
+        i=$((i + 1))
+    done
+    chmod +x bin/nvidia-smi
+}
+
+# Every program is the stub, and needs none of their libraries.
+programs='task gate confine report compare record arm baseline verify time peaks'
+stubs=()
+for p in $programs; do stubs+=("OBJS_$p=build/obj/tests/e2e/stub.o" "LIBS_$p="); done
+
+# mk ARG... - run make here; its output goes to $out.
+mk() {
+    PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=${CUDA_HOME_HERE-$PWD/toolkit} make "${stubs[@]}" "$@" > "$out" 2>&1
+}
+
+# Steps that were run since the last call, sorted: "time h200/l1_019_relu" and so on.
+steps() {
+    [ ! -e steps.log ] || sort steps.log
+    rm -f steps.log
+}
+# ran STEP... - those, and no others, were run; - for none.
+ran() {
+    local found
+    found=$(steps | sed 's/ arch=.*//' | tr '\n' ';')
+    [ "$found" = "$1" ] || { echo "expected: $1"; echo "ran:      $found"; return 1; }
+}
+says() { grep -qE -- "$1" "$out" || { echo "not said: $1"; return 1; }; }
+not() { ! "$@"; }
+lines() { [ "$(grep -cE -- "$2" "$out")" -eq "$1" ] || { echo "$(grep -cE -- "$2" "$out") lines match $2, not $1"; return 1; }; }
+verdict() { jq -r '.verdict' "build/$1.$2.json"; }
+is() { [ "$1" = "$2" ] || { echo "'$1' is not '$2'"; return 1; }; }

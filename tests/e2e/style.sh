@@ -1,0 +1,21 @@
+#!/bin/bash
+# Warnings are errors here, though not for those who only build: C by gcc and clang,
+# shell by shellcheck.
+. tests/e2e/lib.sh
+
+cuda=$(make -s print-CUDA_HOME | sed 's/.*= *//')
+for cc in gcc clang; do
+    command -v $cc > /dev/null || { skip "$cc -Werror" "no $cc"; continue; }
+    for file in $(find harness reference tests -name '*.c' | sort); do
+        if ! grep -rqE 'cuda|driver\.h|device\.h' "$file" || [ -e "$cuda/include/cuda.h" ]; then
+            check "$cc $file" $cc -std=gnu11 -O1 -Wall -Wextra -Werror -iquote harness -iquote reference -Ideps/usr/include \
+                -isystem "$cuda/include" -c -o /dev/null "$file"
+        fi
+    done
+done
+if command -v shellcheck > /dev/null; then
+    # shellcheck disable=SC2013
+    for file in $(grep -rlE '^#!/bin/(ba)?sh' harness tests .ci); do check "shellcheck $file" shellcheck -x "$file"; done
+else
+    skip 'shell scripts' 'no shellcheck'
+fi

@@ -1,0 +1,150 @@
+/* device.c: harness/device.h in plain C, for the pretend GPU.  The same meaning, element for
+ * element, as far as the tests' tasks need it; everything is done when it is asked for. */
+#include "../../harness/device.h"
+#include "../../harness/error.h"
+
+#include <math.h>
+#include <string.h>
+
+const char *const kp_distribution_name[KP_DIST_COUNT] = {"declared", "normal", "scaled"};
+
+void device_check(cudaError_t e, const char *step) {
+    if (e != cudaSuccess) die(KP_MACHINE, "%s: %s", step, cudaGetErrorString(e));
+}
+
+/* ---- Values ------------------------------------------------------------------------- */
+
+uint64_t kp_mix(uint64_t seed, uint64_t index) {
+    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+static double uniform(uint64_t h) {
+    return (double)(h >> 40) * 0x1p-24; /* [0,1) */
+}
+
+static double normal(uint64_t h) {
+    return sqrt(-2 * log(uniform(h) + 0x1p-25)) * cos(6.283185307 * uniform(h << 24));
+}
+
+static double declared(const struct kp_tensor *x, uint64_t h) {
+    const struct kp_fill *f = &x->fill;
+    switch (f->kind) {
+    case KP_FILL_UNIFORM: return f->a + (f->b - f->a) * uniform(h);
+    case KP_FILL_NORMAL: return f->a + f->b * normal(h);
+    case KP_FILL_CONSTANT: return f->a;
+    case KP_FILL_INTEGERS: return f->a + (double)(h % (uint64_t)(f->b - f->a));
+    default: die(KP_BUG, "the pretend GPU cannot fill %s", x->name);
+    }
+}
+
+static double draw(const struct kp_tensor *x, enum kp_distribution d, uint64_t h) {
+    if (d == KP_DIST_DECLARED || x->domain == KP_DOMAIN_DECLARED) return declared(x, h);
+    if (d == KP_DIST_NORMAL) return normal(h);
+    return normal(h) * exp2(36 * uniform(kp_mix(h, 1)) - 18);
+}
+
+void device_fill(const struct kp_task *t, int index, void *data, enum kp_distribution d,
+                 uint64_t seed, cudaStream_t stream) {
+    const struct kp_tensor *x = &t->tensors[index];
+    int64_t n = kp_shape_count(&x->shape);
+    uint64_t own = kp_mix(seed, (uint64_t)index);
+    (void)stream;
+    if (x->fill.wrap || (x->dtype != KP_F32 && x->dtype != KP_I64))
+        die(KP_BUG, "the pretend GPU cannot fill %s", x->name);
+    for (int64_t i = 0; i < n; i++) {
+        double v = draw(x, d, kp_mix(own, (uint64_t)i));
+        if (x->dtype == KP_F32)
+            ((float *)data)[i] = (float)v;
+        else
+            ((int64_t *)data)[i] = (int64_t)v;
+    }
+}
+
+/* ---- Poison --------------------------------------------------------------------------- */
+
+uint32_t device_poison_word(uint64_t seed) {
+    return 0x7b007b00u | ((uint32_t)kp_mix(seed, 77) & 0x00ff00ffu);
+}
+
+static unsigned char poison_byte(uint32_t word, size_t i) {
+    return (unsigned char)(word >> 8 * (i & 3));
+}
+
+void device_poison(void *data, size_t bytes, uint32_t word, cudaStream_t stream) {
+    unsigned char *p = data;
+    (void)stream;
+    for (size_t i = 0; i < bytes; i++) p[i] = poison_byte(word, i);
+}
+
+void device_poison_check(const void *data, size_t bytes, uint32_t word,
+                         unsigned long long *mismatches, cudaStream_t stream) {
+    const unsigned char *p = data;
+    (void)stream;
+    for (size_t i = 0; i < bytes; i++) *mismatches += p[i] != poison_byte(word, i);
+}
+
+/* ---- Comparison ------------------------------------------------------------------------ */
+
+static double load(const void *p, enum kp_dtype type, int64_t i) {
+    if (type == KP_F64) return ((const double *)p)[i];
+    if (type == KP_F32) return ((const float *)p)[i];
+    if (type == KP_I64) return (double)((const int64_t *)p)[i];
+    die(KP_BUG, "the pretend GPU has no %s", kp_dtype_name(type));
+}
+
+void device_compare_reset(struct kp_compare *c, cudaStream_t stream) {
+    (void)stream;
+    memset(c, 0, sizeof *c);
+    c->first_bad = ~0ull;
+}
+
+static bool is_poison(const void *p, int64_t i, size_t size, uint32_t word) {
+    const unsigned char *b = p;
+    for (size_t k = (size_t)i * size; k < ((size_t)i + 1) * size; k++)
+        if (b[k] != poison_byte(word, k)) return false;
+    return true;
+}
+
+void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtype to,
+                    int64_t offset, int64_t count, double rms, double tolerance, uint32_t poison,
+                    struct kp_compare *c, cudaStream_t stream) {
+    (void)stream;
+    for (int64_t i = 0; i < count; i++) {
+        double a = load(y, ty, i), b = load(o, to, i), d = a - b, e = fabs(d) / (fabs(b) + rms);
+        if (a == b || (isnan(a) && isnan(b))) d = e = 0;
+        if (ty == KP_I64 && d != 0) d = e = INFINITY;
+        if (!isfinite(d)) d = e = INFINITY;
+        c->sum_d2 += d * d, c->sum_o2 += isfinite(b) ? b * b : 0, c->sum_d += d;
+        c->max_rel = fmax(c->max_rel, e);
+        c->unwritten += d != 0 && is_poison(y, i, kp_dtype_size(ty), poison);
+        if (e <= tolerance) continue;
+        c->bad++;
+        if (c->first_bad != ~0ull) continue;
+        c->first_bad = (unsigned long long)(offset + i);
+        c->first_found = a, c->first_expected = b;
+    }
+    c->count += (unsigned long long)count;
+}
+
+void device_sum_squares(const void *x, enum kp_dtype type, int64_t count, double *sum,
+                        cudaStream_t stream) {
+    (void)stream;
+    for (int64_t i = 0; i < count; i++) {
+        double v = load(x, type, i);
+        *sum += isfinite(v) ? v * v : 0;
+    }
+}
+
+void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cudaStream_t stream) {
+    const uint32_t *word = data;
+    (void)stream;
+    for (size_t i = 0; i < bytes / 4; i++) *sum += kp_mix(word[i], i);
+}
+
+/* There is no cache to empty. */
+void device_flush(const void *clean, size_t bytes, cudaStream_t stream) {
+    (void)clean, (void)bytes, (void)stream;
+}

@@ -1,0 +1,136 @@
+/* exec.c: reference/cuda/exec.h for the pretend GPU: the meaning of a task (reference/define)
+ * run on its tensors.  FP32 rounds each result once; TF32 rounds what it reads to 10 bits,
+ * too; the oracle rounds nothing. */
+#include "fake.h"
+#include "../../harness/error.h"
+#include "../../reference/cuda/exec.h"
+#include "../../reference/define/define.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { TENSORS = 16, OUTPUTS = 4 };
+
+struct kp_exec {
+    const struct kp_task *task;
+    enum kp_math math;
+};
+
+const char *kp_math_name(const struct kp_task *t, enum kp_math m) {
+    (void)t;
+    return m == KP_MATH_FP32 ? "fp32" : m == KP_MATH_TF32 ? "tf32" : "f64";
+}
+
+int kp_baselines(const struct kp_task *t, enum kp_math out[2]) {
+    bool cores = false;
+    for (int i = 0; i < t->nops; i++) cores |= t->ops[i].def->tensor_cores;
+    out[0] = KP_MATH_FP32, out[1] = KP_MATH_TF32;
+    return 1 + cores;
+}
+
+bool kp_exec_weak(const struct kp_task *t) {
+    (void)t;
+    return false;
+}
+
+struct kp_exec *kp_exec_create(const struct kp_task *t, enum kp_math m) {
+    struct kp_exec *e = malloc(sizeof *e);
+    if (!e || t->ntensors > TENSORS) die(KP_BUG, "too much for the pretend GPU");
+    *e = (struct kp_exec){t, m};
+    return e;
+}
+
+struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit) {
+    (void)workspace_limit;
+    return kp_exec_create(t, KP_MATH_F64);
+}
+
+size_t kp_exec_workspace(const struct kp_exec *e) {
+    (void)e;
+    return 0;
+}
+
+static float tf32(float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, 4);
+    bits = (bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu; /* to nearest, ties to even */
+    memcpy(&x, &bits, 4);
+    return x;
+}
+
+static double *widen(const struct kp_exec *e, int i, const void *from) {
+    const struct kp_tensor *x = &e->task->tensors[i];
+    int64_t n = kp_shape_count(&x->shape);
+    double *to = calloc((size_t)n, sizeof *to);
+    if (!to) die(KP_MACHINE, "out of memory");
+    for (int64_t k = 0; k < n; k++) {
+        float f = x->dtype == KP_F32 ? ((const float *)from)[k] : 0;
+        to[k] = x->dtype == KP_I64        ? (double)((const int64_t *)from)[k]
+                : e->math == KP_MATH_TF32 ? tf32(f)
+                                          : f;
+    }
+    return to;
+}
+
+/* Every output in float64, newly allocated. */
+static void compute(const struct kp_exec *e, const void *const tensors[], double *outputs[]) {
+    double *in[TENSORS];
+    const struct kp_task *t = e->task;
+    for (int i = 0; i < t->ntensors; i++) in[i] = widen(e, i, tensors[i]);
+    for (int k = 0; k < t->noutputs; k++) {
+        outputs[k] =
+            calloc((size_t)kp_shape_count(&t->values[t->outputs[k]].shape), sizeof(double));
+        if (!outputs[k]) die(KP_MACHINE, "out of memory");
+    }
+    const char *message = define_run(t, (const double *const *)in, outputs);
+    if (message) die(KP_BUG, "%s: %s", t->name, message);
+    for (int i = 0; i < t->ntensors; i++) free(in[i]);
+}
+
+struct run { /* a parameter block */
+    const struct kp_exec *exec;
+    const void *tensors[TENSORS];
+    void *outputs[OUTPUTS];
+};
+
+KERNEL(reference, sizeof(struct run)) {
+    struct run *r = args[0];
+    const struct kp_task *t = r->exec->task;
+    double *wide[OUTPUTS];
+    compute(r->exec, r->tensors, wide);
+    for (int k = 0; k < t->noutputs; k++) {
+        const struct kp_value *v = &t->values[t->outputs[k]];
+        for (int64_t i = 0; i < kp_shape_count(&v->shape); i++)
+            if (v->dtype == KP_F32)
+                ((float *)r->outputs[k])[i] = (float)wide[k][i];
+            else
+                ((int64_t *)r->outputs[k])[i] = (int64_t)wide[k][i];
+        free(wide[k]);
+    }
+}
+
+void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const outputs[],
+                 void *workspace, cudaStream_t stream) {
+    struct run r = {.exec = e};
+    void *args[] = {&r};
+    (void)workspace;
+    memcpy(r.tensors, tensors, (size_t)e->task->ntensors * sizeof *tensors);
+    memcpy(r.outputs, outputs, (size_t)e->task->noutputs * sizeof *outputs);
+    cudaError_t bad =
+        cudaLaunchKernel(&reference, (dim3){1, 1, 1}, (dim3){1, 1, 1}, args, 0, stream);
+    if (bad) die(KP_MACHINE, "the reference: %s", cudaGetErrorString(bad));
+}
+
+/* In two slices, where there are two elements. */
+void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace, kp_sink *sink,
+                    void *context, cudaStream_t stream) {
+    double *wide[OUTPUTS];
+    (void)workspace;
+    compute(e, tensors, wide);
+    for (int k = 0; k < e->task->noutputs; k++) {
+        int64_t n = kp_shape_count(&e->task->values[e->task->outputs[k]].shape), half = n / 2;
+        if (half) sink(context, k, 0, half, wide[k], stream);
+        sink(context, k, half, n - half, wide[k] + half, stream);
+        free(wide[k]);
+    }
+}

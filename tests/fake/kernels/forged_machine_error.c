@@ -1,0 +1,19 @@
+// expect: crash
+// task: relu64
+/* Says that the machine has failed, to get no verdict. */
+#include "kernel.h"
+
+#include "../../../harness/arm.h"
+
+#include <string.h>
+#include <unistd.h>
+
+KERNEL(relu, 8, 8) {
+    relu_of(PARAM(0, const float *), PARAM(1, float *), COUNT);
+}
+
+LAUNCH {
+    struct arm_reply r = {.status = ARM_MACHINE, .message = "the GPU is lost"};
+    start_usual(&relu, in, out, stream);
+    if (write(ARM_REPLY_FD, &r, sizeof r) > 0) _exit(0);
+}

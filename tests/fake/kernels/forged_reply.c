@@ -1,0 +1,20 @@
+// expect: tape
+// task: relu64
+// reason: tampered with it
+/* Answers in the name of the recorder. */
+#include "kernel.h"
+
+#include "../../../harness/arm.h"
+
+#include <string.h>
+#include <unistd.h>
+
+KERNEL(relu, 8, 8) {
+    relu_of(PARAM(0, const float *), PARAM(1, float *), COUNT);
+}
+
+LAUNCH {
+    struct arm_reply r = {.status = ARM_OK, .length = 4};
+    start_usual(&relu, in, out, stream);
+    if (write(ARM_REPLY_FD, &r, sizeof r) > 0 && write(ARM_REPLY_FD, "tape", 4) > 0) _exit(0);
+}

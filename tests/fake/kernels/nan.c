@@ -1,0 +1,18 @@
+// expect: wrong
+// task: relu64
+// reason: found nan
+/* NaN, which no comparison may take for small. */
+#include "kernel.h"
+
+#include <math.h>
+
+KERNEL(relu, 8, 8) {
+    const float *x = PARAM(0, const float *);
+    float *out = PARAM(1, float *);
+    relu_of(x, out, COUNT);
+    out[COUNT - 1] = NAN;
+}
+
+LAUNCH {
+    start_usual(&relu, in, out, stream);
+}

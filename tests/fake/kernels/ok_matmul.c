@@ -1,0 +1,20 @@
+// expect: ok
+// task: matmul8
+/* Honest: float products, added in float. */
+#include "kernel.h"
+
+KERNEL(matmul, 8, 8, 8) {
+    const float *a = PARAM(0, const float *), *b = PARAM(1, const float *);
+    float *out = PARAM(2, float *);
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++) {
+            float s = 0;
+            for (int k = 0; k < 8; k++) s += a[8 * i + k] * b[8 * k + j];
+            out[8 * i + j] = s;
+        }
+}
+
+LAUNCH {
+    void *args[] = {(void *)&in[0], (void *)&in[1], (void *)&out[0]};
+    start(&matmul, args, stream);
+}

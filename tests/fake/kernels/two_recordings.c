@@ -1,0 +1,16 @@
+// expect: tape
+// task: relu64
+// reason: two recordings differ
+/* Launches something else each time it is recorded. */
+#include "kernel.h"
+
+#include <unistd.h>
+
+KERNEL(relu, 8, 8) {
+    relu_of(PARAM(0, const float *), PARAM(1, float *), COUNT);
+}
+
+LAUNCH {
+    void *args[] = {(void *)&in[0], (void *)&out[0]};
+    cudaLaunchKernel(&relu, (dim3){(unsigned)getpid(), 1, 1}, (dim3){32, 1, 1}, args, 0, stream);
+}

@@ -1,0 +1,19 @@
+// expect: tape
+// task: relu64
+// reason: scratch_bytes() gave two answers
+/* Wants another amount of memory each time. */
+#include "kernel.h"
+
+#include <unistd.h>
+
+KERNEL(relu, 8, 8) {
+    relu_of(PARAM(0, const float *), PARAM(1, float *), COUNT);
+}
+
+LAUNCH {
+    start_usual(&relu, in, out, stream);
+}
+
+size_t scratch_bytes(void) {
+    return (size_t)getpid();
+}

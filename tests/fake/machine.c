@@ -1,0 +1,34 @@
+/* machine.c: harness/machine.h for the pretend GPU.  KP_FAKE_DRAM is its theoretical memory
+ * bandwidth in bytes per microsecond, for tests of the verdict `impossible`. */
+#include "../../harness/machine.h"
+
+#include <stdlib.h>
+
+cJSON *machine_describe(void) {
+    cJSON *m = cJSON_CreateObject();
+    cJSON_AddStringToObject(m, "gpu_name", "pretend");
+    cJSON_AddStringToObject(m, "uuid_hash", "0");
+    cJSON_AddNumberToObject(m, "memory_bytes", 8e9);
+    cJSON_AddStringToObject(m, "compute_capability", "9.0");
+    return m;
+}
+
+void machine_watch(void) {}
+
+void machine_watch_add(cJSON *m) {
+    cJSON_AddNullToObject(m, "clocks");
+}
+
+size_t machine_l2_bytes(void) {
+    return 64;
+}
+
+double machine_dram_bytes_per_us(void) {
+    const char *text = getenv("KP_FAKE_DRAM");
+    return text ? atof(text) : 0;
+}
+
+int machine_quiet(double seconds) {
+    (void)seconds;
+    return 1;
+}

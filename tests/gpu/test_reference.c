@@ -1,0 +1,471 @@
+/* The CUDA reference against the meaning of ops (reference/define), on a GPU.
+ *
+ *     test_reference [-v] [DIR] [NAME]...
+ *
+ * Small random tasks for every op, odd in their sizes, run as the float64
+ * oracle (whole, in single rows, in slices with a shorter last one) and as each
+ * baseline, captured and replayed; then the cases of DIR/hand_values.json and
+ * DIR/torch_values.json (default tests/data) in float64.  NAME: only cases whose
+ * names begin so.  Prints each failure and, last, "N passed, N failed"; exits 1
+ * on any failure.  Cases run in a child, so that one that dies is one failure. */
+#include "../../reference/cuda/exec.h"
+#include "../../reference/define/define.h"
+#include "../../harness/error.h"
+#include "numbers.h"
+#include "reference_cases.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/test_reference_XXXXXX";
+static bool verbose;
+
+static struct shared { /* between the parent and the child that runs the cases */
+    int passed, failed, at;
+} * count;
+
+static void check(cudaError_t e, const char *what) {
+    if (e) die(KP_MACHINE, "%s: %s", what, cudaGetErrorString(e));
+}
+
+/* ---- a case: a task, values for its tensors, and what should come out ---- */
+
+struct fixture {
+    char name[128];
+    struct kp_task *task;
+    double *in[16], *want[4];
+    void *tensor[16]; /* on the device */
+    bool exact;
+};
+
+static int64_t value_count(const struct kp_task *t, int v) {
+    return kp_shape_count(&t->values[v].shape);
+}
+
+/* Write a task file and load it.  NULL, and a failure counted, if it is wrong. */
+static struct kp_task *load(const char *suite, const char *name, const char *text) {
+    char path[512], message[1024];
+    snprintf(path, sizeof path, "%s/%s", folder, suite);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/%s/%s.json", folder, suite, name);
+    FILE *f = fopen(path, "w");
+    if (!f || fputs(text, f) < 0 || fclose(f)) die(KP_IO, "%s cannot be written", path);
+    struct kp_task *t = task_load_error(path, message, sizeof message);
+    unlink(path);
+    *strrchr(path, '/') = '\0';
+    rmdir(path);
+    if (t) return t;
+    printf("FAILED %s: %s\n", name, message);
+    count->failed++;
+    return NULL;
+}
+
+/* The JSON text of a test, its floating tensors of type `dtype`. */
+static void write_task(const struct test *x, const char *dtype, char *text, size_t size) {
+    char tensors[512], graph[1024], *save, *p;
+    snprintf(tensors, sizeof tensors, "%s", x->tensors);
+    snprintf(graph, sizeof graph, "%s", x->graph);
+    size_t n = (size_t)snprintf(
+        text, size, "{\"schema\":1,\"task\":\"%s\",\"suite\":\"ops\",\"inputs\":[", x->name);
+    for (p = strtok_r(tensors, ";", &save); p; p = strtok_r(NULL, ";", &save)) {
+        char name[48], shape[96], fill[64] = "normal(0,1)";
+        sscanf(p, "%47s %95s", name, shape);
+        const char *type = dtype;
+        char *kind = name + strcspn(name, "+:=");
+        if (*kind == '+') strcpy(fill, "uniform(0.5,1.5)");
+        if (*kind == '=') snprintf(fill, sizeof fill, "transposed(%s)", kind + 1);
+        if (*kind == ':') {
+            snprintf(fill, sizeof fill, "integers(0,%s)", kind + 1);
+            type = "i64";
+        }
+        *kind = '\0';
+        n += (size_t)snprintf(text + n, size - n,
+                              "%s{\"name\":\"%s\",\"shape\":[%s],\"dtype\":\"%s\",\"fill\":\"%s\"}",
+                              p == tensors ? "" : ",", name, shape, type, fill);
+    }
+    n += (size_t)snprintf(text + n, size - n, "],\"graph\":[");
+    char *outputs = strstr(graph, " -> "), last[64] = "";
+    if (outputs) {
+        *outputs = '\0';
+        outputs += 4;
+    }
+    for (p = strtok_r(graph, "|", &save); p; p = strtok_r(NULL, "|", &save)) {
+        n += (size_t)snprintf(text + n, size - n, "%s\"%s\"", p == graph ? "" : ",", p);
+        bool two = strchr(p, ',') && strstr(p, "], ") && strstr(p, "], ") < strchr(p, '=');
+        snprintf(last, sizeof last, "%.*s%s", (int)strcspn(p, "["), p, two ? " i" : "");
+    }
+    n += (size_t)snprintf(text + n, size - n, "],\"outputs\":[");
+    char names[64];
+    snprintf(names, sizeof names, "%s", outputs ? outputs : last);
+    for (p = strtok_r(names, " ", &save); p; p = strtok_r(NULL, " ", &save))
+        n += (size_t)snprintf(text + n, size - n, "%s\"%s\"", p == names ? "" : ",", p);
+    snprintf(text + n, size - n, "]}");
+}
+
+/* A value for element i of tensor `t`, in its type's precision. */
+static double draw(const struct fixture *f, int t, int64_t i) {
+    const struct kp_tensor *x = &f->task->tensors[t];
+    switch (x->fill.kind) {
+    case KP_FILL_UNIFORM: return x->fill.a + (x->fill.b - x->fill.a) * uniform();
+    case KP_FILL_INTEGERS: return floor(x->fill.a + (x->fill.b - x->fill.a) * uniform());
+    case KP_FILL_TRANSPOSED:
+        return f->in[x->fill.source][i % x->shape.dim[1] * x->shape.dim[0] + i / x->shape.dim[1]];
+    default: return sqrt(-2 * log(1 - uniform())) * cos(6.283185307179586 * uniform());
+    }
+}
+
+/* Bring the tensors' values to their types' precision and to the device. */
+static void upload(struct fixture *f) {
+    for (int t = 0; t < f->task->ntensors; t++) {
+        enum kp_dtype type = f->task->tensors[t].dtype;
+        int64_t n = value_count(f->task, t);
+        size_t bytes = (size_t)n * kp_dtype_size(type);
+        void *host = malloc(bytes);
+        for (int64_t i = 0; i < n; i++) {
+            put(host, type, i, f->in[t][i]);
+            f->in[t][i] = get(host, type, i);
+        }
+        check(cudaMalloc(&f->tensor[t], bytes), "cudaMalloc");
+        check(cudaMemcpy(f->tensor[t], host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+        free(host);
+    }
+}
+
+/* Fill in f->want by the definition.  False, and a failure counted, if it refuses. */
+static bool define(struct fixture *f) {
+    for (int o = 0; o < f->task->noutputs; o++)
+        f->want[o] = calloc((size_t)value_count(f->task, f->task->outputs[o]), sizeof(double));
+    const char *message = define_run(f->task, (const double *const *)f->in, f->want);
+    if (!message) return true;
+    printf("FAILED %s: define_run: %s\n", f->name, message);
+    count->failed++;
+    return false;
+}
+
+static void release(struct fixture *f) {
+    for (int t = 0; t < f->task->ntensors; t++) {
+        free(f->in[t]);
+        if (f->tensor[t]) check(cudaFree(f->tensor[t]), "cudaFree");
+    }
+    for (int o = 0; o < f->task->noutputs; o++) free(f->want[o]);
+    task_free(f->task);
+}
+
+/* Compare one output with what was wanted, by the norm of the difference over
+ * the norm of the output, NaN and infinities element by element.  Integers and
+ * `exact` must agree in every element. */
+static void judge(const struct fixture *f, const char *what, int o, const double *got,
+                  double bound) {
+    const struct kp_value *v = &f->task->values[f->task->outputs[o]];
+    int64_t n = kp_shape_count(&v->shape), wrong = -1;
+    double difference = 0, norm = 0;
+    if (f->exact || v->dtype == KP_I64) bound = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double w = f->want[o][i], g = got[i];
+        if (isfinite(w) && isfinite(g)) {
+            difference += (g - w) * (g - w);
+            norm += w * w;
+            if (g != w && wrong < 0) wrong = i;
+        } else if (!(isnan(w) ? isnan(g) : g == w)) {
+            difference = INFINITY;
+            wrong = i;
+            break;
+        }
+    }
+    double error = difference == 0 ? 0 : sqrt(difference / (norm > 0 ? norm : 1));
+    bool good = error <= bound;
+    *(good ? &count->passed : &count->failed) += 1;
+    if (!good)
+        printf("FAILED %s, %s, output %d (%s): error %.3g, bound %.3g; first difference at %lld of "
+               "%lld: found %.9g, expected %.9g\n",
+               f->name, what, o, v->name, error, bound, (long long)wrong, (long long)n,
+               got[wrong < 0 ? 0 : wrong], f->want[o][wrong < 0 ? 0 : wrong]);
+    else if (verbose)
+        printf("ok %s, %s, output %d: error %.3g, bound %.3g\n", f->name, what, o, error, bound);
+}
+
+/* Fails if the executor wrote beyond the workspace that it asked for. */
+enum { GUARD = 4096 };
+static char *new_workspace(size_t bytes) {
+    char *w;
+    check(cudaMalloc((void **)&w, bytes + GUARD), "cudaMalloc of the workspace");
+    check(cudaMemset(w, 0xff, bytes + GUARD), "cudaMemset");
+    return w;
+}
+static void free_workspace(const struct fixture *f, const char *what, char *w, size_t bytes) {
+    unsigned char guard[GUARD];
+    check(cudaMemcpy(guard, w + bytes, GUARD, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    check(cudaFree(w), "cudaFree");
+    for (int i = 0; i < GUARD; i++) {
+        if (guard[i] == 0xff) continue;
+        printf("FAILED %s, %s: wrote %d bytes beyond its workspace of %zu\n", f->name, what, i,
+               bytes);
+        count->failed++;
+        return;
+    }
+}
+
+/* ---- the oracle ---- */
+
+struct sunk { /* what the sink has been given */
+    const struct fixture *f;
+    double *out[4]; /* on the device */
+    int64_t taken[4];
+    bool bad;
+};
+
+static void sink(void *context, int output, int64_t offset, int64_t n, const double *values,
+                 cudaStream_t stream) {
+    struct sunk *s = context;
+    int64_t total = value_count(s->f->task, s->f->task->outputs[output]);
+    if (offset != s->taken[output] || n < 1 || offset + n > total) {
+        s->bad = true;
+        return;
+    }
+    s->taken[output] += n;
+    check(cudaMemcpyAsync(s->out[output] + offset, values, (size_t)n * sizeof *values,
+                          cudaMemcpyDeviceToDevice, stream),
+          "cudaMemcpyAsync");
+}
+
+/* One oracle run; returns the workspace that it needed. */
+static size_t run_oracle(const struct fixture *f, const char *what, size_t limit) {
+    struct kp_exec *e = kp_exec_create_oracle(f->task, limit);
+    size_t bytes = kp_exec_workspace(e);
+    char *workspace = new_workspace(bytes);
+    struct sunk s = {.f = f};
+    for (int o = 0; o < f->task->noutputs; o++)
+        check(cudaMalloc((void **)&s.out[o], (size_t)value_count(f->task, f->task->outputs[o]) * 8),
+              "cudaMalloc");
+    cudaStream_t stream;
+    check(cudaStreamCreate(&stream), "cudaStreamCreate");
+    kp_exec_oracle(e, (const void *const *)f->tensor, workspace, sink, &s, stream);
+    check(cudaStreamSynchronize(stream), "the oracle");
+    check(cudaStreamDestroy(stream), "cudaStreamDestroy");
+    for (int o = 0; o < f->task->noutputs; o++) {
+        int64_t n = value_count(f->task, f->task->outputs[o]);
+        double *got = malloc((size_t)n * sizeof *got);
+        check(cudaMemcpy(got, s.out[o], (size_t)n * sizeof *got, cudaMemcpyDeviceToHost),
+              "cudaMemcpy");
+        if (s.bad || s.taken[o] != n) {
+            printf("FAILED %s, %s, output %d: the sink was given %lld of %lld elements, or out of "
+                   "order\n",
+                   f->name, what, o, (long long)s.taken[o], (long long)n);
+            count->failed++;
+        } else {
+            judge(f, what, o, got, 1e-12);
+        }
+        free(got);
+        check(cudaFree(s.out[o]), "cudaFree");
+    }
+    free_workspace(f, what, workspace, bytes);
+    kp_exec_destroy(e);
+    return bytes;
+}
+
+/* ---- the baselines ---- */
+
+/* Capture one run into a graph, replay it twice, compare. */
+static void run_baseline(const struct fixture *f, enum kp_math m, double bound) {
+    const char *what = kp_math_name(f->task, m);
+    struct kp_exec *e = kp_exec_create(f->task, m);
+    size_t bytes = kp_exec_workspace(e);
+    char *workspace = new_workspace(bytes);
+    void *out[4];
+    size_t size[4];
+    for (int o = 0; o < f->task->noutputs; o++) {
+        int v = f->task->outputs[o];
+        size[o] = (size_t)value_count(f->task, v) * kp_dtype_size(f->task->values[v].dtype);
+        check(cudaMalloc(&out[o], size[o]), "cudaMalloc");
+        check(cudaMemset(out[o], 0xff, size[o]), "cudaMemset");
+    }
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    cudaGraphExec_t replay;
+    check(cudaStreamCreate(&stream), "cudaStreamCreate");
+    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+    kp_exec_run(e, (const void *const *)f->tensor, out, workspace, stream);
+    check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+    check(cudaGraphInstantiate(&replay, graph, 0), "cudaGraphInstantiate");
+    for (int i = 0; i < 2; i++) check(cudaGraphLaunch(replay, stream), "cudaGraphLaunch");
+    check(cudaStreamSynchronize(stream), what);
+    for (int o = 0; o < f->task->noutputs; o++) {
+        int v = f->task->outputs[o];
+        int64_t n = value_count(f->task, v);
+        void *host = malloc(size[o]);
+        double *got = malloc((size_t)n * sizeof *got);
+        check(cudaMemcpy(host, out[o], size[o], cudaMemcpyDeviceToHost), "cudaMemcpy");
+        for (int64_t i = 0; i < n; i++) got[i] = get(host, f->task->values[v].dtype, i);
+        judge(f, what, o, got, bound);
+        free(host);
+        free(got);
+        check(cudaFree(out[o]), "cudaFree");
+    }
+    check(cudaGraphExecDestroy(replay), "cudaGraphExecDestroy");
+    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+    check(cudaStreamDestroy(stream), "cudaStreamDestroy");
+    free_workspace(f, what, workspace, bytes);
+    kp_exec_destroy(e);
+}
+
+/* ---- cases ---- */
+
+/* A test in one of the task types: the oracle too where that is f32. */
+static void run_test(const struct test *x, const char *dtype) {
+    char text[4096];
+    struct fixture f = {0};
+    write_task(x, dtype, text, sizeof text);
+    snprintf(f.name, sizeof f.name, "%s", x->name);
+    if (!(f.task = load("ops", x->name, text))) return;
+    for (int t = 0; t < f.task->ntensors; t++) {
+        int64_t n = value_count(f.task, t);
+        f.in[t] = malloc((size_t)n * sizeof(double));
+        for (int64_t i = 0; i < n; i++) f.in[t][i] = draw(&f, t, i);
+    }
+    upload(&f);
+    if (define(&f)) {
+        size_t bytes = run_oracle(&f, "float64", SIZE_MAX);
+        if (!strcmp(dtype, "f32")) {
+            run_oracle(&f, "float64 in single rows", 0);
+            if (bytes) run_oracle(&f, "float64 in slices", bytes - 1);
+            run_baseline(&f, KP_MATH_FP32, 1e-5);
+            run_baseline(&f, KP_MATH_TF32, 5e-3);
+        } else {
+            run_baseline(&f, KP_MATH_HALF, !strcmp(dtype, "bf16") ? 5e-2 : 1e-2);
+        }
+    }
+    release(&f);
+}
+
+/* A file's text, or NULL. */
+static char *read_file(const char *path) {
+    FILE *f = fopen(path, "rb");
+    if (!f) return NULL;
+    fseek(f, 0, SEEK_END);
+    long size = ftell(f);
+    rewind(f);
+    char *text = calloc((size_t)size + 1, 1);
+    if (!text || fread(text, 1, (size_t)size, f) != (size_t)size)
+        die(KP_IO, "%s cannot be read", path);
+    fclose(f);
+    return text;
+}
+
+/* The numbers of a JSON list; NaN and infinities stand as strings. */
+static double *numbers(const cJSON *list, int64_t n) {
+    double *x = calloc((size_t)n, sizeof *x);
+    int64_t i = 0;
+    const cJSON *v;
+    cJSON_ArrayForEach(v, list) {
+        if (i < n) x[i++] = cJSON_IsString(v) ? strtod(v->valuestring, NULL) : v->valuedouble;
+    }
+    return x;
+}
+
+/* A case of the value files, in float64 alone: their values are no f32 numbers,
+ * so what is compared is the definition of the same numbers rounded to f32. */
+static void run_value_case(const cJSON *c) {
+    const cJSON *task = cJSON_GetObjectItem(c, "task"), *in = cJSON_GetObjectItem(c, "tensors");
+    struct fixture f = {0};
+    if (cJSON_GetObjectItem(c, "message")) return; /* one that define_run must refuse */
+    snprintf(f.name, sizeof f.name, "%s", cJSON_GetObjectItem(task, "task")->valuestring);
+    char *text = cJSON_PrintUnformatted(task);
+    f.task = load(cJSON_GetObjectItem(task, "suite")->valuestring, f.name, text);
+    free(text);
+    if (!f.task) return;
+    for (int t = 0; t < f.task->ntensors; t++)
+        f.in[t] = numbers(cJSON_GetArrayItem(in, t), value_count(f.task, t));
+    upload(&f);
+    if (define(&f)) {
+        run_oracle(&f, "float64", SIZE_MAX);
+        run_oracle(&f, "float64 in single rows", 0);
+    }
+    release(&f);
+}
+
+/* Does `name` begin with one of the names asked for, if any was? */
+static bool chosen(const char *name, char **names, int n) {
+    for (int i = 0; i < n; i++)
+        if (!strncmp(name, names[i], strlen(names[i]))) return true;
+    return n == 0;
+}
+
+/* Run all cases from number `from` on; count->at is the number of the one that
+ * is running. */
+static void run_cases(int from, const char *data, char **names, int n) {
+    enum { TESTS = sizeof tests / sizeof *tests };
+    static const char *const types[] = {"f32", "f16", "bf16"};
+    int at = 0;
+    for (int i = 0; i < TESTS; i++)
+        for (int k = 0; k < 3; k++, at++) {
+            if (at < from || !chosen(tests[i].name, names, n)) continue;
+            count->at = at;
+            run_test(&tests[i], types[k]);
+        }
+    static const char *const files[] = {"hand_values.json", "torch_values.json"};
+    for (int k = 0; k < 2; k++) {
+        char path[512];
+        snprintf(path, sizeof path, "%s/%s", data, files[k]);
+        char *text = read_file(path);
+        if (!text) {
+            printf("%s is not there: its cases are left out\n", path);
+            continue;
+        }
+        cJSON *root = cJSON_Parse(text);
+        if (!root) die(KP_INPUT, "%s is not valid JSON", path);
+        const cJSON *c;
+        cJSON_ArrayForEach(c, cJSON_GetObjectItem(root, "cases")) {
+            const cJSON *name = cJSON_GetObjectItem(cJSON_GetObjectItem(c, "task"), "task");
+            if (at++ < from || !chosen(name->valuestring, names, n)) continue;
+            count->at = at - 1;
+            run_value_case(c);
+        }
+        cJSON_Delete(root);
+        free(text);
+    }
+}
+
+int main(int argc, char **argv) {
+    kp_program("test_reference");
+    int i = 1;
+    if (i < argc && !strcmp(argv[i], "-v")) verbose = true, i++;
+    const char *data = "tests/data";
+    struct stat s;
+    if (i < argc && !stat(argv[i], &s) && S_ISDIR(s.st_mode)) data = argv[i++];
+    if (!mkdtemp(folder)) die(KP_IO, "no folder can be made under /tmp");
+    count = mmap(NULL, sizeof *count, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (count == MAP_FAILED) die(KP_MACHINE, "no shared memory; free some and try again");
+    int deaths = 0;
+    for (int from = 0, status = 1; status; from = count->at + 1) {
+        fflush(stdout);
+        count->at = from;
+        pid_t child = fork();
+        if (child < 0) die(KP_MACHINE, "no child process could be started");
+        if (!child) {
+            setvbuf(stdout, NULL, _IOLBF, 0);
+            run_cases(from, data, argv + i, argc - i);
+            fflush(stdout);
+            _exit(0);
+        }
+        waitpid(child, &status, 0);
+        if (!status) break;
+        printf("FAILED case number %d: its process died (%s %d)\n", count->at,
+               WIFSIGNALED(status) ? "signal" : "exit",
+               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+        count->failed++;
+        if (++deaths < 20) continue;
+        printf("too many deaths: the rest is left out\n");
+        break;
+    }
+    rmdir(folder);
+    printf("%d passed, %d failed\n", count->passed, count->failed);
+    return count->failed || !count->passed;
+}

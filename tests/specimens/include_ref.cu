@@ -1,0 +1,17 @@
+// expect: build
+// task: l1_019_relu
+/* Includes a file of the harness: a kernel sees task.h, optimized/include and the CUDA
+ * headers. */
+#include "task.h"
+#include "../../reference/ops.h"
+
+__global__ void relu(const float *x, float *out, long long n) {
+    long long step = (long long)gridDim.x * blockDim.x;
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += step)
+        out[i] = fmaxf(x[i], 0.0f);
+}
+
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,
+                       cudaStream_t stream) {
+    relu<<<4096, 256, 0, stream>>>(in->x, out->out, OUT_ELEMENTS);
+}

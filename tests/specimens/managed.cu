@@ -1,0 +1,19 @@
+// expect: gate
+// task: l1_019_relu
+// reason: managed
+/* Keeps state in managed memory, which the host can change at any time. */
+#include "task.h"
+
+__managed__ int runs;
+
+__global__ void relu(const float *x, float *out, long long n) {
+    long long step = (long long)gridDim.x * blockDim.x;
+    if (threadIdx.x == 0 && blockIdx.x == 0) runs++;
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += step)
+        out[i] = fmaxf(x[i], 0.0f);
+}
+
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,
+                       cudaStream_t stream) {
+    relu<<<4096, 256, 0, stream>>>(in->x, out->out, OUT_ELEMENTS);
+}

@@ -1,0 +1,19 @@
+// expect: tape
+// task: l1_019_relu
+/* Launches on a stream of its own that is never joined: the given stream has nothing to wait
+ * for, so a clock on it stops at once. */
+#include "task.h"
+
+__global__ void relu(const float *x, float *out, long long n) {
+    long long step = (long long)gridDim.x * blockDim.x;
+    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += step)
+        out[i] = fmaxf(x[i], 0.0f);
+}
+
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,
+                       cudaStream_t stream) {
+    static cudaStream_t own;
+    (void)stream;
+    if (!own) cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    relu<<<4096, 256, 0, own>>>(in->x, out->out, OUT_ELEMENTS);
+}

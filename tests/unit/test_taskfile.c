@@ -1,0 +1,291 @@
+/* test_taskfile.c: what the task reader takes, what it refuses, and how it says so. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "task_text.h"
+
+/* A whole task; the bad ones below are this with one thing changed. */
+static const char good[] =
+    "{\n"
+    "  \"schema\": 1,\n"
+    "  \"task\": \"t\",\n"
+    "  \"suite\": \"unit\",\n"
+    "  \"title\": \"A title\",\n"
+    "  \"source\": \"nowhere\",\n"
+    "  \"inputs\": [\n"
+    "    {\"name\": \"x\", \"shape\": [2, 3], \"dtype\": \"f32\", \"fill\": \"uniform(-1,2.5)\"},\n"
+    "    {\"name\": \"y\", \"shape\": [3], \"dtype\": \"f32\", \"fill\": \"constant(1)\"}\n"
+    "  ],\n"
+    "  \"parameters\": [\n"
+    "    {\"name\": \"w\", \"shape\": [4, 3], \"dtype\": \"f32\", \"fill\": \"fan_in(3)\", "
+    "\"domain\": \"positive\"}\n"
+    "  ],\n"
+    "  \"graph\": [\n"
+    "    \"t1[2,3] = mul(x, y)\",\n"
+    "    \"t2[2,4] = linear(t1, weight=w)\",\n"
+    "    \"t3[2,4] = gelu(t2; approximate=\\\"tanh\\\")\"\n"
+    "  ],\n"
+    "  \"outputs\": [\"t3\"],\n"
+    "  \"notes\": [\"one \\\"quoted\\\" note\"],\n"
+    "  \"flags\": []\n"
+    "}\n";
+
+/* Replace the first `from` in the good task by `to`. */
+static const char *changed(const char *from, const char *to) {
+    static char text[8192];
+    const char *at = strstr(good, from);
+    if (!at) fail_msg("the good task has no `%s`", from);
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - good), good, to, at + strlen(from));
+    return text;
+}
+
+static void reads_a_task(void **state) {
+    (void)state;
+    char message[1024];
+    struct kp_task *t = load_text(good, message);
+    if (!t) fail_msg("%s", message);
+    assert_string_equal(t->name, "t");
+    assert_string_equal(t->suite, "unit");
+    assert_string_equal(t->title, "A title");
+    assert_int_equal(t->ntensors, 3);
+    assert_int_equal(t->ninputs, 2);
+    assert_true(t->tensors[2].parameter);
+    assert_int_equal(t->tensors[0].domain, KP_DOMAIN_REAL);
+    assert_int_equal(t->tensors[2].domain, KP_DOMAIN_POSITIVE);
+    assert_int_equal(t->nvalues, 6);
+    assert_int_equal(t->nops, 3);
+    assert_int_equal(t->ops[1].line, 16);
+    assert_int_equal(t->ops[1].in[1].value, 2);
+    assert_int_equal(t->ops[1].in[2].value, -1);
+    assert_string_equal(op_word(&t->ops[2], "approximate", "none"), "tanh");
+    assert_int_equal(t->noutputs, 1);
+    assert_string_equal(t->values[t->outputs[0]].name, "t3");
+    assert_int_equal(t->nnotes, 1);
+    assert_string_equal(t->notes[0], "one \"quoted\" note");
+    task_free(t);
+}
+
+/* What is changed in the good task, and the message: where, what, what instead. */
+static const struct {
+    const char *from, *to, *message;
+} bad[] = {
+    /* JSON */
+    {"\"suite\": \"unit\",", "\"suite\": \"unit\"", ":5: not valid JSON"},
+    {"\"flags\": []\n}\n", "\"flags\": [", ": the JSON text ends too early"},
+    {"}\n", "}\n", NULL},
+    {"  \"flags\": []\n}\n", "  \"flags\": []\n}\n{}", ":23: not valid JSON"},
+    {"{\n  \"schema\": 1,", "[", ": not valid JSON"},
+    /* keys and places */
+    {"\"schema\": 1", "\"schema\": 2", ":2: schema is not 1"},
+    {"  \"schema\": 1,\n", "", "schema is not 1"},
+    {"\"title\"", "\"titel\"", ":5: unknown key `titel`; expected one of: schema task"},
+    {"\"source\": \"nowhere\"", "\"title\": \"x\"", ":5: key `title` is given twice"},
+    {"\"dtype\": \"f32\"", "\"dtype\": \"f32\", \"dtype\": \"f32\"",
+     ":8: key `dtype` is given twice"},
+    {"\"dtype\": \"f32\"", "\"type\": \"f32\"", ":8: unknown key `type`"},
+    {"\"task\": \"t\"", "\"task\": \"u\"", ":3: task `u` of suite `unit` is in the wrong place"},
+    {"\"task\": \"t\"", "\"task\": 7", ":3: `task` is missing or not a string"},
+    {"\"task\": \"t\"", "\"task\": \"../t\"", ":3: task `../t`; expected lower-case"},
+    {"\"suite\": \"unit\"", "\"suite\": \"level1\"",
+     ":3: task `t` of suite `level1` is in the wrong place"},
+    {"\"notes\": [\"one", "\"notes\": [3, \"one", ":20: notes: not a string"},
+    {"[\"t3\"]", "\"t3\"", ":19: `outputs` is missing, empty or not a list"},
+    {"[\"t3\"]", "[]", ":19: `outputs` is missing, empty"},
+    {"[\"t3\"]", "[\"x\"]", ":19: output `x`; expected the name of an op's result"},
+    {"[\"t3\"]", "[\"t3\", \"t3\"]", ":19: output `t3` is listed twice"},
+    {"[\"t3\"]", "[\"t9\"]", ":19: output `t9`"},
+    /* tensors */
+    {"[2, 3]", "[2, 0]", ":8: x: axis 1 of shape is 0; expected a positive integer"},
+    {"[2, 3]", "[2, -3]", ":8: x: axis 1 of shape is -3"},
+    {"[2, 3]", "[2.5, 3]", ":8: x: axis 0 of shape is 2.5"},
+    {"[2, 3]", "[\"2\", 3]", ":8: x: axis 0 of shape is 0"},
+    {"[2, 3]", "[4294967296, 4294967296]", ":8: x: shape has more bytes than 2^63"},
+    {"[2, 3]", "[1,1,1,1,1,1,1,2,3]", ":8: x: shape is missing or too long"},
+    {"[2, 3]", "6", ":8: x: shape is missing"},
+    {"\"f32\"", "\"bfloat16\"", ":8: `dtype` is longer than 7 bytes"},
+    {"\"f32\"", "\"float32\"", ":8: x: dtype `float32`; expected f32"},
+    {"\"f32\"", "\"f99\"", ":8: x: dtype `f99`; expected f32, f16, bf16"},
+    {"\"name\": \"y\"", "\"name\": \"X\"", ":9: `X` names two tensors (case aside)"},
+    {"\"name\": \"y\"", "\"name\": \"float\"", ":9: `float` cannot name a tensor"},
+    {"\"name\": \"y\"", "\"name\": \"out\"", ":9: `out` cannot name a tensor"},
+    {"\"name\": \"y\"", "\"name\": \"a.b\"", ":9: `a.b` cannot name a tensor"},
+    {"\"name\": \"y\"", "\"name\": \"\"", ":9: `` cannot name a tensor"},
+    {"\"positive\"", "\"negative\"", ":12: w: domain `negative`; expected real, moderate"},
+    {"mul(x, y)", "mul(x, 2)",
+     ":9: y reaches no output; expected a use of it or the flag \"unused: y\""},
+    {"\"flags\": []", "\"flags\": [\"unused: y\"]", ":9: y is used but flagged unused"},
+    /* op lines */
+    {"gelu(t2;", "gilu(t2;", ":17: unknown op `gilu`; the nearest known one is `gelu`"},
+    {"t2[2,4] = linear", "t2[2,5] = linear", ":16: linear: t2 is declared [2,5]; expected [2,4]"},
+    {"t2[2,4] = linear", "t2[2,4]:f16 = linear", ":16: linear: t2 is declared f16; expected f32"},
+    {"t2[2,4] = linear", "t1[2,4] = linear", ":16: result `t1` is defined already"},
+    {"t2[2,4] = linear", "x[2,4] = linear", ":16: result `x` is defined already"},
+    {"t2[2,4] = linear", "int[2,4] = linear", ":16: result `int` is defined already or reserved"},
+    {"t2[2,4] = linear", "t2 = linear", ":16: `t2 = linear(t1, weight=w)`: found `= linear"},
+    {"t2[2,4] = linear", "t2[2,4] linear", "expected = and an op"},
+    {"linear(t1, weight=w)", "linear(t9, weight=w)", ":16: `t9` is not defined"},
+    {"linear(t1, weight=w)", "linear(t3, weight=w)", ":16: `t3` is not defined"},
+    {"linear(t1, weight=w)", "linear(t1, w)", "expected keyword=value here"},
+    {"linear(t1, weight=w)", "linear(t1, wait=w)", "expected a keyword that this op has"},
+    {"linear(t1, weight=w)", "linear(t1)", ":16: linear: operand 2 (weight) is missing"},
+    {"linear(t1, weight=w)", "linear(t1, weight=w, weight=w)", "expected each operand once"},
+    {"linear(t1, weight=w)", "linear(t1, weight=w", "ends too early; expected a comma or )"},
+    {"linear(t1, weight=w)", "linear(t1, weight=w) + 1", "found `+ 1`; expected nothing after )"},
+    {"linear(t1, weight=w)", "linear(t1, weight=w; eps=1)",
+     "linear has no attribute `eps`; expected one of: (none)"},
+    {"mul(x, y)", "mul(x, y, x)", "expected keyword=value here, or fewer operands"},
+    {"mul(x, y)", "mul(2, 3)", ":15: mul: both operands are numbers"},
+    {"mul(x, y)", "mul(x, 0x10)", "found `0x10)`; expected an operand"},
+    {"approximate=\\\"tanh\\\"", "approximate=fast",
+     ":17: gelu: approximate=fast; expected none or tanh"},
+    {"approximate=\\\"tanh\\\"", "approximate=1",
+     ":17: gelu: approximate has a value of the wrong kind"},
+    {"approximate=\\\"tanh\\\"", "approximate=tanh, approximate=tanh",
+     "expected each attribute once"},
+    {"approximate=\\\"tanh\\\"", "approximate", "expected = and a value"},
+    {"approximate=\\\"tanh\\\"", "approximate=\\\"tanh",
+     "expected a short string and a closing quote"},
+    {"\"t1[2,3] = mul(x, y)\",", "\"t1[2,3] = mul(x, y)\", \"t0[2,3] = relu(x)\",",
+     ":15: t0 does not reach an output"},
+    {"\"t1[2,3] = mul(x, y)\"", "17", ":15: not a string; expected an op line"},
+};
+
+static void refuses_bad_tasks(void **state) {
+    (void)state;
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        char message[1024];
+        struct kp_task *t = load_text(changed(bad[i].from, bad[i].to), message);
+        if (!bad[i].message) {
+            assert_non_null(t);
+        } else if (t || !strstr(message, bad[i].message)) {
+            wrong++;
+            print_error("`%s` -> `%s`: got `%s`, expected `%s`\n", bad[i].from, bad[i].to,
+                        t ? "(taken)" : message, bad[i].message);
+        }
+        task_free(t);
+    }
+    assert_int_equal(wrong, 0);
+}
+
+/* Cut the file anywhere: never a crash, never a task. */
+static void refuses_truncated_files(void **state) {
+    (void)state;
+    for (size_t n = 0; n + 2 < sizeof good; n += 7) {
+        char text[sizeof good], message[1024];
+        memcpy(text, good, n);
+        text[n] = '\0';
+        struct kp_task *t = load_text(text, message);
+        assert_null(t);
+        assert_true(message[0] == ':' && strstr(message, "expected"));
+    }
+}
+
+static void refuses_what_is_no_file(void **state) {
+    (void)state;
+    char message[1024];
+    assert_null(task_load_error("/nonexistent/t.json", message, sizeof message));
+    assert_non_null(strstr(message, "/nonexistent/t.json: cannot be opened (No such file"));
+    assert_null(task_load_error("/tmp", message, sizeof message));
+    assert_non_null(strstr(message, "cannot be read (a folder"));
+}
+
+/* Fill, on a [2,3] tensor unless another is named; NULL: taken. */
+static const struct {
+    const char *fill, *tensor, *message;
+} fills[] = {
+    {"uniform(0,1)", NULL, NULL},
+    {" uniform ( -1e-3 , +2 ) ", NULL, NULL},
+    {"normal(0,0.1)", NULL, NULL},
+    {"constant(-3.5)", NULL, NULL},
+    {"integers(0,10)", NULL, NULL},
+    {"fan_in(363)", NULL, NULL},
+    {"bernoulli(0.25)", NULL, NULL},
+    {"signs()", NULL, NULL},
+    {"scaled(uniform(0,1))", NULL, NULL},
+    {"softmax(scaled(normal(0,1)))", NULL, NULL},
+    {"upper(uniform(0,1))", NULL, NULL},
+    {"symmetric(uniform(0,1))", "\"shape\": [3, 3], \"dtype\": \"f32\"", NULL},
+    {"transposed(a)", "\"shape\": [3, 2], \"dtype\": \"f32\"", NULL},
+    {"bernoulli(0.5)", "\"shape\": [3], \"dtype\": \"bool\"", NULL},
+    {"integers(-5,5)", "\"shape\": [3], \"dtype\": \"i64\"", NULL},
+    {"uniform(1,1)", NULL, "expected lo < hi"},
+    {"uniform(0)", NULL, "expected two numbers"},
+    {"uniform(0,1", NULL, "expected two numbers"},
+    {"uniform(0,1) or so", NULL, "expected nothing after it"},
+    {"uniform(0,inf)", NULL, "expected two numbers"},
+    {"uniform(0,0x10)", NULL, "expected two numbers"},
+    {"uniform[0,1)", NULL, "expected two numbers"},
+    {"normal(0,0)", NULL, "standard deviation above 0"},
+    {"integers(0.5,2)", NULL, "expected integers lo < hi"},
+    {"fan_in(0)", NULL, "expected an integer of 1 or more"},
+    {"bernoulli(1.5)", NULL, "probability in [0,1]"},
+    {"signs", NULL, "expected ()"},
+    {"gaussian(0,1)", NULL, "expected uniform, normal, constant"},
+    {"", NULL, "expected NAME(...)"},
+    {"scaled(uniform(0,1)", NULL, "expected )"},
+    {"scaled(softmax(uniform(0,1)))", NULL, "softmax inside another wrap"},
+    {"scaled(scaled(uniform(0,1)))", NULL, "the same wrap twice"},
+    {"upper(lower(uniform(0,1)))", NULL, "two of symmetric, upper and lower"},
+    {"symmetric(uniform(0,1))", NULL, "expected a square matrix"},
+    {"lower(uniform(0,1))", "\"shape\": [3], \"dtype\": \"f32\"", "less than two axes"},
+    {"transposed(b)", NULL, "no earlier tensor"},
+    {"transposed(a)", NULL, "not each other's transpose"},
+    {"transposed(a)", "\"shape\": [3, 2], \"dtype\": \"f16\"", "another dtype"},
+    {"softmax(transposed(a))", "\"shape\": [3, 2], \"dtype\": \"f32\"",
+     "a wrap around transposed()"},
+    {"normal(0,1)", "\"shape\": [3], \"dtype\": \"i64\"", "an integer tensor"},
+    {"integers(0,3)", "\"shape\": [3], \"dtype\": \"bool\"", "a bool tensor"},
+};
+
+static void knows_fills(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof fills / sizeof *fills; i++) {
+        char text[1024], message[1024];
+        snprintf(text, sizeof text,
+                 "{\"schema\":1,\"task\":\"t\",\"suite\":\"unit\",\"inputs\":["
+                 "{\"name\":\"a\",\"shape\":[2,3],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"},"
+                 "{\"name\":\"b\",%s,\"fill\":\"%s\"}],"
+                 "\"graph\":[\"t1[2,3] = relu(a)\"],\"outputs\":[\"t1\"]%s}",
+                 fills[i].tensor ? fills[i].tensor : "\"shape\":[2,3],\"dtype\":\"f32\"",
+                 fills[i].fill,
+                 strstr(fills[i].fill, "transposed") ? "" : ",\"flags\":[\"unused: b\"]");
+        struct kp_task *t = load_text(text, message);
+        if (fills[i].message ? t || !strstr(message, fills[i].message) : !t)
+            fail_msg("%s: got `%s`, expected `%s`", fills[i].fill, t ? "(taken)" : message,
+                     fills[i].message ? fills[i].message : "(taken)");
+        if (t)
+            assert_int_equal(t->tensors[1].fill.source,
+                             strstr(fills[i].fill, "transposed") ? 0 : -1);
+        task_free(t);
+    }
+}
+
+static void keeps_numbers_of_fills(void **state) {
+    (void)state;
+    char message[1024];
+    struct kp_task *t =
+        load_text(changed("uniform(-1,2.5)", "softmax(scaled(upper(normal(-1,2.5))))"), message);
+    assert_non_null(t);
+    assert_int_equal(t->tensors[0].fill.kind, KP_FILL_NORMAL);
+    assert_int_equal(t->tensors[0].fill.wrap, KP_WRAP_SOFTMAX | KP_WRAP_SCALED | KP_WRAP_UPPER);
+    assert_true(t->tensors[0].fill.a == -1 && t->tensors[0].fill.b == 2.5);
+    assert_int_equal(t->tensors[2].fill.kind, KP_FILL_FAN_IN);
+    assert_true(t->tensors[2].fill.a == 3);
+    task_free(t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reads_a_task),
+        cmocka_unit_test(refuses_bad_tasks),
+        cmocka_unit_test(refuses_truncated_files),
+        cmocka_unit_test(refuses_what_is_no_file),
+        cmocka_unit_test(knows_fills),
+        cmocka_unit_test(keeps_numbers_of_fills),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
