@@ -6,7 +6,7 @@
 . tests/e2e/lib.sh
 
 bin=$root/build/fake
-cuda=$(make -s print-CUDA_HOME | sed 's/.*= *//')
+cuda=$real_cuda
 if ! [ -x "$bin/time" ] || ! [ -e "$cuda/include/cuda.h" ]; then
     skip 'verify and time on a pretend GPU' "no CUDA headers here"
     exit

@@ -5,6 +5,7 @@
 . tests/e2e/lib.sh
 
 out=$scratch/out
+export CUDA_HOME=$real_cuda NVCC=$real_nvcc
 if ! make -s print-LACKS | grep -qw -e nvcc; then
     make -k -j"$(nproc)" build ARCHS="${ARCHS_TESTED:-90}" > "$out" 2>&1
     check 'the kernels are compiled without an error of the machine' [ $? = 0 ]

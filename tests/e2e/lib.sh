@@ -9,6 +9,10 @@
 root=$PWD
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+# The toolkit of this machine, as the make that runs the tests found it; trees of tests have
+# a pretend one.
+real_cuda=${CUDA_HOME-} real_nvcc=${NVCC-}
+if [ -z "${MAKELEVEL-}" ]; then real_cuda=$(make -s print-CUDA_HOME | sed 's/.*= *//') real_nvcc=$(make -s print-NVCC | sed 's/.*= *//'); fi
 unset GPUS TASKS SUITE ARCHS RUN NVCC NVCCFLAGS CUDA_HOME CUDA_LIB CUDA_VISIBLE_DEVICES MAKEFLAGS MAKELEVEL MFLAGS KP_GPU CFLAGS CXX CC PREFIX
 
 # check WHAT COMMAND... - one check: COMMAND succeeds.
