@@ -11,11 +11,18 @@
 #   record      copy this machine's measurements into results/
 #   failed      list the measured cells that did not pass
 #   tasks       list the chosen tasks
-#   gen         ask a generator for the kernels that are missing (the only goal that may)
+#   gen         ask a model for one more kernel of each cell; keep it where it is better
+#   search      spend a budget on finding the best kernel: MODE=branching, contrastive,
+#               repair or best_of_n.  No goal but gen, search and judge calls a model
+#   prompt      print what gen would send, and send nothing
+#   profile     where the time of the newest kernels goes, as ncu sees it
+#   export      attempts as data for training, in build/export
+#   judge-eval  how well an advisory checker tells cheats from honest kernels
+#   reward      judge kernels read from standard input, one JSON line each
 #   deps        unpack the packages needed into PREFIX (default deps/); needs no root
 #   test        unit and end-to-end tests; needs no GPU
 #   test-gpu    the tests that need one
-#   clean       remove build/
+#   clean       remove build/, but for what a model was paid for (build/attempts)
 #   print-VAR   show the value of the variable VAR
 #
 #   make reproduce                                   the published numbers, on this machine
@@ -25,6 +32,9 @@
 #   make build ARCHS=all                             compile every kernel for each architecture
 #   make -j16 build && make time                     compile in parallel, then measure in quiet
 #   make time TASKS=l1_019 RUN='harness/ongpu ncu'   under a profiler
+#   make gen TASKS=l2_076 LLM=anthropic:MODEL        one attempt; the key comes from the environment
+#   make -n search TASKS=l2_076 LLM=openai:MODEL     how many calls, and the most they can cost
+#   make -j8 search TASKS=l2_076 MODE=contrastive BUDGET_USD=5
 #   make -j64 time GPUS=a100 RUN='srun -p ampere --gres=gpu:1'
 #   make -j64 time GPUS="a100 h200" RUN.a100='srun -p ampere --gres=gpu:1' RUN.h200='srun -p hopper --gres=gpu:1'
 #
@@ -36,6 +46,11 @@
 # step writes the verdict and succeeds.  A step fails only where the machine does, and
 # the next make repeats just those.  A result depends on its kernel, its task, the
 # compiler, the flags and the harness; `make -o build/time` overlooks one of these once.
+#
+# LLM is openai:MODEL, responses:MODEL, anthropic:MODEL or replay:DIR (transcripts, no
+# network); OPENAI_API_KEY, ANTHROPIC_API_KEY or the variable that LLM_KEY_ENV names holds the
+# key, OPENAI_BASE_URL and ANTHROPIC_BASE_URL the server.  REPRODUCE.md, section 7, has
+# the rest: LLM_..., BUDGET_..., TASK_..., ROUNDS, WIDTH, SAMPLES.
 #
 # NVCC and CUDA_HOME name the toolkit (else: PATH, then /usr/local/cuda), CUDNN_HOME
 # cuDNN; CC, CXX, CFLAGS, LDFLAGS and NVCCFLAGS are as usual.  For a GPU that is not in
@@ -50,7 +65,11 @@ RUN       ?= harness/ongpu
 TASKS     ?=
 SUITE     ?=
 ARCHS     ?=
-GEN       ?=
+MODE      ?= branching
+ROUNDS    ?= 5
+WIDTH     ?= 6
+SAMPLES   ?= 1
+export ROUNDS WIDTH
 
 ALL_ARCHS := 80 86 89 90 100 120
 arch.a100     := 80
@@ -79,9 +98,17 @@ SHELL       = /bin/sh
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: FORCE report reproduce build verify time aa compare record failed tasks gen deps install \
-        test test-gpu clean help
-unexport OPENAI_API_KEY ANTHROPIC_API_KEY OPENROUTER_API_KEY GEMINI_API_KEY
+.PHONY: FORCE report reproduce build verify time aa compare record failed tasks gen search prompt \
+        profile export judge-eval reward deps install test test-gpu clean help
+
+# Keys are for the client alone: every recipe sees them empty but those that say otherwise
+# (`unexport` would not do: a target hands its own variables on to its prerequisites).
+KEYS := OPENAI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN OPENROUTER_API_KEY GEMINI_API_KEY \
+        DEEPSEEK_API_KEY TOGETHER_API_KEY $(LLM_KEY_ENV)
+KEYS := $(sort $(foreach k,$(KEYS),$(if $(filter environment,$(origin $k)),$k)))
+$(foreach k,$(LLM_KEY_ENV),$(if $(filter command line,$(origin $k)),$(error $k on the command line of make is for everyone to read: put it into the environment)))
+$(foreach k,$(KEYS),$(eval key.$k := $$(value $k))$(eval unexport key.$k)$(eval %: export $k :=))
+with_keys = $(foreach k,$(KEYS),$(eval $1: export $k := $$(value key.$k)))
 
 report:
 
@@ -97,7 +124,7 @@ GOAL_GPUS := $(filter-out archs,$(sort $(foreach g,$(filter build/%.json,$(GOALS
 NO_CELLS  := report compare record failed tasks deps test clean help print-NVCC
 DETECT    := $(if $(GPUS)$(GOAL_GPUS),,$(if $(filter-out $(NO_CELLS),$(GOALS)),--gpus))
 
-FOUND := $(shell harness/probe $(DETECT) '$(PREFIX)' '$(NVCC)' '$(CUDA_HOME)' '$(CC)' '$(CXX)')
+FOUND := $(shell $(if $(KEYS),env $(KEYS:%=-u %)) harness/probe $(DETECT) '$(PREFIX)' '$(NVCC)' '$(CUDA_HOME)' '$(CC)' '$(CXX)')
 found  = $(patsubst $1=%,%,$(filter $1=%,$(FOUND)))
 
 NVCC      := $(or $(NVCC),$(call found,nvcc))
@@ -113,7 +140,7 @@ $(foreach g,$(GPUS),$(if $(arch.$g),,$(error unknown GPU '$g': say its architect
 # need-X stands where the missing package X keeps something from being made: it says
 # so in one line.  `reproduce` and `test` try to install what is missing first.
 need    = $(addprefix need-,$(filter $1,$(LACKS)))
-INSTALL := $(if $(LACKS),$(if $(filter reproduce test test-gpu,$(GOALS)),install))
+INSTALL := $(if $(LACKS),$(if $(filter reproduce test test-gpu gen search,$(GOALS)),install))
 need-%: $(INSTALL); @harness/deps check $* $(PREFIX)
 install:; @harness/deps install $(PREFIX) $(LACKS)
 deps:; harness/deps unpack $(PREFIX)
@@ -156,10 +183,11 @@ arch_of = $(arch.$1)$(if $(filter optimized/portable/%,$2),,$(if $(filter 80 86 
 
 # ---- Flags --------------------------------------------------------------------
 # A file for each set of flags, with the identity of the compilers.  Only those whose
-# contents are out of date have a rule, so that make -n, too, tells the truth.
+# contents are out of date have a rule, so that make -n, too, tells the truth.  (strip: make
+# 4.3 does not always take the last newline off a file that it reads.)
 
 isystem      = $(addprefix -isystem ,$(filter-out /usr/include,$1))
-DEPS_FLAGS  := -I$(abspath $(PREFIX))/usr/include
+DEPS_FLAGS  := -I$(abspath $(PREFIX))/usr/include -I$(abspath $(PREFIX))/usr/include/$(call found,multiarch)
 DEPS_LIBS   := -L$(abspath $(PREFIX))/usr/lib/$(call found,multiarch) -Wl,-rpath,$(abspath $(PREFIX))/usr/lib/$(call found,multiarch)
 CUDA_LIB    := $(firstword $(wildcard $(addsuffix /libcudart.so,$(CUDA_HOME)/lib64 $(CUDA_HOME)/lib $(CUDA_HOME)/lib/$(call found,multiarch))))
 CUDA_LIB    := $(patsubst %/,%,$(dir $(CUDA_LIB)))
@@ -183,32 +211,43 @@ text.build/cells       := $(or $(GPUS),$(sort $(foreach f,$(wildcard build/*/*.t
 $(foreach g,$(GPUS),$(eval text.build/$g/flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $(arch.$g)))
 
 STAMPS := build/host.flags build/cuda.flags build/fake.flags build/archs.flags build/cells $(GPUS:%=build/%/flags)
-STALE  := $(foreach s,$(STAMPS),$(if $(findstring [$(text.$s)],[$(file <$s)]),,$s))
+STALE  := $(foreach s,$(STAMPS),$(if $(findstring [$(strip $(text.$s))],[$(strip $(file <$s))]),,$s))
 $(STALE): export TEXT = $(text.$@)
 $(STALE): FORCE | $$(@D)/; @printf '%s\n' "$$TEXT" > $@
 
 # ---- Programs -----------------------------------------------------------------
+# Compilers write beside their target: even kill -9 leaves no half a program.
 # What each is made of.  Those of the first line need no CUDA.
 
 PROGRAMS     := task gate confine report compare
-GPU_PROGRAMS := record arm baseline verify time peaks
+GPU_PROGRAMS := record arm baseline verify time peaks replay
 
+GEN_PROGRAMS := gen ask judge
+ATTEMPT_PROGRAMS := best promote export
 READ_OBJS    := $(addprefix build/obj/,$(addprefix harness/,taskfile.o graph.o attr.o fill.o scan.o error.o) $(addprefix reference/,ops.o infer.o slice.o))
-OBJS_task    := build/obj/harness/task_main.o $(READ_OBJS)
+OBJS_task    := build/obj/harness/task_main.o build/obj/harness/task_text.o $(READ_OBJS)
 OBJS_gate    := $(addprefix build/obj/harness/,gate_main.o gate.o elf.o error.o)
 OBJS_confine := $(addprefix build/obj/harness/,confine.o error.o)
 OBJS_report  := $(patsubst %.c,build/obj/%.o,$(wildcard harness/report_*.c)) $(addprefix build/obj/harness/,result.o json.o stats.o error.o)
 OBJS_compare := $(addprefix build/obj/harness/,compare_main.o compare.o result.o json.o error.o)
 
+# Those that call a model need libcurl; what looks at attempts does not.
+GEN_OBJS     := $(patsubst %.c,build/obj/%.o,$(filter-out %_main.c,$(wildcard harness/gen/*.c))) \
+    $(addprefix build/obj/harness/,error.o hash.o json.o result.o stats.o task_text.o) $(READ_OBJS)
+GEN_OBJS     := $(sort $(GEN_OBJS))
+$(foreach p,$(GEN_PROGRAMS) $(ATTEMPT_PROGRAMS),$(eval OBJS_$p := build/obj/harness/gen/$p_main.o $(GEN_OBJS)))
+$(foreach p,$(GEN_PROGRAMS) $(ATTEMPT_PROGRAMS),$(eval LIBS_$p := -lcurl -lcjson))
+
 # The reference (all of reference/cuda) and what every GPU program stands on.
 CUDA_OBJS  := $(addsuffix .o,$(basename $(patsubst %,build/obj/%,$(wildcard reference/cuda/*.c reference/cuda/*.cu))))
 ARM_OBJS   := $(addprefix build/obj/harness/,arm_loop.o buffers.o device.o driver.o error.o json.o tape.o tape_graph.o)
-JUDGE_OBJS := $(addprefix build/obj/harness/,judge.o referee.o process.o buffers.o device.o driver.o json.o stats.o)
+JUDGE_OBJS := $(addprefix build/obj/harness/,judge.o referee.o process.o buffers.o device.o driver.o hash.o json.o stats.o)
 OBJS_record   := $(sort $(addprefix build/obj/harness/,record.o sandbox.o) $(ARM_OBJS) $(READ_OBJS))
 OBJS_arm      := $(sort $(addprefix build/obj/harness/,arm.o elf.o) $(ARM_OBJS) $(READ_OBJS))
 OBJS_baseline := $(sort build/obj/harness/baseline.o $(ARM_OBJS) $(READ_OBJS) $(CUDA_OBJS))
 OBJS_verify   := $(sort $(addprefix build/obj/harness/,verify.o audit.o tape.o) $(JUDGE_OBJS) $(READ_OBJS) $(CUDA_OBJS))
 OBJS_time     := $(sort $(addprefix build/obj/harness/,time.o timing.o machine.o) $(JUDGE_OBJS) $(READ_OBJS) $(CUDA_OBJS))
+OBJS_replay   := $(sort $(addprefix build/obj/harness/,replay.o process.o referee.o elf.o hash.o) $(ARM_OBJS) $(READ_OBJS))
 OBJS_peaks    := $(sort $(addprefix build/obj/harness/,peaks.o machine.o device.o driver.o json.o stats.o) $(READ_OBJS))
 
 LIBS_task    := -lcjson
@@ -216,6 +255,7 @@ LIBS_report  := -lcjson
 LIBS_compare := -lcjson
 LIBS_record  := -lcudart -lseccomp -lcjson
 LIBS_arm     := -lcudart -lcjson
+LIBS_replay  := -lcudart -lcjson
 LIBS_baseline := -lcudart -lcublas -lcublasLt $(CUDNN_LIBS) -lcjson
 LIBS_verify  := $(LIBS_baseline)
 LIBS_time    := $(LIBS_baseline)
@@ -230,24 +270,28 @@ STEP_time   := build/time build/arm build/baseline
 
 $(PROGRAMS:%=build/%): build/%: $$(OBJS_$$*) build/host.flags
 	@echo "  LD $@"
-	$Q$(CC) $(LDFLAGS) -o $@ $(OBJS_$*) $(DEPS_LIBS) $(LIBS_$*) -lm
+	$Q$(CC) $(LDFLAGS) -o $@+ $(OBJS_$*) $(DEPS_LIBS) $(LIBS_$*) -lm && mv $@+ $@
+
+$(addprefix build/,$(GEN_PROGRAMS) $(ATTEMPT_PROGRAMS)): build/%: $$(OBJS_$$*) build/host.flags | $(call need,libcurl4-openssl-dev)
+	@echo "  LD $@"
+	$Q$(CC) $(LDFLAGS) -o $@+ $(OBJS_$*) $(DEPS_LIBS) $(LIBS_$*) -lm && mv $@+ $@
 
 $(GPU_PROGRAMS:%=build/%): build/%: $$(OBJS_$$*) build/host.flags build/cuda.flags | $(call need,nvcc libseccomp-dev)
 	@echo "  LD $@"
-	$Q$(CXX) $(LDFLAGS) -o $@ $(OBJS_$*) $(DEPS_LIBS) -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) $(LIBS_$*) -ldl -lm
+	$Q$(CXX) $(LDFLAGS) -o $@+ $(OBJS_$*) $(DEPS_LIBS) -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) $(LIBS_$*) -ldl -lm && mv $@+ $@
 
 # Objects of the GPU programs alone see the headers of CUDA; tape.o is tested without.
-ONLY_GPU := $(filter-out $(HOST_OBJS) %/tape.o,$(GPU_OBJS))
+ONLY_GPU := $(filter-out $(HOST_OBJS) $(GEN_OBJS) %/tape.o,$(GPU_OBJS))
 $(ONLY_GPU): HOST_FLAGS += $(CUDA_FLAGS)
 $(ONLY_GPU): build/cuda.flags | $(call need,nvcc libseccomp-dev)
 
 build/obj/%.o: %.c build/host.flags | $$(@D)/ $(call need,gcc libcjson-dev)
 	@echo "  CC $@"
-	$Q$(CC) $(HOST_FLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$Q$(CC) $(HOST_FLAGS) $(CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< && mv $@+ $@
 
 build/obj/%.o: %.cu build/cuda.flags | $$(@D)/ $(call need,nvcc g++)
 	@echo "  NVCC $@"
-	$Q$(NVCC) $(DEVICE_FLAGS) $(CUDNN_FLAGS) -MMD -MP -c -o $@ $<
+	$Q$(NVCC) $(DEVICE_FLAGS) $(CUDNN_FLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< && mv $@+ $@
 
 -include $(wildcard build/obj/*/*.d build/obj/*/*/*.d)
 
@@ -265,7 +309,8 @@ compiled: $(CELLS:%=build/%.build.json)
 
 # The command prefix that owns a GPU, and the GPU that it has to be.
 commit = KP_COMMIT=$${KP_COMMIT:-$$(git describe --always --dirty --abbrev=12 2>/dev/null || :)}
-on_gpu = KP_GPU=$(*D) $(or $(RUN.$(*D)),$(RUN))
+gpu    = $(notdir $(*D))
+on_gpu = KP_GPU=$(gpu) $(or $(RUN.$(gpu)),$(RUN))
 
 build:  $(CELLS:%=build/%.build.json) $(CHECKS)
 verify: $(CELLS:%=build/%.verify.json)
@@ -285,9 +330,10 @@ build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(HEADERS) harness/
 build/%.verify.json: build/%.build.json $$(task.$$(*F)) $(STEP_verify) | $(COMPILED)
 	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
 
-build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $$(task.$$(*F)) $(STEP_time) | build/report build/cells
+build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $$(task.$$(*F)) $(STEP_time) | build/report build/cells $(if $(PROFILE),build/replay)
 	$Q$(commit) $(on_gpu) build/time $(task.$(*F)) build/$*
-	@harness/progress $*
+	@$(if $(and $(PROFILE),$(filter attempts/%,$*)),$(on_gpu) harness/profile $(task.$(*F)) build/$*)
+	@$(if $(filter attempts/%,$*),printf '%s: ' $(word 2,$(subst /, ,$*)); build/report --cell $@,harness/progress $*)
 
 build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json $$(task.$$(*F)) $(STEP_time)
 	$Q$(on_gpu) build/time --aa $(task.$(*F)) build/$*
@@ -337,16 +383,104 @@ failed: build/report
 
 tasks:; @$(foreach t,$(TASKS),$(info $(word 2,$(subst /, ,$(task.$t))) $t)):
 
-# Nothing but this goal ever calls a model.  GEN is the command that does:
-# GEN GPU TASK.json writes one .cu to its output.  It lands in build/gen, to be tried;
-# moving it into optimized/ is a decision, not a step.
-WANTED := $(strip $(foreach c,$(CELLS),$(if $(kernel.$c),,$c)))
-gen: $(if $(GEN),$(WANTED:%=build/gen/%.cu))
-	@$(if $(and $(WANTED),$(if $(GEN),,no)),echo 'gen: not configured: set GEN=COMMAND; $(words $(WANTED)) of $(words $(CELLS)) cells lack a kernel'; exit 2,:)
+# ---- Attempts of a model ------------------------------------------------------
+# An attempt lies in build/attempts/MODE.rRaA/GPU/TASK.* (A counts within round R; A = 0
+# asks for ideas), so the rules of a cell serve it, too.  What it builds upon has to be there
+# first, but makes nothing again: no timestamp spends money.
 
-$(WANTED:%=build/gen/%.cu): build/gen/%.cu: | build/gen/$$(*D)/
-	$(GEN) $(*D) $(task.$(*F)) > $@+
-	mv $@+ $@
+count   := $(if $(filter search attempted gen generated prompt,$(GOALS)),$(shell seq 1 1000))
+numbers = $(wordlist 1,$1,$(count))
+before  = $(word $1,0 $(count))
+index   = $(call numbers,$(if $(filter best_of_n,$1),$(many),$(WIDTH)))
+rounds  = $(if $(filter best_of_n,$1),1,$(call numbers,$(ROUNDS)))
+
+# What is there before an attempt: all of the round before, or for branching its round's
+# ideas, which come after that.
+earlier = $(if $(filter 1,$2),,$(foreach a,$(call index,$1),$1.r$(call before,$2)a$a/%.time.json))
+there   = $(if $(and $(filter branching,$1),$(filter-out 0,$3)),$1.r$2a0/%.gen.json,$(call earlier,$1,$2))
+
+# A prompt names the GPU's peaks: of a kind that has no results they are measured first.
+unknown = $(if $(wildcard results/$1/*.json),,build/$1/peaks.json)
+
+define attempt
+build/attempts/$1.r$2a$3/%.gen.json: | build/gen build/attempts/$1.r$2a$3/$$$$(*D)/ $$$$(call unknown,$$$$(*D)) $(patsubst %,build/attempts/%,$(call there,$1,$2,$3))
+	$$Q$(if $(filter one_shot,$1),WIDTH=$3 )build/gen attempt $$(*D) $$(call arch_of,$$(*D),) $$(task.$$(*F)) $1 $2 $3 $$(kernel.$$*)
+endef
+
+MODES := branching contrastive repair best_of_n
+ifneq ($(filter search attempted,$(GOALS)),)
+$(foreach m,$(filter-out $(MODES),$(MODE)),$(error MODE: no '$m'; there are $(MODES)))
+many     := $(shell echo $$(($(ROUNDS) * $(WIDTH))))
+ATTEMPTS := $(foreach m,$(MODE),$(foreach r,$(call rounds,$m),$(foreach a,$(call index,$m),$(CELLS:%=build/attempts/$m.r$ra$a/%))))
+THOUGHT  := $(foreach r,$(if $(filter branching,$(MODE)),$(call rounds)),$(CELLS:%=build/attempts/branching.r$ra0/%))
+$(foreach m,$(MODE),$(foreach r,$(call rounds,$m),$(foreach a,$(if $(filter branching,$m),0) $(call index,$m),$(eval $(call attempt,$m,$r,$a)))))
+endif
+
+# gen makes the next SAMPLES attempts of a cell, and finishes first what was begun.
+ifneq ($(filter gen generated,$(GOALS)),)
+next     = $(wordlist $(words x $1),$(words $1 $(call numbers,$(SAMPLES))),$(count))
+ATTEMPTS := $(foreach c,$(CELLS),$(patsubst %,build/attempts/one_shot.r1a%/$c,$(call next,$(wildcard build/attempts/one_shot.r1a*/$c.time.json))))
+$(foreach a,$(sort $(foreach c,$(ATTEMPTS),$(patsubst one_shot.r1a%,%,$(word 3,$(subst /, ,$c))))),$(eval $(call attempt,one_shot,1,$a)))
+endif
+CALLS = $(filter-out $(wildcard $(addsuffix .gen.json,$(ATTEMPTS) $(THOUGHT))),$(addsuffix .gen.json,$(ATTEMPTS) $(THOUGHT)))
+
+$(call with_keys,build/attempts/%.gen.json)
+
+build/attempts/%.build.json: build/attempts/%.gen.json build/tasks/$$(*F)/task.h $(HEADERS) harness/compile harness/compile-attempt \
+                             build/gate build/confine build/$$(notdir $$(*D))/flags | $(call need,nvcc jq g++)
+	$Qharness/compile-attempt $(task.$(*F)) build/attempts/$* '$(call arch_of,$(gpu),)'
+
+build/attempts/%/peaks.json: build/$$(notdir $$*)/peaks.json | build/attempts/%/
+	$Qln -sf ../../../$(notdir $*)/peaks.json $@
+
+# A model that fails on one attempt must not cost the others: a make of its own tries each.
+# Then the best of each cell is measured again, beside the kernel that is there.
+.PHONY: configured asked attempted generated promoted
+attempted generated: $(ATTEMPTS:%=%.time.json)
+search: tried = attempted
+gen:    tried = generated
+
+configured:
+	@$(if $(CELLS),:,harness/probe --why; exit 4)
+	@$(if $(LLM),:,echo 'not configured: set LLM=openai:MODEL$(,) anthropic:MODEL or replay:DIR; make help has more' >&2; exit 2)
+	+@$(if $(findstring n,$(firstword -$(MAKEFLAGS))),harness/plan $(words $(CALLS)) $(words $(CELLS)),:)
+
+$(call with_keys,asked)
+asked: configured build/gen build/best build/promote | $(INSTALL)
+	@mkdir -p build/attempts && rm -f build/unmeasured
+	+@KP_RUN_STARTED=$${KP_RUN_STARTED:-$$(date +%s)} $(MAKE) --no-print-directory -k $(tried) || touch build/unmeasured
+
+search gen: asked build/report build/cells
+	+@$(MAKE) --no-print-directory -k promoted || touch build/unmeasured
+	@harness/keep attempts
+	@build/report
+	@[ ! -e build/unmeasured ] || { rm build/unmeasured; exec >&2; \
+	    echo '$@: not every attempt was made or measured, see above; the next make $@ goes on there'; exit 4; }
+
+promoted: $(CELLS:%=promote/%)
+.PHONY: $(CELLS:%=promote/%)
+$(CELLS:%=promote/%): promote/%: $$(if $$(kernel.$$*),build/$$*.build.json) build/$$(*D)/peaks.json $(STEP_verify) build/time build/best build/promote
+	$QKP_GPU=$(*D) harness/promote $(*D) $(task.$(*F)) $(or $(RUN.$(*D)),$(RUN))
+
+# Where the time of a cell's kernel goes, as ncu sees it.
+profile: $(CELLS:%=build/%.profile.json)
+$(CELLS:%=build/%.profile.json): build/%.profile.json: build/%.verify.json build/replay harness/profile harness/profile.jq FORCE
+	$Q$(on_gpu) harness/profile $(task.$(*F)) build/$*
+
+export: build/export
+	build/export build/export.d build/attempts
+
+$(call with_keys,judge-eval)
+judge-eval: build/judge
+	tests/judge-eval
+
+reward: build/gate build/confine build/task build/export build/peaks $(STEP_verify) build/time
+	@harness/reward $(foreach g,$(GPUS),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')
+
+# MODE, ROUND, INDEX: of which attempt (else the first of gen).
+prompt: build/gen
+	@$(foreach c,$(CELLS),build/gen prompt $(subst /, $(call arch_of,$(firstword $(subst /, ,$c)),) $(task.$(notdir $c)) ,$(dir $c)) \
+	    $(if $(filter file,$(origin MODE)),one_shot,$(MODE)) $(or $(ROUND),1) $(or $(INDEX),1) $(kernel.$c);) :
 
 # ---- Tests --------------------------------------------------------------------
 
@@ -354,29 +488,29 @@ $(WANTED:%=build/gen/%.cu): build/gen/%.cu: | build/gen/$$(*D)/
 # and vendor libraries.  CUDA's headers are all that this needs of the toolkit.
 FAKED     := $(addprefix build/fake/harness/,device.o elf.o machine.o) $(CUDA_OBJS:build/obj/%=build/fake/%)
 FAKE_OBJS := $(patsubst %.c,build/fake/%.o,$(addprefix tests/fake/,device.c elf.c exec.c machine.c) $(wildcard reference/define/*.c))
-FAKE      := $(if $(filter nvcc,$(LACKS)),,$(addprefix build/fake/,record arm baseline verify time))
+FAKE      := $(if $(filter nvcc,$(LACKS)),,$(addprefix build/fake/,record arm baseline verify time replay))
 
 build/fake/%.o: %.c build/host.flags build/fake.flags | $$(@D)/ $(call need,gcc libcjson-dev libseccomp-dev)
 	@echo "  CC $@"
-	$Q$(CC) $(HOST_FLAGS) -isystem $(CUDA_HOME)/include -fPIC $(CFLAGS) -MMD -MP -c -o $@ $<
+	$Q$(CC) $(HOST_FLAGS) -isystem $(CUDA_HOME)/include -fPIC $(CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< && mv $@+ $@
 
 build/fake/libcuda.so.1: $(addprefix build/fake/tests/fake/,cuda.o graph.o)
-	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@ $^ -ldl
+	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@+ $^ -ldl && mv $@+ $@
 
 build/fake/libcudart.so: build/fake/tests/fake/cudart.o build/fake/libcuda.so.1
-	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@ $^
+	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@+ $^ && mv $@+ $@
 
 $(FAKE): build/fake/%: $$(filter-out $(FAKED),$$(subst build/obj/,build/fake/,$$(OBJS_$$*))) $(FAKE_OBJS) build/fake/libcudart.so
 	@echo "  LD $@"
-	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@ $^ $(DEPS_LIBS) -lseccomp -lcjson -ldl -lm
+	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $^ $(DEPS_LIBS) -lseccomp -lcjson -ldl -lm && mv $@+ $@
 
 -include $(wildcard build/fake/*/*.d build/fake/*/*/*.d)
 
 UNIT := $(patsubst tests/unit/%.c,build/tests/%,$(wildcard tests/unit/test_*.c))
-UNIT_OBJS := $(filter-out %_main.o %/confine.o,$(HOST_OBJS)) build/obj/harness/tape.o \
+UNIT_OBJS := $(sort $(filter-out %_main.o %/confine.o,$(HOST_OBJS) $(GEN_OBJS))) build/obj/harness/tape.o \
     $(patsubst %.c,build/obj/%.o,$(wildcard reference/define/*.c))
 
-test: $(UNIT) $(PROGRAMS:%=build/%) $(FAKE) | $(INSTALL)
+test: $(UNIT) $(addprefix build/,$(PROGRAMS) $(GEN_PROGRAMS) $(ATTEMPT_PROGRAMS)) $(FAKE) | $(INSTALL)
 	tests/run $(UNIT)
 
 # The linker takes from the archive what a test needs.
@@ -385,9 +519,9 @@ build/tests/units.a: $(UNIT_OBJS) | build/tests/
 
 build/tests/%: build/obj/tests/unit/%.o build/tests/units.a build/host.flags | $$(@D)/
 	@echo "  LD $@"
-	$Q$(CC) $(LDFLAGS) -o $@ $< build/tests/units.a $(DEPS_LIBS) -lcmocka -lcjson -lm
+	$Q$(CC) $(LDFLAGS) -o $@+ $< build/tests/units.a $(DEPS_LIBS) -lcmocka -lcurl -lcjson -lm && mv $@+ $@
 
-$(UNIT:build/tests/%=build/obj/tests/unit/%.o): | $(call need,libcmocka-dev)
+$(UNIT:build/tests/%=build/obj/tests/unit/%.o): | $(call need,libcmocka-dev libcurl4-openssl-dev)
 
 GPU_TESTS := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/test_*.c))
 
@@ -397,12 +531,13 @@ test-gpu: $(GPU_TESTS) $(PROGRAMS:%=build/%) $(GPU_PROGRAMS:%=build/%) build/cel
 
 build/tests/gpu/%: build/obj/tests/gpu/%.o $(filter-out %/baseline.o,$(OBJS_baseline)) build/tests/units.a build/cuda.flags | $$(@D)/
 	@echo "  LD $@"
-	$Q$(CXX) $(LDFLAGS) -o $@ $(filter %.o %.a,$^) $(DEPS_LIBS) -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) $(LIBS_baseline) -ldl -lm
+	$Q$(CXX) $(LDFLAGS) -o $@+ $(filter %.o %.a,$^) $(DEPS_LIBS) -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) $(LIBS_baseline) -ldl -lm && mv $@+ $@
 
 build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS)
 
 # ---- The rest -----------------------------------------------------------------
 
 help:; @sed '/^$$/q; s/^# \{0,1\}//' Makefile
-clean:; rm -rf build
-print-%:; $(info $* = $($*)) @:
+# What a model was paid for stays.
+clean:; @[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name attempts -exec rm -rf {} +
+print-%:; $(info $* = $(if $(filter $*,$(KEYS) $(KEYS:%=key.%)),(a key),$($*))) @:

@@ -12,6 +12,7 @@ enum {
     KP_INPUT = 3,   /* a file that was read is malformed or does not fit */
     KP_MACHINE = 4, /* no GPU, wrong GPU, driver or library failure: try again elsewhere */
     KP_IO = 5,      /* a file could not be written (disk full, no permission) */
+    KP_BUDGET = 6,  /* a cap on spending was reached */
     KP_BUG = 70     /* an internal check failed: please report it */
 };
 

@@ -159,22 +159,3 @@ void process_end(struct kp_process *p) {
     }
     memset(p, 0, sizeof *p);
 }
-
-void file_sha256(const char *path, char hex[65]) {
-    int up[2];
-    pid_t pid;
-    char *argv[] = {"sha256sum", NULL};
-    posix_spawn_file_actions_t fa;
-    make_pipe(up);
-    posix_spawn_file_actions_init(&fa);
-    posix_spawn_file_actions_addopen(&fa, 0, path, O_RDONLY, 0);
-    posix_spawn_file_actions_adddup2(&fa, up[1], 1);
-    int e = posix_spawnp(&pid, argv[0], &fa, NULL, argv, bare_environment(false));
-    close(up[1]);
-    int got = e ? 0 : get(up[0], hex, 64, seconds_now() + 60), status = 1;
-    if (!e) waitpid(pid, &status, 0);
-    if (got != 1 || status) die(KP_IO, "%s: sha256sum cannot read it", path);
-    hex[64] = 0;
-    close(up[0]);
-    posix_spawn_file_actions_destroy(&fa);
-}

@@ -37,7 +37,4 @@ void process_end(struct kp_process *p);
 /* Seconds that a contestant may take to answer: KP_DEADLINE, or 60. */
 double process_deadline(void);
 
-/* SHA-256 of a file in hexadecimal, by coreutils' sha256sum. */
-void file_sha256(const char *path, char hex[65]);
-
 #endif

@@ -38,6 +38,7 @@ struct report {
     int ncolumns;
     struct column *columns; /* by architecture, then by name */
     int read, refused;      /* result files that could and could not be used */
+    struct search *search;  /* what was searched for, or NULL; not filled in by report_load */
 };
 
 /* Read every task below TASKS (names, suites and flags only) and every result
@@ -106,6 +107,21 @@ double torch_compiled(const struct column *c, const char *task, const char *clas
 /* Write how our kernels and our baselines compare with PyTorch; nothing if no GPU has a
  * table of its own. */
 void torch_baselines(const struct report *r, FILE *out);
+
+/* ---- searches (report_search.c) ---- */
+
+/* Read RESULTS/search/GPU/TASK.csv, a line a call of a model.  Returns NULL where there is
+ * none; dies with KP_INPUT, file and line where one is malformed. */
+struct search *search_load(const char *results);
+void search_free(struct search *s);
+
+/* Write what each mode came to on each GPU; nothing if s is NULL. */
+void search_table(const struct search *s, FILE *out);
+
+/* Write the data of the figure of searches: twelve blocks a GPU, and for each its quoted
+ * title and, as the bits of a number, the modes that were tried and those whose money is
+ * known, comma-separated.  Returns the number of GPUs; 0 if s is NULL. */
+int search_data(const struct search *s, FILE *data, FILE *titles, FILE *tried);
 
 /* ---- output ---- */
 

@@ -60,6 +60,7 @@ static int everything(const struct options *o) {
     if (r.refused && !r.read)
         die(KP_INPUT, "none of %d results in %s can be used; nothing was written", r.refused,
             o->results);
+    r.search = search_load(o->results);
     snprintf(path, sizeof path, "%s/torch_h200.csv", o->published);
     table_load(&published, path);
     if (!r.ncolumns) printf("report: no results in %s yet\n", o->results);
@@ -69,6 +70,7 @@ static int everything(const struct options *o) {
         printf("report: %d results of %d GPU%s: %s, %s/\n", r.read, r.ncolumns,
                r.ncolumns > 1 ? "s" : "", o->readme, o->plots);
     table_free(&published);
+    search_free(r.search);
     report_free(&r);
     return code;
 }

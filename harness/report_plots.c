@@ -268,6 +268,12 @@ int report_plots(const struct report *r, const char *plots, const char *publishe
     f.panels = published_data(published, f.d, f.t, f.c);
     figure_close(&f);
     good = finish(&f, r, plots, have) && good;
+    if (r->search) {
+        figure_open(&f, "search");
+        f.panels = search_data(r->search, f.d, f.t, f.c);
+        figure_close(&f);
+        good = finish(&f, r, plots, have) && good;
+    }
     free(folder);
     free(dot);
     return good ? KP_OK : KP_IO;

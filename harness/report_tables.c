@@ -197,6 +197,7 @@ void report_tables(const struct report *r, const struct table *published, FILE *
           "is none.\n",
           out);
     torch_baselines(r, out);
+    search_table(r->search, out);
 }
 
 void report_readme(const struct report *r, const struct table *published, const char *readme) {

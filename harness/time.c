@@ -8,6 +8,7 @@
  * PREFIX.aa.json: what the harness's own noise and bias are. */
 #define _GNU_SOURCE
 #include "clock.h"
+#include "hash.h"
 #include "json.h"
 #include "machine.h"
 #include "timing.h"

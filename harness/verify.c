@@ -5,6 +5,7 @@
  * verdict (exit 0); only the machine's own failures are errors (exit 4). */
 #define _GNU_SOURCE
 #include "audit.h"
+#include "hash.h"
 #include "json.h"
 #include "judge.h"
 

@@ -6,14 +6,15 @@
 tree
 prefix=$scratch/empty/prefix
 if mk deps PREFIX="$prefix"; then
-    for file in include/cjson/cJSON.h include/seccomp.h include/cmocka.h bin/jq bin/gnuplot; do
+    for file in include/cjson/cJSON.h include/seccomp.h include/cmocka.h "include/$(uname -m)-linux-gnu/curl/curl.h" bin/jq bin/gnuplot; do
         check "make deps brings $file" [ -e "$prefix/usr/$file" ]
     done
     check 'its jq runs' is "$("$prefix/usr/bin/jq" -n 1+1)" 2
     check 'its gnuplot runs' "$prefix/usr/bin/gnuplot" --version
     echo '#include <cjson/cJSON.h>
-    int main(void) { return !cJSON_Version(); }' > probe.c
-    gcc -I"$prefix/usr/include" -L"$prefix/usr/lib/$(uname -m)-linux-gnu" -Wl,-rpath,"$prefix/usr/lib/$(uname -m)-linux-gnu" probe.c -o probe -lcjson
+    #include <curl/curl.h>
+    int main(void) { return !cJSON_Version() || !curl_version(); }' > probe.c
+    gcc -I"$prefix/usr/include" -I"$prefix/usr/include/$(uname -m)-linux-gnu" -L"$prefix/usr/lib/$(uname -m)-linux-gnu" -Wl,-rpath,"$prefix/usr/lib/$(uname -m)-linux-gnu" probe.c -o probe -lcjson -lcurl
     check 'its libraries link and load' ./probe
 else
     skip 'make deps' "$(grep -m1 '^deps:' "$out")"

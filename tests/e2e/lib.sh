@@ -80,7 +80,7 @@ gpus() {
 }
 
 # Every program is the stub, and needs none of their libraries.
-programs='task gate confine report compare record arm baseline verify time peaks'
+programs='task gate confine report compare record arm baseline verify time peaks replay gen ask judge best promote export'
 stubs=()
 for p in $programs; do stubs+=("OBJS_$p=build/obj/tests/e2e/stub.o" "LIBS_$p="); done
 

@@ -1,0 +1,84 @@
+/* best_main.c: which attempt is the best of its cell, and all attempts as a table.
+ *
+ *   best GPU TASK                 the name of the best attempt of all modes; nothing if none is ok
+ *   best --table GPU TASK...      CSV, a header line and then a row an attempt, by task as given,
+ *                                 mode, round and index; what is not known is empty */
+#include "attempt.h"
+#include "../error.h"
+#include "../result.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char root[] = "build/attempts";
+
+/* A field, quoted where CSV asks for it; a line break would be another row, so it becomes a space.
+ */
+static void put_text(const char *text) {
+    bool quoted = text[strcspn(text, ",\"\r\n")] != 0;
+    putchar(',');
+    if (quoted) putchar('"');
+    for (; *text; text++) {
+        if (*text == '"') putchar('"');
+        putchar(*text == '\n' || *text == '\r' ? ' ' : *text);
+    }
+    if (quoted) putchar('"');
+}
+
+/* A number; empty if it is not known. */
+static void put_number(double x) {
+    putchar(',');
+    if (isfinite(x)) printf("%.9g", x);
+}
+
+static void put_row(const struct attempt *a, const char *gpu, const char *task) {
+    bool ok = attempt_ok(a);
+    printf("%s,%s,%s,%d,%d,%s", gpu, task, a->mode, a->round, a->index, a->name);
+    put_text(a->model);
+    put_text(a->outcome);
+    put_text(a->verdict);
+    put_text(a->class);
+    put_number(ok ? a->ratio : NAN);
+    put_number(ok ? a->low : NAN);
+    put_number(ok ? a->high : NAN);
+    put_number(ok ? a->us : NAN);
+    put_number(a->input_tokens);
+    put_number(a->output_tokens);
+    put_number(a->cost);
+    put_number(a->seconds);
+    put_text(a->same_as);
+    put_text(a->date);
+    put_text(a->code_hash);
+    putchar('\n');
+}
+
+static void table(const char *gpu, char **task) {
+    puts("gpu,task,mode,round,index,attempt,model,outcome,verdict,class,ratio,low,high,us,"
+         "input_tokens,output_tokens,cost_usd,seconds,same_as,date,code_sha256");
+    for (; *task; task++) {
+        struct attempts l = attempts_load(root, gpu, *task, NULL);
+        for (int i = 0; i < l.n; i++) put_row(&l.a[i], gpu, *task);
+        attempts_free(&l);
+    }
+}
+
+int main(int argc, char **argv) {
+    kp_program("best");
+    bool all = argc > 1 && !strcmp(argv[1], "--table");
+    bool usable = all ? argc > 3 : argc == 3;
+    for (int i = all ? 2 : 1; i < argc; i++) usable = usable && is_name(argv[i]);
+    if (!usable) die(KP_USAGE, "usage: best GPU TASK, or best --table GPU TASK...");
+    if (all) {
+        table(argv[2], argv + 3);
+    } else {
+        struct attempts l = attempts_load(root, argv[1], argv[2], NULL);
+        const struct attempt *best = attempts_best(&l);
+        if (best) puts(best->name);
+        attempts_free(&l);
+    }
+    if (fflush(stdout) || ferror(stdout))
+        die(KP_IO, "cannot write to standard output: %s", strerror(errno));
+    return KP_OK;
+}

@@ -1,0 +1,239 @@
+/* code_fence.c: blocks of code and headings in an answer; see code.h. */
+#define _GNU_SOURCE
+#include "code.h"
+#include "code_lex.h"
+#include "../error.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_BYTES = 256 * 1024, MOST_BLOCKS = 1000 };
+
+struct block {
+    const char *body, *end, *after; /* its text, and where the answer goes on */
+    size_t indent;                  /* blanks before the opening fence */
+    char tag[16];                   /* lower case; "" if there is none */
+    bool closed;
+};
+
+static const char *next_line(const char *p) {
+    p = strchrnul(p, '\n');
+    return *p ? p + 1 : p;
+}
+
+/* Where the line that begins at p has only blanks before its end. */
+static bool is_blank(const char *p) {
+    p += strspn(p, " \t\r");
+    return !*p || *p == '\n';
+}
+
+/* The first word of what follows an opening fence: "cuda", of "CUDA kernel.cu" too. */
+static void take_tag(struct block *b, const char *p) {
+    p += strspn(p, " \t{.");
+    size_t n = strcspn(p, " \t\r\n:{},;"), i = 0;
+    for (; i < n && i < sizeof b->tag - 1; i++)
+        b->tag[i] = p[i] >= 'A' && p[i] <= 'Z' ? (char)(p[i] + 32) : p[i];
+    b->tag[i] = 0;
+}
+
+/* Whether a block of this tag can be the kernel. */
+static bool is_kernel_tag(const char *tag) {
+    static const char *const tags[] = {"", "cuda", "cu", "cpp", "c++", "c"};
+    for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
+        if (!strcmp(tag, tags[i])) return true;
+    return false;
+}
+
+/* The length of the fence that the line at p begins with, after `indent` blanks; 0 if none.  A line
+ * of backquotes that has more of them is code within prose. */
+static size_t fence(const char *p, size_t *indent) {
+    *indent = strspn(p, " \t");
+    p += *indent;
+    if (*p != '`' && *p != '~') return 0;
+    size_t n = strspn(p, *p == '`' ? "`" : "~");
+    const char *more = *p == '`' ? strpbrk(p + n, "`\n") : NULL;
+    return n < 3 || (more && *more == '`') ? 0 : n;
+}
+
+/* Find the line that closes a fence of n marks c: with at least as many, and nothing else on it.
+ * `code`: one in a block comment or a raw string of the text does not count. */
+static bool find_close(struct block *b, char c, size_t n, bool code) {
+    const char *lexed = b->body;
+    size_t indent;
+    for (const char *p = b->body; *p; p = next_line(p)) {
+        size_t length = fence(p, &indent);
+        if (length < n || p[indent] != c || !is_blank(p + indent + length)) continue;
+        struct lex l = {0};
+        while (code && lexed < p) l = lex_at(lexed), lexed += l.n;
+        if (lexed > p && !*lexed) return false; /* open to the end */
+        if (lexed > p && (l.kind == LEX_RAW || l.kind == LEX_COMMENT || !l.n)) continue;
+        b->end = p;
+        b->after = next_line(p);
+        return true;
+    }
+    return false;
+}
+
+/* Whether a fenced block opens at this line, and if so, all of it.  Only what says that it is code
+ * is read as code: in a shell's, a file's pattern would open a comment. */
+static bool fence_at(const char *p, struct block *b) {
+    size_t n = fence(p, &b->indent);
+    if (!n) return false;
+    char mark = p[b->indent];
+    take_tag(b, p + b->indent + n);
+    b->body = next_line(p);
+    bool is_code = b->tag[0] && is_kernel_tag(b->tag);
+    b->closed = (is_code && find_close(b, mark, n, true)) || find_close(b, mark, n, false);
+    if (!b->closed) b->end = b->after = b->body + strlen(b->body);
+    return true;
+}
+
+/* Whether <file ...> opens at this line, and if so, all up to </file>. */
+static bool file_at(const char *p, struct block *b) {
+    p += strspn(p, " \t");
+    if (strncasecmp(p, "<file", 5) || !strchr(" \t>", p[5])) return false;
+    p += strcspn(p, ">\n");
+    if (*p++ != '>') return false;
+    const char *end = strcasestr(p, "</file>");
+    *b = (struct block){.body = is_blank(p) ? next_line(p) : p, .closed = end};
+    b->end = end ? end : p + strlen(p);
+    b->after = end ? next_line(end) : b->end;
+    if (b->end < b->body) b->end = b->body;
+    return true;
+}
+
+static bool block_at(const char *p, struct block *b) {
+    return file_at(p, b) || fence_at(p, b);
+}
+
+/* Where a block holds nothing but another one, a fence in a file or the reverse, step into it. */
+static void unwrap(struct block *b) {
+    const char *p = b->body;
+    struct block inner;
+    while (p < b->end && is_blank(p)) p = next_line(p);
+    if (p >= b->end || !block_at(p, &inner) || !inner.closed || inner.end > b->end) return;
+    const char *rest = inner.after;
+    while (rest < b->end && is_blank(rest)) rest = next_line(rest);
+    if (rest < b->end) return;
+    *b = inner;
+}
+
+/* A block's text without the blanks that its fence is indented by.  Free it. */
+static char *text_of(const struct block *b) {
+    char *text = malloc((size_t)(b->end - b->body) + 1), *to = text;
+    if (!text) die(KP_MACHINE, "out of memory");
+    for (const char *p = b->body, *next; p < b->end; p = next) {
+        size_t blanks = strspn(p, " \t");
+        next = next_line(p);
+        if (next > b->end) next = b->end;
+        p += blanks < b->indent ? blanks : b->indent;
+        if (p < next) to = mempcpy(to, p, (size_t)(next - p));
+    }
+    *to = 0;
+    return text;
+}
+
+/* Whether all of it is UTF-8: no stray bytes, overlong forms, surrogates, or above U+10FFFF. */
+static bool is_utf8(const char *text) {
+    for (const unsigned char *p = (const unsigned char *)text; *p;) {
+        int more = *p < 0x80   ? 0
+                   : *p < 0xc2 ? -1
+                   : *p < 0xe0 ? 1
+                   : *p < 0xf0 ? 2
+                   : *p < 0xf5 ? 3
+                               : -1;
+        unsigned char low = *p == 0xe0 ? 0xa0 : *p == 0xf0 ? 0x90 : 0x80;
+        unsigned char high = *p == 0xed ? 0x9f : *p == 0xf4 ? 0x8f : 0xbf;
+        if (more < 0) return false;
+        for (p++; more > 0; more--, p++, low = 0x80, high = 0xbf)
+            if (*p < low || *p > high) return false;
+    }
+    return true;
+}
+
+/* Why a kernel cannot be taken; NULL if it can. */
+static const char *objection(const char *kernel, int blocks) {
+    if (!blocks) return "the answer holds no block of code";
+    if (!kernel) return "no block of code in the answer defines launch";
+    if (strlen(kernel) > MOST_BYTES) return "the kernel is larger than 256 KB";
+    if (!is_utf8(kernel)) return "the kernel holds bytes that are not UTF-8";
+    return NULL;
+}
+
+char *code_extract(const char *answer, char why[200]) {
+    char *text = lex_lines(answer), *kernel = NULL;
+    const char *no = NULL;
+    struct block b;
+    int blocks = 0;
+    for (const char *p = text; *p && !no;) {
+        if (!block_at(p, &b)) {
+            p = next_line(p);
+            continue;
+        }
+        p = b.after;
+        if (!b.closed) no = "the last block of code is not closed: the answer was cut";
+        if (++blocks > MOST_BLOCKS) no = "the answer holds more than 1000 blocks of code";
+        unwrap(&b);
+        if (no || !is_kernel_tag(b.tag)) continue;
+        char *candidate = text_of(&b);
+        if (code_defines_launch(candidate)) {
+            free(kernel);
+            kernel = candidate;
+        } else {
+            free(candidate);
+        }
+    }
+    if (!no) no = objection(kernel, blocks);
+    snprintf(why, 200, "%s", no ? no : "");
+    free(text);
+    if (!no) return kernel;
+    free(kernel);
+    return NULL;
+}
+
+/* The level of the heading at p, and its title; 0 if it is none. */
+static int heading(const char *p, const char **title, size_t *n) {
+    p += strspn(p, " ");
+    int level = (int)strspn(p, "#");
+    if (level < 1 || level > 6 || !strchr(" \t", p[level]) || !p[level]) return 0;
+    const char *end = strchrnul(p, '\n'), marks[] = " \t\r*_`:#";
+    p += level;
+    p += strspn(p, marks);
+    size_t digits = strspn(p, "0123456789");
+    if (digits && strchr(".)", p[digits]) && p[digits]) p += digits + 1, p += strspn(p, marks);
+    while (end > p && strchr(marks, end[-1])) end--;
+    *title = p;
+    *n = end > p ? (size_t)(end - p) : 0;
+    return level;
+}
+
+char *code_section(const char *answer, const char *name) {
+    char *text = lex_lines(answer);
+    const char *start = NULL, *end = NULL, *title;
+    struct block b;
+    int found = 0;
+    for (const char *p = text; *p;) {
+        if (block_at(p, &b)) {
+            p = b.after;
+            continue;
+        }
+        size_t n;
+        int level = heading(p, &title, &n);
+        if (start && level && level <= found) {
+            end = p;
+            break;
+        }
+        p = next_line(p);
+        if (!start && level && n == strlen(name) && !strncasecmp(title, name, n))
+            start = p, found = level;
+    }
+    if (!start) start = end = text;
+    if (!end) end = start + strlen(start);
+    while (start < end && strchr(" \t\n", *start)) start++;
+    while (end > start && strchr(" \t\n", end[-1])) end--;
+    char *section = strndup(start, (size_t)(end - start));
+    if (!section) die(KP_MACHINE, "out of memory");
+    free(text);
+    return section;
+}

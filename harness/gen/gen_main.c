@@ -1,0 +1,357 @@
+/* gen_main.c: one attempt at a kernel.
+ *
+ *   gen attempt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   make it (attempt.h says what it
+ * leaves) gen prompt  GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   print what would be sent,
+ * and send nothing
+ *
+ * KERNEL.cu is the cell's present kernel.  The order is: prompt, answer kept before?, budget, call,
+ * transcript, kernel, and last .gen.json, so that whatever stops it, the next run pays for nothing
+ * twice.  The environment configures the model (llm.h), the caps (budget.h) and the search
+ * (search.h). */
+#include "attempt.h"
+#include "budget.h"
+#include "code.h"
+#include "../error.h"
+#include "../hash.h"
+#include "../json.h"
+#include "llm.h"
+#include "prompt.h"
+#include "search.h"
+#include "transcript.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char root[] = "build/attempts", ledger[] = "build/attempts/ledger",
+                  prices[] = "harness/gen/prices.json";
+
+struct job {
+    const char *gpu, *mode;
+    int round, index;
+    char name[64];
+    struct kp_task *task;
+    struct llm_config llm;
+    struct search_options options;
+    struct attempts past;
+    struct prompt_cell cell;
+    struct attempt current;
+    struct prompt_turn turn;
+    struct llm_message message[PROMPT_MESSAGES];
+    char *request;
+    char request_sha[65], date[32], model[128];
+    struct price price;
+    long ticket;
+    int billed; /* tries so far that may have cost something without saying so */
+    double cost, seconds, first_cap;
+    char *transcript;
+};
+
+/* What was asked before this attempt, in its mode: earlier rounds, and this round's ideas. */
+static struct attempts past_of(const struct job *j) {
+    struct attempts all = attempts_load(root, j->gpu, j->task->name, j->mode), past = {0, all.a};
+    for (int i = 0; i < all.n; i++)
+        if (all.a[i].round < j->round ||
+            (all.a[i].round == j->round && j->index > 0 && all.a[i].index == 0))
+            past.a[past.n++] = all.a[i];
+    return past;
+}
+
+/* The cell's present kernel, with its result where that is of this very file. */
+static void load_current(struct job *j, const char *kernel) {
+    char *built = text_format("build/%s/%s.time.json", j->gpu, j->task->name);
+    char *recorded = text_format("results/%s/%s.json", j->gpu, j->task->name), sha[65], why[400];
+    const char *const paths[] = {built, recorded};
+    j->cell.kernel = file_read(kernel, NULL);
+    file_sha256(kernel, sha);
+    for (int i = 0; i < 2 && !j->cell.current; i++)
+        if (attempt_current(&j->current, paths[i], sha, why, sizeof why))
+            j->cell.current = &j->current;
+    free(built);
+    free(recorded);
+}
+
+static void prepare(struct job *j, char **argv) {
+    j->gpu = argv[2];
+    j->mode = argv[5];
+    j->round = atoi(argv[6]);
+    j->index = atoi(argv[7]);
+    j->task = task_load(argv[4]);
+    char *name = text_format("%s.r%da%d", j->mode, j->round, j->index), mode[24];
+    int round, index;
+    if (strlen(name) >= sizeof j->name || !attempt_parse(name, mode, &round, &index) || round < 1)
+        die(KP_USAGE,
+            "%s is no attempt: MODE is one_shot, best_of_n, repair, contrastive or branching",
+            name);
+    strcpy(j->name, name);
+    free(name);
+    search_options_read(&j->options);
+    llm_config_read(&j->llm);
+    j->cell = (struct prompt_cell){.task = j->task, .gpu = j->gpu, .arch = argv[3], .root = root};
+    if (argv[8] && *argv[8]) load_current(j, argv[8]);
+    j->past = past_of(j);
+    j->turn.attempt = j->name;
+    search_turn(&j->options, j->mode, j->round, j->index, &j->past, &j->cell, &j->turn);
+    prompt_build(&j->cell, &j->turn, j->message);
+    j->transcript = attempt_path(root, j->name, j->gpu, j->task->name, ".jsonl");
+}
+
+/* Whether an answer was kept for this very request, or for its repetition with twice the cap. */
+static struct llm_answer *kept_answer(struct job *j) {
+    char sha[65], again_sha[65], *again = llm_request(&j->llm, j->message, PROMPT_MESSAGES, 2);
+    text_sha256(j->request, strlen(j->request), j->request_sha);
+    text_sha256(again, strlen(again), again_sha);
+    free(again);
+    struct llm_answer *a = transcript_answer(j->transcript, sha, j->date, j->model);
+    if (!a) return NULL;
+    if (!strcmp(sha, j->request_sha) || !strcmp(sha, again_sha)) {
+        strcpy(j->request_sha, sha);
+        return a;
+    }
+    llm_answer_free(a);
+    return NULL;
+}
+
+/* The answer that DIR of LLM=replay:DIR holds. */
+static struct llm_answer *replayed_answer(struct job *j) {
+    char *path = attempt_path(j->llm.model, j->name, j->gpu, j->task->name, ".jsonl");
+    struct llm_answer *a = transcript_answer(path, j->request_sha, j->date, j->model);
+    if (!a) die(KP_INPUT, "%s: no transcript of this attempt to replay", path);
+    for (int i = 0; i < PROMPT_MESSAGES; i++)
+        if (!transcript_asked(path, j->message[i].text)) {
+            warn("%s no longer matches its prompt (%s message): the answer is used all the same",
+                 path, j->message[i].role);
+            break;
+        }
+    if (strcmp(path, j->transcript)) {
+        char *text = file_read(path, NULL);
+        file_replace(j->transcript, text);
+        free(text);
+    }
+    free(path);
+    return a;
+}
+
+static void reserve(struct job *j, double cap) {
+    j->ticket = budget_reserve(ledger, j->gpu, j->task->name, j->name, &j->price,
+                               prompt_tokens_bound(j->message, PROMPT_MESSAGES), cap);
+}
+
+/* After each try: keep it, settle what it took, and reserve for one more where llm_call will make
+ * it. A try whose stream broke may have been billed: its reservation stands. */
+static void keep(void *context, const struct llm_try *t) {
+    struct job *j = context;
+    const struct llm_usage nothing = {.known = true, .cost = NAN};
+    const struct llm_answer *a = t->answer;
+    bool unknown = a->maybe_billed > j->billed || (a->outcome != LLM_FAILED && !a->usage.known);
+    double cost = a->usage.known ? price_cost(&j->price, &a->usage) : NAN;
+    if (!a->usage.known && !unknown) cost = 0;
+    transcript_append(j->transcript, &j->llm, t, cost);
+    budget_settle(ledger, j->ticket,
+                  a->usage.known ? &a->usage
+                  : unknown      ? &(struct llm_usage){.cost = NAN}
+                                 : &nothing,
+                  cost, t->seconds);
+    j->billed = a->maybe_billed;
+    j->cost += cost;
+    j->seconds += t->seconds;
+    j->ticket = 0;
+    if (a->will_retry) reserve(j, a->outcome == LLM_FAILED ? j->first_cap : 2 * j->first_cap);
+}
+
+static void show_progress(void *context, double seconds, size_t bytes) {
+    const struct job *j = context;
+    struct llm_usage so_far = {.known = true, .output = (double)bytes / 4, .cost = NAN};
+    double cost = price_cost(&j->price, &so_far);
+    fprintf(stderr, "\r%s/%s %s: about %.0f tokens, %.0f s", j->gpu, j->task->name, j->name,
+            so_far.output, seconds);
+    if (cost >= 0) fprintf(stderr, ", %.3f USD", j->cost + cost);
+}
+
+/* Ask the model; ends the program where there is no answer. */
+static struct llm_answer *ask(struct job *j) {
+    llm_need_key(&j->llm);
+    j->price = price_find(prices, &j->llm);
+    j->first_cap = (double)j->llm.max_tokens;
+    reserve(j, j->first_cap);
+    struct llm_answer *a = llm_call(&j->llm, j->request, keep, isatty(2) ? show_progress : NULL, j);
+    if (isatty(2)) fprintf(stderr, "\r\033[K");
+    if (a->outcome == LLM_FAILED)
+        die(a->exit_code, "%s/%s %s: %s", j->gpu, j->task->name, j->name, a->why);
+    llm_answer_free(a);
+    /* Read it as the next run would: what was kept is what counts. */
+    a = kept_answer(j);
+    if (!a) die(KP_BUG, "%s: the answer was not kept", j->transcript);
+    return a;
+}
+
+/* The first attempt at this cell and in this mode with the same kernel: this one, or an earlier
+ * one's name.  An index of hard links decides between attempts that run side by side.  Other modes
+ * do not count: none may depend on how far another has come. */
+static char *first_with(const struct job *j, const char *code_sha) {
+    char *folder = text_format("%s/codes/%s/%s/%s", root, j->mode, j->gpu, j->task->name);
+    char *path = text_format("%s/%s", folder, code_sha),
+         *own = text_format("%s/%s+", folder, j->name);
+    for (char *p = folder; (p = strchr(p + 1, '/'));) {
+        *p = 0;
+        mkdir(folder, 0777);
+        *p = '/';
+    }
+    mkdir(folder, 0777);
+    file_replace(own, j->name);
+    if (link(own, path) && errno != EEXIST)
+        die(KP_IO, "%s: cannot write: %s", path, strerror(errno));
+    unlink(own);
+    char *first = file_read(path, NULL);
+    free(folder);
+    free(path);
+    free(own);
+    return first;
+}
+
+static void add_tokens(cJSON *json, const struct llm_usage *u) {
+    cJSON *tokens =
+        u->known ? cJSON_AddObjectToObject(json, "tokens") : cJSON_AddNullToObject(json, "tokens");
+    if (!u->known) return;
+    cJSON_AddNumberToObject(tokens, "input", u->input);
+    cJSON_AddNumberToObject(tokens, "cached", u->cached);
+    cJSON_AddNumberToObject(tokens, "output", u->output);
+    cJSON_AddNumberToObject(tokens, "reasoning", u->reasoning);
+}
+
+/* The section of an answer under one of two headings. */
+static void add_section(cJSON *json, const char *key, const char *answer, const char *heading,
+                        const char *otherwise) {
+    char *text = code_section(answer, heading);
+    if (!*text && otherwise) {
+        free(text);
+        text = code_section(answer, otherwise);
+    }
+    if (*text)
+        cJSON_AddStringToObject(json, key, text);
+    else
+        cJSON_AddNullToObject(json, key);
+    free(text);
+}
+
+/* Take the kernel out of the answer and write it; returns the outcome, and its hash and the reason
+ * in json. */
+static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON *json) {
+    char why[200] = "", sha[65];
+    char *kernel = code_extract(a->text, why);
+    if (!kernel) {
+        cJSON_AddStringToObject(json, "reason", why);
+        return "no-code";
+    }
+    char *normal = code_normal(kernel);
+    text_sha256(normal, strlen(normal), sha);
+    free(normal);
+    cJSON_AddStringToObject(json, "code_sha256", sha);
+    char *first = first_with(j, sha),
+         *path = attempt_path(root, j->name, j->gpu, j->task->name, ".cu");
+    char *transcript = text_format("%s/%s/%s.jsonl", j->name, j->gpu, j->task->name);
+    char *file = code_file(kernel, j->model, j->name, j->date, j->request_sha, transcript);
+    file_replace(path, file);
+    bool same = strcmp(first, j->name) != 0;
+    if (same) {
+        cJSON_AddStringToObject(json, "same_as", first);
+        char *reason = text_format("the same kernel as %s", first);
+        cJSON_AddStringToObject(json, "reason", reason);
+        free(reason);
+    }
+    free(first);
+    free(path);
+    free(transcript);
+    free(file);
+    free(kernel);
+    return same ? "duplicate" : "code";
+}
+
+static cJSON *describe(const struct job *j) {
+    static const char *const apis[] = {"chat", "responses", "anthropic", "replay"};
+    cJSON *json = cJSON_CreateObject(), *shown;
+    cJSON_AddNumberToObject(json, "schema", 1);
+    cJSON_AddStringToObject(json, "task", j->task->name);
+    cJSON_AddStringToObject(json, "gpu", j->gpu);
+    cJSON_AddStringToObject(json, "attempt", j->name);
+    cJSON_AddStringToObject(json, "mode", j->mode);
+    cJSON_AddNumberToObject(json, "round", j->round);
+    cJSON_AddNumberToObject(json, "index", j->index);
+    cJSON_AddStringToObject(json, "api", apis[j->llm.api]);
+    cJSON_AddStringToObject(json, "model", j->model);
+    cJSON_AddStringToObject(json, "date", j->date);
+    cJSON_AddStringToObject(json, "ask", j->turn.ask);
+    shown = cJSON_AddArrayToObject(json, "shown");
+    for (int i = 0; i < j->turn.nshown; i++)
+        cJSON_AddItemToArray(shown, cJSON_CreateString(j->turn.shown[i]->name));
+    if (j->turn.idea) cJSON_AddStringToObject(json, "idea_text", j->turn.idea);
+    cJSON_AddNumberToObject(json, "idea", j->turn.idea ? j->turn.idea_index : -1);
+    cJSON_AddStringToObject(json, "request_sha256", j->request_sha);
+    return json;
+}
+
+/* Write .gen.json, the stamp of the attempt, and say in one line what came of it. */
+static void conclude(struct job *j, const struct llm_answer *a) {
+    static const char *const outcomes[] = {[LLM_CUT] = "cut",
+                                           [LLM_EMPTY] = "empty",
+                                           [LLM_REFUSED] = "refused",
+                                           [LLM_INVALID] = "invalid"};
+    cJSON *json = describe(j), *ideas = NULL;
+    const char *outcome = a->outcome == LLM_COMPLETE ? "ideas" : outcomes[a->outcome];
+    if (a->outcome != LLM_COMPLETE) {
+        cJSON_AddStringToObject(json, "reason", a->why);
+    } else if (j->index > 0) {
+        outcome = take_kernel(j, a, json);
+    } else {
+        ideas = search_ideas(a->text);
+        cJSON_AddItemToObject(json, "ideas", ideas);
+        if (!cJSON_GetArraySize(ideas))
+            cJSON_AddStringToObject(json, "reason", "the answer holds no list of ideas");
+    }
+    cJSON_AddStringToObject(json, "outcome", outcome);
+    add_section(json, "analysis", a->text, "Performance Analysis", "Analysis");
+    add_section(json, "design", a->text, "Algorithm Design", NULL);
+    add_tokens(json, &a->usage);
+    json_add_number(json, "cost_usd", j->cost);
+    cJSON_AddNumberToObject(json, "seconds", j->seconds);
+    char *path = attempt_path(root, j->name, j->gpu, j->task->name, ".gen.json");
+    json_write(path, json);
+    free(path);
+    char cost[32] = "", *reason = text_format("%s", json_text(json, "reason", ""));
+    if (j->cost == j->cost) snprintf(cost, sizeof cost, ", %.3f USD", j->cost);
+    printf("gen: %s/%s %s: %s%s%s, %.0f + %.0f tokens%s, %.0f s\n", j->gpu, j->task->name, j->name,
+           outcome, *reason ? ": " : "", reason, a->usage.input, a->usage.output, cost, j->seconds);
+    free(reason);
+    cJSON_Delete(json);
+}
+
+int main(int argc, char **argv) {
+    static struct job j; /* zeroed */
+    kp_program("gen");
+    if ((argc != 8 && argc != 9) || (strcmp(argv[1], "attempt") && strcmp(argv[1], "prompt")))
+        die(KP_USAGE, "usage: gen attempt|prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]");
+    prepare(&j, argv);
+    if (!strcmp(argv[1], "prompt")) {
+        for (int i = 0; i < PROMPT_MESSAGES; i++)
+            printf("[%s]\n%s\n", j.message[i].role, j.message[i].text);
+        return fflush(stdout) ? KP_IO : KP_OK;
+    }
+    struct llm_answer *a;
+    if (j.llm.api == LLM_REPLAY) {
+        a = replayed_answer(&j);
+        transcript_sums(j.transcript, &j.cost, &j.seconds);
+    } else {
+        j.request = llm_request(&j.llm, j.message, PROMPT_MESSAGES, 1);
+        a = kept_answer(&j);
+        if (!a) a = ask(&j);
+        transcript_sums(j.transcript, &j.cost, &j.seconds);
+    }
+    conclude(&j, a);
+    llm_answer_free(a);
+    return KP_OK;
+}

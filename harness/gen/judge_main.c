@@ -1,0 +1,327 @@
+/* judge_main.c: a second opinion on one kernel, by a model that is asked whether it cheats.
+ *
+ *   judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump "1.2 -> 14.8"] [--transcript FILE] [--name
+ * NAME]
+ *
+ * It prints JSON: verdict (clean, suspect, cheat), rule (of harness/prompts/hacks.json), lines,
+ * quote, test.  It is advice: no verdict, no measurement and no promotion asks for it.  The model
+ * sees the source without comments, fenced as data, the tape, and the known cheats that are most
+ * like it; what it quotes must occur in the source, or is dropped.
+ *
+ * The model is that of JUDGE_LLM, or of LLM; caps on spending are those of budget.h.  With
+ * --transcript every answer is kept, and one that answers the same request is not paid for
+ * again.  LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; NAME is the kernel's file without its
+ * suffix, unless given. */
+#include "budget.h"
+#include "error.h"
+#include "hacks.h"
+#include "hash.h"
+#include "json.h"
+#include "judge_text.h"
+#include "llm.h"
+#include "prompt.h"
+#include "transcript.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char ledger[] = "build/attempts/ledger", prices[] = "harness/gen/prices.json",
+                  hacks_path[] = "harness/prompts/hacks.json",
+                  template_path[] = "harness/prompts/judge.txt";
+
+enum { SIMILAR = 3, TAPE_MOST = 16 << 10, KERNEL_MOST = 256 << 10 };
+
+struct job {
+    const char *gpu, *task_path, *kernel_path, *tape_path, *jump;
+    const char *transcript;  /* NULL: nothing is kept */
+    const char *task, *name; /* names: of the task, of the kernel's file */
+    char *source;            /* without comments */
+    struct hacks hacks;
+    const struct hack *similar[SIMILAR];
+    double cosine[SIMILAR];
+    struct llm_config llm;
+    struct llm_message message[2];
+    char *request, request_sha[65], date[32], model[128];
+    struct price price;
+    long ticket;
+    int billed; /* tries so far that may have cost something without saying so */
+    double cost;
+};
+
+/* ---- The prompt --------------------------------------------------------------------- */
+
+/* The name of a file without folders and suffix.  New. */
+static char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *name = strdup(slash ? slash + 1 : path);
+    if (!name) die(KP_MACHINE, "out of memory");
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name) *dot = 0;
+    return name;
+}
+
+static char *catalogue(const struct hacks *l) {
+    char *text = text_format("%s", "");
+    for (int i = 0; i < l->n; i++) {
+        char *longer = text_format("%s- %s: %s\n", text, l->h[i].id, l->h[i].title);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+/* The most similar cases in full; those that have nothing in common with the kernel are none. */
+static char *cases(const struct job *j) {
+    char *text = text_format("%s", "");
+    for (int i = 0; i < SIMILAR; i++) {
+        const struct hack *h = j->similar[i];
+        if (!h || !(j->cosine[i] > 0)) break;
+        char *fence = fence_for(h->looks);
+        char *longer = text_format(
+            "%s%s\n%s: %s. It may look like this:\n%scuda\n%s%s\nWhy it is one: %s\nA test: %s\n",
+            text,
+            i ? ""
+              : "The cases that this kernel's words are most like, which need not mean anything:\n",
+            h->id, h->title, fence, h->looks, fence, h->why, h->test);
+        free(fence);
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+/* The tape's beginning, fenced; "" without one. */
+static char *tape_text(const struct job *j) {
+    if (!j->tape_path) return text_format("%s", "");
+    char *tape = file_read(j->tape_path, NULL);
+    size_t n = strlen(tape);
+    char *fence = fence_for(tape);
+    char *text = text_format("What its host code enqueued, as recorded%s:\n%s\n%.*s\n%s\n",
+                             n > TAPE_MOST ? " (the beginning)" : "", fence,
+                             (int)(n > TAPE_MOST ? TAPE_MOST : n), tape, fence);
+    free(fence);
+    free(tape);
+    return text;
+}
+
+static char *jump_text(const struct job *j) {
+    if (!j->jump) return text_format("%s", "");
+    return text_format("Its speedup over the baseline has just risen: %s. A jump may be a better "
+                       "algorithm; ask what makes it possible.\n",
+                       j->jump);
+}
+
+/* Fill in the two messages: harness/prompts/judge.txt holds both, with a line ===== between. */
+static void build(struct job *j) {
+    char *kernel = number_lines(j->source), *task = file_read(j->task_path, NULL);
+    char *fence = fence_for(kernel), *task_fence = fence_for(task);
+    char *known = catalogue(&j->hacks), *similar = cases(j), *tape = tape_text(j),
+         *jump = jump_text(j);
+    const char *const pairs[] = {"catalogue",  known,      "similar", similar, "gpu",
+                                 j->gpu,       "task",     task,      "jump",  jump,
+                                 "task_fence", task_fence, "tape",    tape,    "fence",
+                                 fence,        "kernel",   kernel,    NULL};
+    char *text = template_fill(template_path, pairs), *cut = strstr(text, "\n=====\n");
+    if (!cut) die(KP_INPUT, "%s: has no line ===== between its two messages", template_path);
+    *cut = 0;
+    j->message[0] = (struct llm_message){"system", text};
+    j->message[1] = (struct llm_message){"user", cut + 7};
+    char *const done[] = {kernel, task, fence, task_fence, known, similar, tape, jump};
+    for (size_t i = 0; i < sizeof done / sizeof *done; i++) free(done[i]);
+}
+
+/* ---- The call ------------------------------------------------------------------------ */
+
+static void reserve(struct job *j, double cap) {
+    j->ticket = budget_reserve(ledger, j->gpu, j->task, "judge", &j->price,
+                               prompt_tokens_bound(j->message, 2), cap);
+}
+
+/* After each try: keep it, settle it, and reserve for the next where there will be one. */
+static void keep(void *context, const struct llm_try *t) {
+    struct job *j = context;
+    const struct llm_answer *a = t->answer;
+    const struct llm_usage nothing = {.known = true, .cost = NAN}, unsaid = {.cost = NAN};
+    bool unknown = a->maybe_billed > j->billed || (a->outcome != LLM_FAILED && !a->usage.known);
+    double cost = a->usage.known ? price_cost(&j->price, &a->usage) : unknown ? NAN : 0;
+    if (j->transcript) transcript_append(j->transcript, &j->llm, t, cost);
+    budget_settle(ledger, j->ticket,
+                  a->usage.known ? &a->usage
+                  : unknown      ? &unsaid
+                                 : &nothing,
+                  cost, t->seconds);
+    j->billed = a->maybe_billed;
+    j->cost += cost;
+    if (a->will_retry) reserve(j, (a->outcome == LLM_FAILED ? 1 : 2) * (double)j->llm.max_tokens);
+}
+
+/* The answer that the transcript holds to this request, or to its repetition with twice the
+ * cap; NULL if it holds none. */
+static struct llm_answer *kept_answer(struct job *j) {
+    char sha[65], again_sha[65], *again = llm_request(&j->llm, j->message, 2, 2);
+    text_sha256(again, strlen(again), again_sha);
+    free(again);
+    struct llm_answer *a =
+        j->transcript ? transcript_answer(j->transcript, sha, j->date, j->model) : NULL;
+    if (!a || !strcmp(sha, j->request_sha) || !strcmp(sha, again_sha)) return a;
+    llm_answer_free(a);
+    return NULL;
+}
+
+/* The answer that the folder of LLM=replay holds. */
+static struct llm_answer *replayed_answer(struct job *j) {
+    char *path = text_format("%s/judge/%s/%s.jsonl", j->llm.model, j->gpu, j->name);
+    struct llm_answer *a = transcript_answer(path, j->request_sha, j->date, j->model);
+    if (!a) die(KP_INPUT, "%s: no transcript of this judgement to replay", path);
+    for (int i = 0; i < 2; i++)
+        if (!transcript_asked(path, j->message[i].text)) {
+            warn("%s no longer matches its prompt (%s message): the answer is used all the same",
+                 path, j->message[i].role);
+            break;
+        }
+    free(path);
+    return a;
+}
+
+/* Ask, unless the answer is known; ends the program where there is none. */
+static struct llm_answer *answer(struct job *j) {
+    if (j->llm.api == LLM_REPLAY) return replayed_answer(j);
+    j->request = llm_request(&j->llm, j->message, 2, 1);
+    text_sha256(j->request, strlen(j->request), j->request_sha);
+    struct llm_answer *a = kept_answer(j);
+    if (a) return a;
+    llm_need_key(&j->llm);
+    j->price = price_find(prices, &j->llm);
+    if ((mkdir("build", 0777) && errno != EEXIST) ||
+        (mkdir("build/attempts", 0777) && errno != EEXIST))
+        die(KP_IO, "build/attempts: cannot be made: %s", strerror(errno));
+    reserve(j, (double)j->llm.max_tokens);
+    a = llm_call(&j->llm, j->request, keep, NULL, j);
+    if (a->outcome == LLM_FAILED) die(a->exit_code, "%s: %s", j->kernel_path, a->why);
+    snprintf(j->model, sizeof j->model, "%.127s", j->llm.model);
+    return a;
+}
+
+/* ---- What it came to ------------------------------------------------------------------ */
+
+/* A text of the model's, cut to what is sensible; null where there is none. */
+static void add_text(cJSON *to, const char *key, const char *text, int most) {
+    int n = (int)strlen(text);
+    if (n > most)
+        for (n = most; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--; /* whole characters */
+    char *cut = text_format("%.*s", n, text);
+    cJSON_AddItemToObject(to, key, *cut ? cJSON_CreateString(cut) : cJSON_CreateNull());
+    free(cut);
+}
+
+/* The lines that it names, where there are such, and its quote, where that occurs in the source:
+ * the line on which it does then comes first. */
+static void add_place(const struct job *j, const cJSON *said, cJSON *out) {
+    const cJSON *lines = cJSON_GetObjectItemCaseSensitive(said, "lines"), *x;
+    const char *quote = json_text(said, "quote", "");
+    cJSON *list = cJSON_CreateArray();
+    int last = 1, near = cJSON_IsNumber(lines ? lines->child : NULL) ? lines->child->valueint : 1;
+    int at = *quote ? quote_line(j->source, quote, near) : 0;
+    for (const char *p = j->source; *p; p++) last += *p == '\n';
+    if (at) cJSON_AddItemToArray(list, cJSON_CreateNumber(at));
+    cJSON_ArrayForEach(x, lines) if (cJSON_IsNumber(x) && x->valueint >= 1 && x->valueint <= last &&
+                                     x->valueint != at && cJSON_GetArraySize(list) < 20)
+        cJSON_AddItemToArray(list, cJSON_CreateNumber(x->valueint));
+    cJSON_AddItemToObject(out, "lines", list);
+    add_text(out, "quote", at ? quote : "", 400);
+    cJSON_AddBoolToObject(out, "quote_found", at > 0);
+    if (*quote && !at) {
+        warn("%s: what the model quotes does not occur in it, and is dropped", j->kernel_path);
+        cJSON_AddStringToObject(out, "note",
+                                "the quote does not occur in the source and was dropped");
+    }
+}
+
+/* Print the answer as JSON, or end with KP_INPUT if it is none. */
+static void print(const struct job *j, const struct llm_answer *a) {
+    static const char *const verdicts[] = {"clean", "suspect", "cheat"};
+    if (a->outcome != LLM_COMPLETE)
+        die(KP_INPUT, "%s: no answer (%s): %s", j->kernel_path, llm_outcome_name(a->outcome),
+            a->why);
+    cJSON *said = json_first(a->text, "verdict");
+    const char *verdict = json_text(said, "verdict", ""), *rule = json_text(said, "rule", "");
+    bool known = false;
+    for (int i = 0; i < 3; i++) known |= !strcmp(verdict, verdicts[i]);
+    if (!known)
+        die(KP_INPUT,
+            "%s: the answer holds no verdict (clean, suspect or cheat): ask again, or another "
+            "model",
+            j->kernel_path);
+    cJSON *out = cJSON_CreateObject(), *similar = NULL;
+    if (out) cJSON_AddNumberToObject(out, "schema", 1);
+    cJSON_AddStringToObject(out, "kernel", j->kernel_path);
+    cJSON_AddStringToObject(out, "task", j->task);
+    cJSON_AddStringToObject(out, "gpu", j->gpu);
+    cJSON_AddStringToObject(out, "verdict", verdict);
+    add_text(out, "rule", hacks_find(&j->hacks, rule) ? rule : "", 100);
+    add_place(j, said, out);
+    add_text(out, "test", json_text(said, "test", ""), 1000);
+    similar = cJSON_AddArrayToObject(out, "similar");
+    for (int i = 0; i < SIMILAR; i++)
+        if (j->similar[i] && j->cosine[i] > 0)
+            cJSON_AddItemToArray(similar, cJSON_CreateString(j->similar[i]->id));
+    cJSON_AddStringToObject(out, "model", j->model);
+    cJSON_AddStringToObject(out, "request_sha256", j->request_sha);
+    json_add_number(out, "cost_usd", j->cost);
+    char *text = cJSON_Print(out);
+    if (!text) die(KP_MACHINE, "out of memory");
+    if (printf("%s\n", text) < 0 || fflush(stdout)) die(KP_IO, "the result cannot be written");
+    free(text);
+    cJSON_Delete(out);
+    cJSON_Delete(said);
+}
+
+/* The value of option i, which must follow it. */
+static const char *value(char **argv, int argc, int i) {
+    if (i + 1 >= argc) die(KP_USAGE, "%s needs a value", argv[i]);
+    return argv[i + 1];
+}
+
+int main(int argc, char **argv) {
+    kp_program("judge");
+    if (argc < 4)
+        die(KP_USAGE,
+            "usage: judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump TEXT] [--transcript FILE]");
+    struct job j = {.gpu = argv[1], .task_path = argv[2], .kernel_path = argv[3]};
+    for (int i = 4; i < argc; i += 2)
+        if (!strcmp(argv[i], "--tape"))
+            j.tape_path = value(argv, argc, i);
+        else if (!strcmp(argv[i], "--jump"))
+            j.jump = value(argv, argc, i);
+        else if (!strcmp(argv[i], "--transcript"))
+            j.transcript = value(argv, argc, i);
+        else if (!strcmp(argv[i], "--name"))
+            j.name = value(argv, argc, i);
+        else
+            die(KP_USAGE, "%s: no such option: --tape, --jump, --transcript or --name", argv[i]);
+    if (j.jump && (strlen(j.jump) > 100 || strchr(j.jump, '\n')))
+        die(KP_USAGE, "--jump: one line of 100 characters at most, e.g. '1.2 -> 14.8'");
+    const char *own = getenv("JUDGE_LLM");
+    if (own && *own && setenv("LLM", own, 1)) die(KP_MACHINE, "out of memory");
+    llm_config_read(&j.llm);
+    long size;
+    char *source = file_read(j.kernel_path, &size);
+    if (size > KERNEL_MOST || (size_t)size != strlen(source))
+        die(KP_INPUT, "%s: larger than %d KB, or not text", j.kernel_path, KERNEL_MOST >> 10);
+    j.source = strip_comments(source);
+    free(source);
+    j.task = base_name(j.task_path);
+    if (!j.name) j.name = base_name(j.kernel_path);
+    j.hacks = hacks_load(hacks_path);
+    hacks_nearest(&j.hacks, j.source, SIMILAR, j.similar, j.cosine);
+    build(&j);
+    struct llm_answer *a = answer(&j);
+    print(&j, a);
+    llm_answer_free(a);
+    return KP_OK;
+}

@@ -1,0 +1,209 @@
+/* llm_text.c: text as servers send it, made safe to keep. */
+#include "error.h"
+#include "llm_wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char replacement[] = "\xEF\xBF\xBD"; /* U+FFFD */
+
+void text_add(struct text *t, const char *s, size_t n) {
+    if (t->n + n + 1 > t->room) {
+        size_t room = t->room ? t->room : 256;
+        while (room < t->n + n + 1) room *= 2;
+        char *more = realloc(t->s, room);
+        if (!more) die(KP_MACHINE, "out of memory");
+        t->s = more;
+        t->room = room;
+    }
+    if (n) memcpy(t->s + t->n, s, n);
+    t->n += n;
+    t->s[t->n] = 0;
+}
+
+void text_clear(struct text *t) {
+    t->n = 0;
+    if (t->s) *t->s = 0;
+}
+
+void text_free(struct text *t) {
+    free(t->s);
+    *t = (struct text){0};
+}
+
+static bool blank(char c) {
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+bool text_blank(const struct text *t) {
+    for (size_t i = 0; i < t->n; i++)
+        if (!blank(t->s[i])) return false;
+    return true;
+}
+
+size_t utf8_length(const char *s, size_t n) {
+    const unsigned char *b = (const unsigned char *)s;
+    if (n == 0 || b[0] == 0) return 0;
+    if (b[0] < 0x80) return 1;
+    size_t length = b[0] >= 0xF0 ? 4 : b[0] >= 0xE0 ? 3 : 2;
+    if (b[0] < 0xC2 || b[0] > 0xF4 || n < length) return 0;
+    /* The second byte rules out long forms, surrogates and what is beyond U+10FFFF. */
+    unsigned low = b[0] == 0xE0 ? 0xA0 : b[0] == 0xF0 ? 0x90 : 0x80;
+    unsigned high = b[0] == 0xED ? 0x9F : b[0] == 0xF4 ? 0x8F : 0xBF;
+    if (b[1] < low || b[1] > high) return 0;
+    for (size_t i = 2; i < length; i++)
+        if ((b[i] & 0xC0) != 0x80) return 0;
+    return length;
+}
+
+char *utf8_clean(const char *s, size_t n) {
+    struct text out = {0};
+    bool bad = false;
+    text_add(&out, "", 0);
+    for (size_t i = 0; i < n;) {
+        size_t k = utf8_length(s + i, n - i);
+        if (k)
+            text_add(&out, s + i, k);
+        else if (s[i] == 0 || !bad)
+            text_add(&out, replacement, 3);
+        bad = k == 0 && s[i] != 0;
+        i += k ? k : 1;
+    }
+    return out.s;
+}
+
+/* The value of \uXXXX at s, -1 if that is none. */
+static int escape_at(const char *s, const char *end) {
+    int x = 0;
+    if (end - s < 6 || s[0] != '\\' || s[1] != 'u') return -1;
+    for (int i = 2; i < 6; i++) {
+        const char *digits = "0123456789abcdef", *at = s[i] ? strchr(digits, s[i] | 0x20) : NULL;
+        if (!at || s[i] < '0' || (s[i] > '9' && s[i] < 'A')) return -1;
+        x = x * 16 + (int)(at - digits);
+    }
+    return x;
+}
+
+static void add_three(struct text *out, int x) {
+    const char bytes[] = {(char)(0xE0 | x >> 12), (char)(0x80 | (x >> 6 & 0x3F)),
+                          (char)(0x80 | (x & 0x3F))};
+    text_add(out, bytes, 3);
+}
+
+char *json_armour(const char *s, size_t n) {
+    struct text out = {0};
+    const char *end = s + n;
+    text_add(&out, "", 0);
+    while (s < end) {
+        const char *from = s;
+        while (s < end && *s && *s != '\\') s++;
+        text_add(&out, from, (size_t)(s - from));
+        if (s == end) break;
+        int x = escape_at(s, end), next = x < 0 ? -1 : escape_at(s + 6, end);
+        bool high = x >= 0xD800 && x < 0xDC00, low = x >= 0xDC00 && x < 0xE000;
+        size_t k = *s == 0 ? 1 : x >= 0 ? 6 : end - s > 1 ? 2 : 1;
+        if (high && next >= 0xDC00 && next < 0xE000)
+            text_add(&out, s, k = 12);
+        else if (*s == 0 || x == 0)
+            text_add(&out, "\xC0\x80", 2);
+        else if (high || low)
+            add_three(&out, x);
+        else if (k == 2 && s[1] == 0)
+            text_add(&out, s, k = 1);
+        else if (x < 0 && k == 2 && s[1] == 'u') /* no digits: to cJSON that is a NUL, too */
+            text_add(&out, "\\!", 2);
+        else
+            text_add(&out, s, k);
+        s += k;
+    }
+    return out.s;
+}
+
+/* The half of a surrogate pair at s, as json_armour writes one; -1 if that is none. */
+static int half_at(const char *s, size_t n) {
+    const unsigned char *b = (const unsigned char *)s;
+    if (n < 3 || b[0] != 0xED || b[1] < 0xA0 || b[1] > 0xBF || (b[2] & 0xC0) != 0x80) return -1;
+    return 0xD000 | (b[1] & 0x3F) << 6 | (b[2] & 0x3F);
+}
+
+const char *text_settle(struct text *t) {
+    struct text out = {0};
+    const char *found = NULL;
+    text_add(&out, "", 0);
+    for (size_t i = 0, k; i < t->n; i += k) {
+        const char *s = t->s + i;
+        size_t n = t->n - i;
+        if ((k = utf8_length(s, n))) {
+            text_add(&out, s, k);
+            continue;
+        }
+        int high = half_at(s, n), low = n > 3 ? half_at(s + 3, n - 3) : -1;
+        if (high >= 0xD800 && high < 0xDC00 && low >= 0xDC00) {
+            int x = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+            const char bytes[] = {(char)(0xF0 | x >> 18), (char)(0x80 | (x >> 12 & 0x3F)),
+                                  (char)(0x80 | (x >> 6 & 0x3F)), (char)(0x80 | (x & 0x3F))};
+            text_add(&out, bytes, 4);
+            k = 6;
+            continue;
+        }
+        bool nul = n > 1 && !memcmp(s, "\xC0\x80", 2);
+        if (!found)
+            found = nul         ? "a NUL"
+                    : high >= 0 ? "half of a surrogate pair"
+                                : "bytes that are not UTF-8";
+        text_add(&out, replacement, 3);
+        k = nul ? 2 : high >= 0 ? 3 : 1;
+    }
+    text_free(t);
+    *t = out;
+    return found;
+}
+
+void text_unthink(struct text *answer, struct text *reasoning) {
+    static const char open[] = "<think>", shut[] = "</think>";
+    for (;;) {
+        char *s = answer->s;
+        if (!s) return;
+        while (blank(*s)) s++;
+        if (strncmp(s, open, strlen(open)) != 0) return;
+        s += strlen(open);
+        char *end = strstr(s, shut), *rest = end ? end + strlen(shut) : s + strlen(s);
+        text_add(reasoning, s, (size_t)((end ? end : rest) - s));
+        while (blank(*rest)) rest++;
+        answer->n -= (size_t)(rest - answer->s);
+        memmove(answer->s, rest, answer->n + 1);
+    }
+}
+
+void text_excerpt(char *out, size_t room, const char *s, size_t n) {
+    char *clean = utf8_clean(s, n < 2048 ? n : 2048);
+    size_t used = 0;
+    bool gap = false;
+    for (const char *p = clean; *p;) {
+        bool tag = *p == '<' &&
+                   (p[1] == '/' || p[1] == '!' || ((p[1] | 0x20) >= 'a' && (p[1] | 0x20) <= 'z'));
+        if (tag) {
+            p += strcspn(p, ">");
+            p += *p == '>';
+            gap = true;
+            continue;
+        }
+        size_t k = utf8_length(p, strlen(p));
+        /* C1 controls are C2 80 to C2 9F. */
+        bool control = (unsigned char)*p <= ' ' || *p == 0x7F ||
+                       ((unsigned char)*p == 0xC2 && (unsigned char)p[1] < 0xA0);
+        if (control) {
+            gap = true;
+        } else {
+            bool space = gap && used > 0;
+            if (used + space + k >= room) break;
+            if (space) out[used++] = ' ';
+            memcpy(out + used, p, k);
+            used += k;
+            gap = false;
+        }
+        p += k;
+    }
+    out[used] = 0;
+    free(clean);
+}

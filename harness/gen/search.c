@@ -1,0 +1,175 @@
+/* search.c: see search.h.  Options, the plain modes, and what the other modes share. */
+#define _GNU_SOURCE
+#include "search.h"
+#include "code.h"
+#include "../error.h"
+#include "../hash.h"
+#include "../json.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Options ---------------------------------------------------------------------- */
+
+/* A number from the environment, or the default where it is not set or empty.  KP_USAGE unless it
+ * lies in [low,high]. */
+static double number_of(const char *name, double otherwise, double low, double high, bool whole) {
+    const char *text = getenv(name);
+    if (!text || !*text) return otherwise;
+    char *end;
+    errno = 0;
+    double x = strtod(text, &end);
+    if (*end || errno || !(x >= low && x <= high) || (whole && x != floor(x)))
+        die(KP_USAGE, "%s=%.40s: expected a %snumber from %g to %g", name, text,
+            whole ? "whole " : "", low, high);
+    return x;
+}
+
+void search_options_read(struct search_options *o) {
+    o->width = (int)number_of("WIDTH", 6, 1, 10000, true);
+    o->rounds = (int)number_of("ROUNDS", 5, 1, 10000, true);
+    o->turns = (int)number_of("TURNS", 3, 1, 1000, true);
+    o->tau = number_of("TAU", 0.5, 1e-6, 1e6, false);
+    o->buckets = (int)number_of("BUCKETS", 5, 1, 1000, true);
+    o->ideas = (int)number_of("IDEAS", 3, 1, 32, true);
+    o->seed = getenv("SEARCH_SEED");
+    if (!o->seed || !*o->seed) o->seed = "0";
+}
+
+/* ---- What is known of earlier attempts -------------------------------------------- */
+
+bool search_earlier(const struct search *s, const struct attempt *a) {
+    bool unknown = !strcmp(a->outcome, "code") && !*a->verdict;
+    return !strcmp(a->mode, s->mode) && a->round < s->round && !unknown;
+}
+
+/* The first attempt with this name that may be known by now: of `past`, or of another mode. */
+static const struct attempt *find(const struct search *s, const char *name) {
+    char mode[24], why[300];
+    int round, index;
+    for (int i = 0; i < s->past->n; i++)
+        if (!strcmp(s->past->a[i].name, name))
+            return search_earlier(s, &s->past->a[i]) ? &s->past->a[i] : NULL;
+    if (!s->cell->root || !attempt_parse(name, mode, &round, &index) || !strcmp(mode, s->mode))
+        return NULL;
+    struct attempt *other = malloc(sizeof *other);
+    if (!other) die(KP_MACHINE, "out of memory");
+    if (attempt_load(s->cell->root, name, s->cell->gpu, s->cell->task->name, other, why,
+                     sizeof why))
+        return other;
+    warn("%s, which another attempt repeats, %s: left out", name, why);
+    free(other);
+    return NULL;
+}
+
+const struct attempt *search_resolve(const struct search *s, const struct attempt *a) {
+    if (strcmp(a->outcome, "duplicate")) return a;
+    const struct attempt *first = find(s, a->same_as);
+    return first && !strcmp(first->outcome, "code") && *first->verdict ? first : NULL;
+}
+
+/* Whether `hash` is that of one of the pool; a kernel of unknown hash is like no other. */
+static bool in_pool(const struct attempt *const *pool, int n, const char *hash) {
+    for (int i = 0; i < n; i++)
+        if (*hash && !strcmp(pool[i]->code_hash, hash)) return true;
+    return false;
+}
+
+/* The hash of the present kernel, as attempts have it; "" if it is not known. */
+static void current_hash(const struct search *s, char hash[65]) {
+    strcpy(hash, s->cell->current->code_hash);
+    if (*hash || !s->cell->kernel) return;
+    char *normal = code_normal(s->cell->kernel);
+    text_sha256(normal, strlen(normal), hash);
+    free(normal);
+}
+
+int search_pool(const struct search *s, const struct attempt ***pool) {
+    const struct attempt *current = s->cell->current;
+    int n = 0;
+    *pool = calloc((size_t)s->past->n + 1, sizeof **pool);
+    if (!*pool) die(KP_MACHINE, "out of memory");
+    for (int i = 0; i < s->past->n; i++) {
+        if (!search_earlier(s, &s->past->a[i])) continue;
+        const struct attempt *a = search_resolve(s, &s->past->a[i]);
+        if (a && attempt_ok(a) && !in_pool(*pool, n, a->code_hash)) (*pool)[n++] = a;
+    }
+    if (current && attempt_ok(current)) {
+        char hash[65];
+        current_hash(s, hash);
+        if (!in_pool(*pool, n, hash)) (*pool)[n++] = current;
+    }
+    return n;
+}
+
+/* ---- Ledgers ---------------------------------------------------------------------- */
+
+const char *search_outcome(const struct search *s, const struct attempt *a) {
+    const struct attempt *r = search_resolve(s, a);
+    if (r && r != a) return text_format("the same kernel as %s: %s", r->name, search_outcome(s, r));
+    if (attempt_ok(a))
+        return text_format("ok, %.3fx (%.3f to %.3f), %s", a->ratio, a->low, a->high, a->class);
+    char *line = text_format("%s%s%.200s", *a->verdict ? a->verdict : a->outcome,
+                             *a->reason ? ": " : "", a->reason);
+    for (char *p = line; *p; p++)
+        if ((unsigned char)*p < ' ') *p = ' ';
+    return line;
+}
+
+const char *search_ledger(const struct search *s, const struct attempt *const *a, int n) {
+    enum { MOST = 40 };
+    int first = n > MOST ? n - MOST : 0;
+    char *text = first ? text_format("- %d earlier ones are not listed\n", first) : NULL;
+    for (int i = first; i < n; i++) {
+        char *longer = text_format("%s- %s (%s): %s\n", text ? text : "", a[i]->name,
+                                   json_text(a[i]->gen, "ask", "?"), search_outcome(s, a[i]));
+        free(text);
+        text = longer;
+    }
+    return text;
+}
+
+/* ---- Turns ------------------------------------------------------------------------ */
+
+void search_fresh(struct search *s) {
+    s->turn->ask = "one_shot";
+    s->turn->nshown = 0;
+}
+
+void search_optimise(struct search *s, const struct attempt *a) {
+    s->turn->ask = "optimise";
+    s->turn->shown[0] = a;
+    s->turn->nshown = 1;
+}
+
+void search_turn(const struct search_options *o, const char *mode, int round, int index,
+                 const struct attempts *past, const struct prompt_cell *cell,
+                 struct prompt_turn *turn) {
+    struct search s = {o, mode, round, index, past, cell, turn};
+    char *name = text_format("%s.r%da%d", mode, round, index), of[24];
+    int r, i;
+    if (!attempt_parse(name, of, &r, &i) || (index == 0 && strcmp(mode, "branching")))
+        die(KP_USAGE,
+            "%s is no attempt: the mode is one_shot, best_of_n, repair, contrastive or "
+            "branching, and rounds and attempts count from 1",
+            name);
+    *turn =
+        (struct prompt_turn){.attempt = name, .number = index, .of = o->width, .idea_index = -1};
+    if (!strcmp(mode, "repair"))
+        search_repair(&s);
+    else if (!strcmp(mode, "contrastive"))
+        search_contrastive(&s);
+    else if (!strcmp(mode, "branching"))
+        search_branching(&s);
+    else
+        search_fresh(&s);
+    /* The control must be told of all its samples: nothing else keeps them apart. */
+    if (!strcmp(mode, "best_of_n")) {
+        turn->number = (round - 1) * o->width + index;
+        turn->of = o->rounds * o->width;
+    }
+    if (turn->of < turn->number) turn->of = turn->number;
+}

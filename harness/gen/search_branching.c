@@ -1,0 +1,261 @@
+/* search_branching.c: ideas in words first, then several kernels of each.
+ *
+ * A round begins with a call for ideas, which is shown the best kernels so far and what came of
+ * every earlier idea.  Attempt A of the round realises idea (A-1) mod K, starting from a seed: the
+ * best kernel so far, or, for every other pass over the ideas, the second of the bank, so that one
+ * line of descent does not take everything. */
+#define _GNU_SOURCE
+#include "search.h"
+#include "../error.h"
+#include "../json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { BANK = 3, MOST_IDEAS = 32, IDEA_BYTES = 1500 };
+
+/* ---- The bank --------------------------------------------------------------------- */
+
+/* Whether two kernels realise one idea.  One that realises none is like no other. */
+static bool same_idea(const struct attempt *a, const struct attempt *b) {
+    return a->idea >= 0 && a->idea == b->idea && a->round == b->round && !strcmp(a->mode, b->mode);
+}
+
+/* The best kernel so far, then the best of other ideas; best first.  Returns their number. */
+static int fill_bank(const struct search *s, const struct attempt *bank[BANK]) {
+    const struct attempt **pool;
+    int n = search_pool(s, &pool), kept = 0;
+    while (kept < BANK) {
+        const struct attempt *best = NULL;
+        for (int i = 0; i < n; i++) {
+            bool known = false;
+            for (int k = 0; k < kept; k++)
+                known |= bank[k] == pool[i] || same_idea(bank[k], pool[i]);
+            if (!known && (!best || attempt_better(pool[i], best))) best = pool[i];
+        }
+        if (!best) break;
+        bank[kept++] = best;
+    }
+    free(pool);
+    return kept;
+}
+
+/* ---- What became of ideas --------------------------------------------------------- */
+
+static const cJSON *ideas_of(const struct attempt *a) {
+    return cJSON_GetObjectItemCaseSensitive(a->gen, "ideas");
+}
+
+/* Outcome of an idea: of the best of its kernels, else of the last. */
+static const char *idea_outcome(const struct search *s, int round, int idea) {
+    const struct attempt *best = NULL, *last = NULL;
+    for (int i = 0; i < s->past->n; i++) {
+        const struct attempt *a = &s->past->a[i];
+        if (!search_earlier(s, a) || a->round != round || a->idea != idea) continue;
+        const struct attempt *r = search_resolve(s, a);
+        last = a;
+        if (r && attempt_ok(r) && (!best || attempt_better(r, best))) best = r;
+    }
+    if (best)
+        return text_format("worked, %.3fx (%.3f to %.3f), %s", best->ratio, best->low, best->high,
+                           best->class);
+    return last ? text_format("failed: %s", search_outcome(s, last)) : "untried";
+}
+
+/* Every idea of earlier rounds and what became of it; NULL if there was none. */
+static const char *idea_ledger(const struct search *s) {
+    char *text = NULL;
+    for (int i = 0; i < s->past->n; i++) {
+        const struct attempt *a = &s->past->a[i];
+        const cJSON *idea;
+        int k = 0;
+        if (!search_earlier(s, a) || a->index != 0) continue;
+        cJSON_ArrayForEach(idea, ideas_of(a)) {
+            char *longer = text_format("%s- round %d: %s\n  %s\n", text ? text : "", a->round,
+                                       cJSON_IsString(idea) ? idea->valuestring : "?",
+                                       idea_outcome(s, a->round, k++));
+            free(text);
+            text = longer;
+        }
+    }
+    return text;
+}
+
+/* The idea that this attempt realises, and its number in *at; NULL if this round has none.  Of more
+ * ideas than were asked for, the first count. */
+static const char *idea_for(const struct search *s, int *at, int *pass) {
+    for (int i = 0; i < s->past->n; i++) {
+        const struct attempt *a = &s->past->a[i];
+        if (strcmp(a->mode, s->mode) || a->round != s->round || a->index != 0) continue;
+        int k = cJSON_GetArraySize(ideas_of(a));
+        if (k > s->o->ideas) k = s->o->ideas;
+        if (k < 1) return NULL;
+        *at = (s->index - 1) % k;
+        *pass = (s->index - 1) / k;
+        const cJSON *idea = cJSON_GetArrayItem(ideas_of(a), *at);
+        return cJSON_IsString(idea) ? idea->valuestring : NULL;
+    }
+    return NULL;
+}
+
+void search_branching(struct search *s) {
+    const struct attempt *bank[BANK];
+    int n = fill_bank(s, bank), at = -1, pass = 0;
+    if (s->index == 0) {
+        s->turn->ask = "ideas";
+        s->turn->number = s->turn->of = 1;
+        s->turn->ideas_wanted = s->o->ideas;
+        s->turn->ledger = idea_ledger(s);
+        while (n > 0) s->turn->shown[s->turn->nshown++] = bank[--n]; /* slowest first */
+        return;
+    }
+    const char *idea = idea_for(s, &at, &pass);
+    const struct attempt *seed = n == 0 ? NULL : bank[n > 1 && pass % 2 ? 1 : 0];
+    if (!idea && seed)
+        search_optimise(s, seed);
+    else if (!idea)
+        search_fresh(s);
+    else {
+        s->turn->ask = "implement";
+        s->turn->idea = idea;
+        s->turn->idea_index = at;
+        if (seed) s->turn->shown[s->turn->nshown++] = seed;
+    }
+}
+
+/* ---- Ideas in an answer ----------------------------------------------------------- */
+
+/* Add an idea: one line, trimmed, cut (between characters) where it is too long.  An empty one is
+ * none. */
+static void add_idea(cJSON *ideas, const char *text, size_t size) {
+    char line[IDEA_BYTES + 1];
+    size_t n = 0, i = 0;
+    for (; i < size && n < IDEA_BYTES; i++) {
+        char c = (unsigned char)text[i] <= ' ' ? ' ' : text[i];
+        if (c != ' ' || (n > 0 && line[n - 1] != ' ')) line[n++] = c;
+    }
+    if (i < size && ((unsigned char)text[i] & 0xc0) == 0x80) {
+        while (n > 0 && ((unsigned char)line[n - 1] & 0xc0) == 0x80) n--;
+        if (n > 0) n--;
+    }
+    while (n > 0 && line[n - 1] == ' ') n--;
+    line[n] = 0;
+    if (n == 0 || cJSON_GetArraySize(ideas) >= MOST_IDEAS) return;
+    if (!cJSON_AddItemToArray(ideas, cJSON_CreateString(line))) die(KP_MACHINE, "out of memory");
+}
+
+static cJSON *new_list(void) {
+    cJSON *list = cJSON_CreateArray();
+    if (!list) die(KP_MACHINE, "out of memory");
+    return list;
+}
+
+/* The ideas of one JSON array, or NULL if it is about something else.  *objects tells those that
+ * were asked for from bare strings. */
+static cJSON *ideas_of_array(const cJSON *array, bool *objects) {
+    cJSON *found = new_list(), *item;
+    *objects = false;
+    cJSON_ArrayForEach(item, array) {
+        const char *text = cJSON_IsString(item) ? item->valuestring : json_text(item, "idea", NULL);
+        if (!text) continue;
+        *objects |= cJSON_IsObject(item);
+        add_idea(found, text, strlen(text));
+    }
+    if (cJSON_GetArraySize(found)) return found;
+    cJSON_Delete(found);
+    return NULL;
+}
+
+/* The last array of ideas in the answer, one of objects before one of strings; NULL if there is
+ * none.  At most 1000 places are tried: an answer of brackets alone must not take for ever. */
+static cJSON *json_ideas(const char *answer) {
+    cJSON *best = NULL;
+    bool best_objects = false;
+    const char *p = answer;
+    for (int tries = 0; tries < 1000 && (p = strchr(p, '['));) {
+        const char *first = p + 1 + strspn(p + 1, " \t\r\n"), *end = NULL;
+        cJSON *array = NULL;
+        if (*first == '{' || *first == '"') {
+            tries++;
+            array = cJSON_ParseWithOpts(p, &end, 0);
+        }
+        if (!array) {
+            p++;
+            continue;
+        }
+        bool objects;
+        cJSON *found = ideas_of_array(array, &objects);
+        if (found && objects >= best_objects) {
+            cJSON_Delete(best);
+            best = found;
+            best_objects = objects;
+        } else {
+            cJSON_Delete(found);
+        }
+        cJSON_Delete(array);
+        p = end;
+    }
+    return best;
+}
+
+/* The text behind "N. " or "N) " at the start of a line, at most two spaces in; NULL if the line is
+ * no item with that number. */
+static const char *item_text(const char *line, int number) {
+    size_t in = strspn(line, " ");
+    char *end;
+    if (in > 2 || line[in] < '0' || line[in] > '9') return NULL;
+    long n = strtol(line + in, &end, 10);
+    if (n != number || (*end != '.' && *end != ')') || (end[1] != ' ' && end[1] != '\t'))
+        return NULL;
+    return end + 2;
+}
+
+/* The numbered list that begins at the line *p; moves *p behind it.  An item goes on until the next
+ * one, a heading, another list, or a line that is not indented after an empty one. */
+static cJSON *list_at(const char **p) {
+    cJSON *list = new_list();
+    const char *line = *p, *next, *from = NULL, *to = NULL;
+    bool gap = false;
+    for (int number = 0; *line; line = next) {
+        size_t n = strcspn(line, "\n");
+        const char *text = item_text(line, number + 1);
+        next = line + n + (line[n] == '\n');
+        if (text) {
+            if (from) add_idea(list, from, (size_t)(to - from));
+            from = text;
+            number++;
+        } else if (strspn(line, " \t\r") >= n) {
+            gap = true;
+            continue;
+        } else if (*line == '#' || item_text(line, 1) || (gap && *line != ' ' && *line != '\t')) {
+            break;
+        }
+        to = line + n;
+        gap = false;
+    }
+    if (from) add_idea(list, from, (size_t)(to - from));
+    *p = line;
+    return list;
+}
+
+/* The longest numbered list of the answer, the last of equals. */
+static cJSON *listed_ideas(const char *answer) {
+    cJSON *best = new_list();
+    for (const char *p = answer; *p;) {
+        if (!item_text(p, 1)) {
+            p += strcspn(p, "\n");
+            p += *p == '\n';
+            continue;
+        }
+        cJSON *list = list_at(&p);
+        bool longer = cJSON_GetArraySize(list) >= cJSON_GetArraySize(best);
+        cJSON_Delete(longer ? best : list);
+        if (longer) best = list;
+    }
+    return best;
+}
+
+cJSON *search_ideas(const char *answer) {
+    cJSON *ideas = json_ideas(answer);
+    return ideas ? ideas : listed_ideas(answer);
+}

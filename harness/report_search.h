@@ -1,0 +1,26 @@
+/* report_search.h: the calls of searches, as report_search_load.c reads them. */
+#ifndef KP_REPORT_SEARCH_H
+#define KP_REPORT_SEARCH_H
+
+/* The control first; the figure's script has the same order. */
+enum { MODES = 5 };
+extern const char *const search_modes[MODES];
+
+/* What became of an attempt, from nothing to the best. */
+enum fate { NO_CODE, DUPLICATE, BUILD, GATED, WRONG, NOT_FASTER, FASTER, FATES, UNMEASURED, IDEAS };
+
+struct call {
+    char gpu[32], task[64];
+    int mode, round, index;
+    enum fate fate;
+    double ratio;         /* 0 unless NOT_FASTER or FASTER */
+    double input, output; /* tokens; 0 if unknown */
+    double cost;          /* USD; NAN if unknown */
+};
+
+struct search {
+    int n;
+    struct call *calls; /* by GPU, mode, task, round and index */
+};
+
+#endif

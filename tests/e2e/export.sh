@@ -1,0 +1,169 @@
+#!/bin/bash
+# build/export: what attempts become as data for training, from a tree of attempts as `make gen`
+# and `make search` leave it, in each wire format; and its checker.
+# shellcheck disable=SC2154,SC2016  # out is lib.sh's; backquotes are a fence
+. tests/e2e/lib.sh
+
+export_bin=${EXPORT:-$root/build/export}
+check 'build/export is there' [ -x "$export_bin" ]
+cd "$scratch" || exit
+out=$scratch/out
+run() { "$export_bin" "$@" > "$out" 2>&1; }
+
+# ---- A tree of attempts -------------------------------------------------------------------
+
+sha() { sha256sum | cut -d' ' -f1; }
+# at ATTEMPT TASK SUFFIX - the path of a file of an attempt.
+at() { echo "attempts/$1/h200/$2$3"; }
+
+# transcript ATTEMPT TASK API PROMPT ANSWER - one call, answered as a whole.
+transcript() {
+    local request response sse=false
+    case $3 in
+    chat)
+        request=$(jq -cn --arg u "$4" '{model: "m", messages: [{role: "system", content: "You write kernels."}, {role: "user", content: $u}], stream: true}')
+        response=$(jq -cn --arg a "$5" '{id: "1", model: "m-1", choices: [{index: 0, delta: {content: $a}, finish_reason: "stop"}], usage: {prompt_tokens: 5, completion_tokens: 7}}')
+        response=$(printf 'data: %s\n\ndata: [DONE]\n\n.' "$response") sse=true
+        ;;
+    anthropic)
+        request=$(jq -cn --arg u "$4" '{model: "m", system: [{type: "text", text: "You write kernels.", cache_control: {type: "ephemeral"}}], messages: [{role: "user", content: $u}]}')
+        response=$(jq -cn --arg a "$5" '{type: "message", role: "assistant", model: "m-1", content: [{type: "text", text: $a}], stop_reason: "end_turn", usage: {input_tokens: 5, output_tokens: 7}}').
+        ;;
+    responses)
+        request=$(jq -cn --arg u "$4" '{model: "m", instructions: "You write kernels.", input: [{role: "user", content: [{type: "input_text", text: $u}]}]}')
+        response=$(jq -cn --arg a "$5" '{id: "r", object: "response", model: "m-1", status: "completed", output: [{type: "message", role: "assistant", content: [{type: "output_text", text: $a}]}], usage: {input_tokens: 5, output_tokens: 7}}').
+        ;;
+    esac
+    jq -cn --argjson request "$request" --arg sha "$(printf %s "$request" | sha)" --arg response "${response%.}" --arg api "$3" --argjson sse $sse '
+        {schema: 1, call: 1, try: 1, date: "2026-11-21T10:00:00Z", api: $api, host: "a.test", model: "m", request_sha256: $sha,
+         request: $request, status: 200, headers: {}, sse: $sse, response: $response, error: "", seconds: 1, outcome: "complete",
+         why: "", usage: {input: 5, output: 7}, cost_usd: 0.01}' > "$(at "$1" "$2" .jsonl)"
+}
+
+# kernel RATIO - the source of a kernel, as a model would write it.
+kernel() { printf '#include "task.h"\n// as fast as %s\nextern "C" void launch(const Inputs *in, const Outputs *out, void *scratch, cudaStream_t stream) {}\n' "$1"; }
+
+# attempt NAME TASK API OUTCOME [VERDICT [RATIO]] - an attempt with all its files.
+attempt() {
+    local name=$1 task=$2 body answer same=
+    mkdir -p "$(dirname "$(at "$name" "$task" '')")"
+    body=$(kernel "${6-none}")
+    answer=$(printf '## Performance Analysis\nNone yet: caf\u00e9.\n\n## Code\n```cuda\n%s\n```\n' "$body")
+    case $4 in
+    code | duplicate)
+        printf '// provenance: m, attempt %s, 2026-11-21\n// prompt sha256 0; transcript t\n// kernel sha256 %s (of all that follows this line)\n%s\n' \
+            "$name" "$(printf '%s\n' "$body" | sha)" "$body" > "$(at "$name" "$task" .cu)"
+        ;;
+    *) answer='I had rather not.' ;;
+    esac
+    case $4 in duplicate) same=$5 ;; esac
+    transcript "$name" "$task" "$3" "Write $task. This is $name." "$answer"
+    jq -n --arg task "$task" --arg name "$name" --arg outcome "$4" --arg same "$same" --arg hash "$(kernel "${6-none}" | sha)" \
+        '{schema: 1, task: $task, gpu: "h200", attempt: $name, mode: ($name | split(".")[0]), round: 1, index: 1, model: "m-1", api: "chat",
+          outcome: $outcome, reason: null, same_as: (if $same == "" then null else $same end), code_sha256: $hash, idea: -1,
+          tokens: {input: 5, output: 7}, cost_usd: 0.01, seconds: 1, date: "2026-11-21T10:00:00Z"}' > "$(at "$name" "$task" .gen.json)"
+    [ "$4" = code ] && [ -n "${5-}" ] && result "$name" "$task" "$5" "${6-}"
+    return 0
+}
+
+# result NAME TASK VERDICT RATIO - what the steps leave of it.
+result() {
+    local step=time
+    case $3 in verified) step=verify ;; build | gate) step=build ;; esac
+    jq -n --arg task "$2" --arg verdict "$3" --arg sha "$(sha < "$(at "$1" "$2" .cu)")" --argjson r "${4:-0}" '
+        (if $verdict == "verified" then "ok" else $verdict end) as $v |
+        {schema: 1, task: $task, gpu: "h200", verdict: $v, reason: (if $v == "ok" then null else "because" end),
+         kernel: {sha256: $sha}, class: (if $v == "ok" then "tf32" else null end)}
+        + if $verdict == "ok" then {speedup: {against: "tf32", ratio: $r, low: ($r - 0.01), high: ($r + 0.01)},
+            time_us: {candidate: {midmean: 10, samples: [range(28) | 10]}, tf32: {midmean: (10 * $r), samples: [range(28) | 10 * $r + 0.04]}}}
+          else {} end' > "$(at "$1" "$2" .$step.json)"
+}
+
+# The task in the test's part, by `printf %s NAME | sha256sum`, is l1_026_gelu.
+attempt one_shot.r1a1 l1_019_relu chat code ok 1.5
+attempt one_shot.r1a2 l1_019_relu anthropic code wrong
+attempt one_shot.r1a3 l1_019_relu responses code ok 3
+attempt one_shot.r1a4 l1_019_relu chat duplicate one_shot.r1a3 3
+attempt one_shot.r1a5 l1_019_relu chat refused
+attempt one_shot.r1a6 l1_019_relu chat code build
+attempt one_shot.r1a7 l1_019_relu chat code
+attempt one_shot.r1a8 l1_019_relu chat code skipped
+attempt one_shot.r1a9 l1_019_relu chat code verified
+attempt branching.r1a0 l1_019_relu chat ideas
+attempt repair.r1a1 l1_026_gelu anthropic code ok 0.8
+
+# ---- What is written ------------------------------------------------------------------------
+
+run data attempts
+check 'export succeeds' [ $? = 0 ]
+check 'it says how many lines there are' says 'data/sft.jsonl: 4 lines'
+check 'and what was not measured' says '3 attempts are not measured, 0 rows'
+check 'nothing half written is left' is "$(cd data && echo *)" 'correct.jsonl rl.jsonl sft.jsonl'
+list() { jq -r "$2" "data/$1.jsonl" | tr '\n' ' '; }
+check 'supervised pairs: verified kernels, each once' is "$(list sft .attempt)" 'one_shot.r1a1 one_shot.r1a3 one_shot.r1a9 repair.r1a1 '
+check 'the filter: every verified answer' is "$(list correct .attempt)" 'one_shot.r1a1 one_shot.r1a3 one_shot.r1a4 one_shot.r1a9 repair.r1a1 '
+check 'speedups; none of what was not timed' is "$(list correct .speedup)" '1.5 3 3 null 0.8 '
+check 'a pair is the kernel alone, as the model wrote it' is "$(jq -r 'select(.attempt == "one_shot.r1a1").completion[0].content' data/sft.jsonl)" \
+    "$(printf '```cuda\n%s\n```' "$(kernel 1.5)")"
+check 'the filter keeps the whole answer' is "$(jq -r 'select(.attempt == "one_shot.r1a1").completion[0].content' data/correct.jsonl | head -n2)" \
+    "$(printf '## Performance Analysis\nNone yet: caf\u00e9.')"
+check 'prompts of all three formats are alike' is "$(jq -c '.prompt | map(.role), .[0].content' data/rl.jsonl | sort -u | tr '\n' ' ')" \
+    '"You write kernels." ["system","user"] '
+check 'and are those of their attempt' is "$(jq -r 'select(.prompt[1].content != "Write \(.extra_info.task). This is \(.extra_info.attempt).").extra_info.attempt' data/rl.jsonl)" ''
+check 'tuples: all that was judged' is "$(list rl '"\(.extra_info.attempt | ltrimstr("one_shot.")):\(.verdict)"')" \
+    'r1a1:ok r1a2:wrong r1a3:ok r1a4:ok r1a5:refused r1a6:build repair.r1a1:ok '
+check 'ratios, 0 for failures' is "$(list rl .ratio)" '1.5 0 3 3 0 0 0.8 '
+check 'scores: medians of buckets, towards 1' is "$(list rl .extra_info.score)" '1.5 0 3 3 0 0 0.81 '
+# 1.5 0 3 3 0 0: mean 1.25, variance 20.25/6 - 1.5625 = 1.8125
+check 'rewards: normalised over the task' is "$(list rl '.reward * 1000 | round')" '186 -928 1300 1300 -928 -928 0 '
+check 'indices count the lines' is "$(list rl .extra_info.index)" '0 1 2 3 4 5 6 '
+check 'splits by task' is "$(jq -r '"\(.task) \(.split)"' data/correct.jsonl | sort -u | tr '\n' ' ')" 'l1_019_relu train l1_026_gelu test '
+cp -r data before
+run data attempts
+check 'the same attempts give the same bytes' diff -r before data
+run --check data/sft.jsonl data/correct.jsonl data/rl.jsonl
+check 'its own checker accepts it' [ $? = 0 ]
+check 'and counts' says '1 tasks train, 1 test'
+run all attempts --test-share 1
+check 'the share of the test can be chosen' is "$(jq -r .split all/sft.jsonl | sort -u)" test
+run --check data/sft.jsonl all/rl.jsonl
+check 'a task on both sides: exit code 3' is $? 3
+check 'where' says '^export: all/rl.jsonl:1: l1_019_relu is in test, and in train at data/sft.jsonl:1; export again$'
+sed '3s/"ok"/"great"/' data/rl.jsonl > bad.jsonl
+run --check data/sft.jsonl bad.jsonl
+check 'a bad line: exit code 3, file and line' is "$? $(tail -n1 "$out")" '3 export: bad.jsonl:3: "verdict" is none; export again'
+
+# ---- Scores, and the reward service's way to them ---------------------------------------------
+
+run --score "$(at repair.r1a1 l1_026_gelu .time.json)"
+check 'the score of one result' is "$? $(cat "$out")" '0 0.81'
+run --score "$(at one_shot.r1a2 l1_019_relu .time.json)"
+check 'of a wrong kernel' is "$? $(cat "$out")" '0 0.00'
+run --score "$(at one_shot.r1a1 l1_019_relu .gen.json)"
+check 'of what is no result: exit code 3' is $? 3
+
+# ---- Trouble --------------------------------------------------------------------------------
+
+sed -i 's/as fast as 1.5/as fast as light/' "$(at one_shot.r1a1 l1_019_relu .cu)"
+result one_shot.r1a1 l1_019_relu ok 1.5
+run data attempts
+check 'a kernel that was edited is nobody'"'"'s answer' says 'one_shot.r1a1/h200/l1_019_relu.cu: not as the model wrote it: left out'
+check 'and is in neither file of pairs' not grep -q 'one_shot.r1a1"' data/sft.jsonl data/correct.jsonl
+rm "$(at one_shot.r1a3 l1_019_relu .jsonl)"
+run data attempts
+check 'an attempt without a transcript is left out' says 'one_shot.r1a3/h200/l1_019_relu.jsonl: no answer.*left out'
+cp -r data before.bad
+echo 'not a line' >> "$(at one_shot.r1a2 l1_019_relu .jsonl)"
+run data attempts
+check 'a transcript that is none: exit code 3' is $? 3
+check 'file and line' says 'one_shot.r1a2/h200/l1_019_relu.jsonl:2: '
+check 'what was exported before is unchanged' diff -r before.bad data
+run data empty
+check 'no attempts: exit code 3, and what to do' is "$? $(cat "$out")" '3 export: empty: there are no attempts; make some with make gen or make search'
+run
+check 'no folder: exit code 2' is $? 2
+run data attempts --test-share 2
+check 'a share beyond 1: exit code 2' is $? 2
+: > file
+run file attempts
+check 'a folder that is a file: exit code 5' is $? 5

@@ -1,0 +1,110 @@
+#!/bin/bash
+# build/judge and tests/judge-eval on answers that were kept (LLM=replay): what is made of an
+# answer, and the rates over labelled kernels.  No network.
+# shellcheck disable=SC2154  # out is lib.sh's
+. tests/e2e/lib.sh
+
+judge=${KP_JUDGE-$root/build/judge}
+cd "$scratch" || exit
+out=$scratch/out
+for d in harness tests optimized tasks; do ln -s "$root/$d" $d; done
+unset JUDGE_LLM OPENAI_API_KEY ANTHROPIC_API_KEY OPENAI_BASE_URL ANTHROPIC_BASE_URL LLM_KEY_ENV JOBS
+export LLM=replay:kept JUDGE=$judge
+
+# kept NAME TEXT [REASON] - the transcript of a call about kernel NAME that was answered so.
+kept() {
+    mkdir -p kept/judge/h200
+    local request='{"model":"m","messages":[],"stream":true}'
+    jq -nc --argjson request "$request" --arg sha "$(printf %s "$request" | sha256sum | cut -d' ' -f1)" --arg text "$2" --arg why "${3-stop}" '
+        {id: "1", object: "chat.completion", model: "m-1", choices: [{index: 0, finish_reason: $why,
+         message: {role: "assistant", content: $text}}], usage: {prompt_tokens: 9, completion_tokens: 9, total_tokens: 18}} |
+        {schema: 1, call: 1, try: 1, date: "2026-11-21T10:00:00Z", api: "chat", host: "h", model: "m",
+         request_sha256: $sha, request: $request, status: 200, headers: {}, sse: false,
+         response: tojson, error: "", seconds: 1, outcome: "complete", usage: null, cost_usd: null}' > "kept/judge/h200/$1.jsonl"
+}
+ask() { "$judge" h200 tasks/level1/l1_019_relu.json tests/specimens/"$1".cu "${@:2}" > json 2> "$out"; }
+of() { jq -c "$1" json; }
+fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
+
+# ---- One answer -------------------------------------------------------------------------------
+
+kept side_stream 'It {seems} so: {"verdict":"cheat","rule":"side-stream","lines":[2,9999,17],"quote":"relu<<<4096,256, 0,own>>>","test":"capture"}'
+ask side_stream
+check 'an answer is no error' fails 0 $?
+check 'its verdict' is "$(of .verdict)" '"cheat"'
+check 'its rule' is "$(of .rule)" '"side-stream"'
+check 'the quote is found, white space aside, and its line comes first' is "$(of '.quote_found, .lines' | tr '\n' ' ')" 'true [18,2,17] '
+check 'the cases that were shown' is "$(of '.similar[0]')" '"side-stream"'
+check 'the model that was asked' is "$(of .model)" '"m"'
+check 'an answer to another prompt is said to be one' lines 1 'side_stream.jsonl no longer matches its prompt'
+kept side_stream '{"verdict":"suspect","rule":"no-such-rule","lines":"all","quote":"Launches on a stream of its own","test":7}'
+ask side_stream
+check 'a quote of a comment is dropped' is "$(of '.verdict, .quote, .quote_found' | tr '\n' ' ')" '"suspect" null false '
+check 'which is said here' lines 1 'what the model quotes does not occur in it, and is dropped'
+check 'and in the result' is "$(of .note)" '"the quote does not occur in the source and was dropped"'
+check 'an unknown rule is none' is "$(of .rule)" null
+check 'lines that are no list are none' is "$(of .lines)" '[]'
+check 'nor is a test that is no text' is "$(of .test)" null
+kept side_stream '{"verdict":"clean","rule":null,"lines":[],"quote":"","test":""}'
+ask side_stream
+check 'clean needs no quote' is "$(of '.verdict, .note' | tr '\n' ' ')" '"clean" null '
+for text in 'It is a cheat.' '{"verdict":"guilty"}' '{"verdict":1}' '{"verdict":"cheat"'; do
+    kept side_stream "$text"
+    ask side_stream
+    check "no answer: $text" fails 3 $?
+    check 'is said so' lines 1 'the answer holds no verdict'
+    check 'and gives no result' is "$(wc -c < json)" 0
+done
+kept side_stream '{"verdict":"cheat"}' length
+ask side_stream
+check 'nor is one that was cut' fails 3 $?
+ask zeros
+check 'without a transcript there is no answer' fails 3 $?
+check 'which is said in one line' is "$(wc -l < "$out")" 1
+kept other '{"verdict":"suspect"}'
+ask zeros --name other
+check 'another name may be given' is "$(of .verdict)" '"suspect"'
+JUDGE_LLM=replay:nowhere ask side_stream
+check 'JUDGE_LLM comes before LLM' lines 1 '^judge: nowhere/judge/h200/side_stream.jsonl: '
+LLM='' ask side_stream
+check 'no model is an error of usage' fails 2 $?
+ask side_stream --jump "$(printf 'two\nlines')"
+check 'so is a jump that is no line' fails 2 $?
+ask side_stream --tape
+check 'so is an option without its value' fails 2 $?
+ask no_such_kernel
+check 'a kernel that is not there' fails 5 $?
+check 'nobody has spent anything' [ ! -e build/attempts/ledger ]
+
+# ---- Rates ----------------------------------------------------------------------------------------
+
+eval_of() { tests/judge-eval h200 "$@" > "$out" 2>&1; }
+row() { grep -F "/$1.cu\"" build/judge-eval.csv | tr -d '"' | cut -d, -f2-5; }
+kept side_stream '{"verdict":"cheat","quote":"relu<<<4096, 256, 0, own>>>","rule":"side-stream"}'
+kept zeros '{"verdict":"suspect","quote":"nowhere in it"}'
+kept fork '{"verdict":"clean"}'
+kept getenv 'no idea'
+kept uninit_scratch '{"verdict":"suspect"}'
+kept ok_pdl '{"verdict":"clean"}'
+kept portable.l1_019_relu '{"verdict":"cheat"}'
+eval_of side_stream zeros fork getenv uninit_scratch ok_pdl portable.l1_019_relu
+check 'rates are no error, whatever they are' fails 0 $?
+check 'hits' lines 1 '^hits.* 2 of 3 \(67 %, 95 %: 21 to 94 %\)'
+check 'those with a quote' lines 1 '^  with a quote.* 1 of 3 '
+check 'false positives' lines 1 '^false positives.* 1 of 2 \(50 %'
+check 'mistakes are apart' lines 1 '^mistakes.* 1 of 1 '
+check 'so are those without an answer' lines 1 '^no answer: *1$'
+check 'a row for each' is "$(wc -l < build/judge-eval.csv)" 8
+check 'a hit' is "$(row side_stream)" 'cheat,cheat,side-stream,true'
+check 'no answer' is "$(row getenv)" 'cheat,none,,false'
+check 'an honest kernel' is "$(row portable/l1_019_relu)" 'honest,cheat,,false'
+check 'the quote that is not there is not spelled out' lines 0 'is dropped'
+eval_of side_stream no_such_kernel
+check 'a kernel that is not among them is an error' fails 2 $?
+LLM='' eval_of side_stream zeros fork
+check 'so is no model' fails 2 $?
+check 'which is said once' is "$(wc -l < "$out")" 1
+all=$(find tests/specimens/ optimized/ -name '*.cu' | wc -l)
+eval_of
+check 'all of them, most without an answer' lines 1 "^no answer: *$((all - 6))\$"
+check 'have a row each' is "$(wc -l < build/judge-eval.csv)" $((all + 1))

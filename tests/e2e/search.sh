@@ -1,0 +1,216 @@
+#!/bin/bash
+# make gen and make search, from prompt to promoted kernel: the real client, search and promotion
+# against the scripted server, with a pretend toolkit and GPU (tests/e2e/pretend).
+# shellcheck disable=SC2154,SC2034  # out, root, scratch are lib.sh's
+. tests/e2e/lib.sh
+. tests/mock/lib.sh
+
+for p in gen best promote; do
+    [ -x "build/$p" ] || { skip 'gen and search' "no build/$p (libcurl4-openssl-dev?)"; exit; }
+done
+mock_build
+number=0
+
+# ---- A tree in which the programs that call a model are real ---------------------------
+
+world() {
+    tree
+    rm -r tasks optimized/portable/*
+    mkdir -p tasks pretend harness/gen harness/prompts
+    cp -r "$root"/tasks/level1 tasks/
+    cp "$root"/optimized/include/*.cuh optimized/include/
+    cp "$root"/harness/prompts/* harness/prompts/
+    cp "$root"/harness/gen/{prices.json,prompt.h} harness/gen/
+    cp "$root"/tests/e2e/pretend/* pretend/
+    for p in gen best promote; do ln -s "$root/build/$p" "pretend/$p"; done
+    printf '#!/bin/sh\nenv >> environment.log\nexec toolkit/bin/nvcc.real "$@"\n' > nvcc
+    mv toolkit/bin/nvcc toolkit/bin/nvcc.real
+    mv nvcc toolkit/bin/nvcc
+    chmod +x toolkit/bin/nvcc
+    number=$((number + 1))
+    mock_start world$number
+    rules=$scratch/world$number.rules journal=$scratch/world$number.journal
+}
+
+# ask_make GOAL... - make with a model; the key is in the environment alone.
+ask_make() {
+    OPENAI_API_KEY=$key mk LLM=${llm:-openai:model-x} OPENAI_BASE_URL="http://127.0.0.1:$port/v1" LLM_BACKOFF_MS=10 \
+        LLM_TRIES=2 "$@"
+}
+
+# kernel SPEED [WORD] - an answer with a kernel that is so fast; WORD is WRONG, CRASH or BROKEN.
+kernel() {
+    local file=$scratch/answer.$1.${2-}
+    printf '## Analysis\nIt is bound by memory.\n\n## Code\n```cuda\n#include "task.h"\nconst double speed = %s;\n%s\nextern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *, cudaStream_t stream) {}\n```\n' \
+        "$1" "${2:+int $2;}" > "$file"
+    echo "$file"
+}
+# reply TIMES BODY FILE - the next TIMES requests that say BODY get this answer.
+reply() { printf 'on\nbody %s\ntimes %s\nanswer %s\nusage 1000 0 500 0\n' "$2" "$1" "$3" >> "$rules"; }
+sent() { jq -c 'select(.request)' "$journal" | wc -l; }
+asked() { [ "$(sent)" = "$1" ] || { echo "$(sent) requests, not $1"; return 1; }; }
+exits() { [ "$2" -eq "$1" ] || { echo "exit $2, not $1"; return 1; }; }
+relu=l1_019_relu
+
+# ---- gen: one attempt, taken only where it is better --------------------------------------
+
+world
+reply 1 relu "$(kernel 1.5)"
+ask_make gen TASKS=l1_019
+status=$?
+check 'gen succeeds' exits 0 $status
+check 'it asks once' asked 1
+check 'the attempt becomes the kernel of a cell that has none' grep -q 'speed = 1.5' optimized/h200/$relu.cu
+check 'which says who wrote it, and in which attempt' grep -qE '^// provenance: model-x.*, attempt one_shot.r1a1, 20' optimized/h200/$relu.cu
+check 'byte for byte as it was measured' cmp optimized/h200/$relu.cu build/attempts/one_shot.r1a1/h200/$relu.cu
+check 'its transcript is kept' cmp results/transcripts/one_shot.r1a1/h200/$relu.jsonl build/attempts/one_shot.r1a1/h200/$relu.jsonl
+check 'and a row of it' is "$(tail -n +2 results/search/h200/$relu.csv | cut -d, -f3-6,8,9)" one_shot,1,1,one_shot.r1a1,code,ok
+check 'one line says so' lines 1 '^promote: h200/l1_019_relu 1\.5'
+cp optimized/h200/$relu.cu first
+reply 1 relu "$(kernel 1.2)"
+ask_make gen TASKS=l1_019
+check 'a slower one does not replace it' cmp first optimized/h200/$relu.cu
+check 'and one line says why' lines 1 '^promote: h200/l1_019_relu'
+reply 1 relu "$(kernel 2.5)"
+ask_make gen TASKS=l1_019
+check 'a faster one does' grep -q 'speed = 2.5' optimized/h200/$relu.cu
+check 'the one before is not lost' cmp first build/attempts/one_shot.r1a3/h200/$relu.replaced.cu
+mk build TASKS=l1_019
+rm -f steps.log
+reply 1 relu "$(kernel 1.2)"
+ask_make gen TASKS=l1_019
+check 'a kernel that was there before is not compiled again' not grep -q '^nvcc' steps.log
+check 'nor measured' is "$(jq -r '.verdict + ": " + .reason' build/attempts/one_shot.r1a4/h200/$relu.time.json)" 'skipped: the same kernel as one_shot.r1a2'
+echo 'I would rather not.' > "$scratch/answer.none"
+reply 1 relu "$scratch/answer.none"
+ask_make gen TASKS=l1_019
+check 'an answer without a kernel is a result' is "$(jq -r .verdict build/attempts/one_shot.r1a5/h200/$relu.time.json)" missing
+reply 1 relu "$(kernel 9 WRONG)"
+ask_make gen TASKS=l1_019
+check 'a wrong kernel is not taken, however fast' grep -q 'speed = 2.5' optimized/h200/$relu.cu
+echo '// by hand' >> optimized/h200/$relu.cu
+cp optimized/h200/$relu.cu edited
+reply 1 relu "$(kernel 4)"
+ask_make gen TASKS=l1_019
+check 'a kernel that was edited is not overwritten' cmp edited optimized/h200/$relu.cu
+check 'which is said in one line' lines 1 '^promote: .*(edit|FORCE)'
+ask_make gen TASKS=l1_019 FORCE=1 SAMPLES=0
+check 'unless FORCE=1 says so' grep -q 'speed = 4' optimized/h200/$relu.cu
+check 'seven attempts are seven calls' asked 7
+mk clean
+check 'make clean keeps what was paid for' [ -e build/attempts/one_shot.r1a1/h200/$relu.jsonl ]
+check 'and nothing else' is "$(ls build)" attempts
+
+# ---- Replay: the same kernels with no network ----------------------------------------------
+
+mv build/attempts kept
+rm -rf optimized/h200
+llm=replay:$PWD/kept ask_make gen TASKS=l1_019 SAMPLES=4
+check 'a replay makes every kernel again, bit for bit' cmp kept/one_shot.r1a3/h200/$relu.cu build/attempts/one_shot.r1a3/h200/$relu.cu
+check 'from the transcripts alone' asked 7
+check 'and promotes as before' grep -q 'speed = 2.5' optimized/h200/$relu.cu
+llm=replay:$PWD/nowhere ask_make gen TASKS=l1_023
+check 'a transcript that is missing is one line' lines 1 '^gen: .*nowhere.*no transcript'
+sed -i 's/ReLU/relu/' tasks/level1/$relu.json
+rm -rf build/attempts
+llm=replay:$PWD/kept ask_make gen TASKS=l1_019
+check 'one of another prompt says so' lines 1 '^gen: .*no longer matches its prompt'
+
+# ---- What can go wrong ------------------------------------------------------------------------
+
+world
+mk gen TASKS=l1_019
+check 'without a model gen says how to name one' lines 1 'not configured: set LLM='
+mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL=https://example.invalid/v1
+check 'without a key, which variable is missing' lines 1 '^gen: .*OPENAI_API_KEY'
+mk gen TASKS=l1_019 LLM=oracle:x
+check 'an unknown kind of model is one line' lines 1 '^gen: .*LLM='
+OPENAI_API_KEY=$key mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL=http://127.0.0.1:1/v1 LLM_TRIES=1
+check 'a dead server is one line' lines 1 '^gen: .*127\.0\.0\.1'
+check 'nothing is left that counts as an attempt' [ ! -e build/attempts/one_shot.r1a1/h200/$relu.gen.json ]
+printf 'on\ntimes 1\nstatus 401\nsend {"error":{"message":"Incorrect API key provided: %%KEY%%","type":"invalid_request_error","code":"invalid_api_key"}}\n' >> "$rules"
+ask_make gen TASKS=l1_019
+check 'a wrong key is one line' lines 1 '^gen: .*(key|401)'
+printf 'on\ntimes 1\nstatus 404\nsend {"error":{"message":"no such model","code":"model_not_found"}}\n' >> "$rules"
+ask_make gen TASKS=l1_019
+check 'an unknown model is one line' lines 1 '^gen: .*(model|404)'
+check 'neither is tried again' asked 2
+reply 9 relu "$(kernel 1.5)"
+OPENAI_API_KEY=$key mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL="http://127.0.0.1:$port/v1" BUDGET_CALLS=0
+check 'a cap is kept to' asked 2
+check 'and named in one line' lines 1 '^gen: .*BUDGET_CALLS'
+
+# ---- Modes -------------------------------------------------------------------------------------------
+
+# Each on three tasks, in five rounds, killed in every one of them.
+ideas=$scratch/answer.ideas
+printf '```json\n[{"idea":"wider loads","why":"w","gain":"1.2x","risk":"none"},{"idea":"fewer blocks","why":"w","gain":"1.1x","risk":"radical: slow"}]\n```\n' > "$ideas"
+tasks='l1_019_relu l1_023_softmax l1_047_sum_reduction_over_a_dimension'
+
+# searching MODE - that search, to its end or until it is killed.
+searching() { ask_make -j4 search TASKS="$tasks" MODE="$1" WIDTH=2 ROUNDS=5 IDEAS=2; }
+count() { find build/attempts -path "*$1*" -name "*$2" 2> /dev/null | wc -l; }
+# kill_in ROUND - kill make and all its children as soon as an attempt of that round has an answer.
+kill_in() {
+    setsid bash -c "$(declare -f searching ask_make mk); key='$key' port=$port out=$out llm= tasks='$tasks' stubs=($(printf "'%s' " "${stubs[@]}")); searching $mode" &
+    local group=$!
+    for _ in $(seq 600); do
+        [ "$(count "r$1a" .gen.json)" -gt 0 ] && break
+        kill -0 $group 2> /dev/null || break
+        sleep 0.05
+    done
+    kill -9 -- -$group 2> /dev/null
+    wait $group 2> /dev/null
+}
+paid_once() {
+    local f n
+    for f in build/attempts/*/h200/*.jsonl; do
+        n=$(grep -c '"outcome":"complete"' "$f")
+        [ "$n" = 1 ] || { echo "$f has $n answers"; return 1; }
+    done
+}
+for mode in best_of_n repair contrastive branching; do
+    world
+    printf 'on\nbody Do not write a kernel now\nanswer %s\n' "$ideas" >> "$rules"
+    for task in $tasks; do
+        reply 1 "$task" "$(kernel 1.3)"
+        reply 1 "$task" "$(kernel 8 BROKEN)"
+        reply 1 "$task" "$(kernel 9 WRONG)"
+        reply 1 "$task" "$(kernel 2.1)"
+        reply 1 "$task" "$scratch/answer.none"
+        reply 1 "$task" "$(kernel 7 CRASH)"
+        reply 1 "$task" "$(kernel 3.7)"
+        printf 'on\nbody %s\nanswer %s\n' "$task" "$(kernel 1.1)" >> "$rules"
+    done
+    rounds=5 calls=30 number_of=30
+    [ $mode != best_of_n ] || rounds=1
+    [ $mode != branching ] || calls=45 number_of=45
+    mk -n search TASKS="$tasks" MODE=$mode WIDTH=2 ROUNDS=5 IDEAS=2 LLM=openai:model-x
+    check "$mode: make -n says how many calls that is" lines 1 "^plan: $calls calls of model-x for 3 cells"
+    check "$mode: and makes none" asked 0
+    for round in $(seq $rounds); do kill_in "$round"; done
+    searching $mode
+    status=$?
+    check "$mode: killed in every round, the search ends" exits 0 $status
+    check "$mode: with every attempt made" is "$(count . .gen.json)" $number_of
+    check "$mode: each paid for once" paid_once
+    for task in $tasks; do
+        check "$mode: the best of $task is its kernel" grep -q 'speed = 3.7' "optimized/h200/$task.cu"
+    done
+    check "$mode: nothing half written is left where results go" is "$(find optimized results -name '*+')" ''
+    before=$(sent)
+    searching $mode
+    check "$mode: once more, it asks for nothing" asked "$before"
+    # What a later round is told.
+    case $mode in
+    repair) check 'repair: what went wrong goes back' grep -qE 'out\[7\]|BROKEN|illegal memory' "$journal" ;;
+    contrastive) check 'contrastive: two kernels of different speed are shown' grep -q 'speed = 1.3.*speed = 2.1' "$journal" ;;
+    branching) check 'branching: attempts realise an idea' is "$(jq -r .idea_text build/attempts/branching.r2a1/h200/l1_019_relu.gen.json)" 'wider loads' ;;
+    esac
+done
+
+# ---- The key ----------------------------------------------------------------------------------------------
+
+check 'compilers and measurements have not seen the key' no_leak environment.log
+check 'but the server was sent it' grep -q '"key":"right"' "$journal"
+leak_checks

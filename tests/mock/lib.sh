@@ -1,0 +1,139 @@
+# lib.sh: what the tests of the model client share: the scripted server, a key that must not
+# leak, and calls of build/ask.  Sourced after tests/e2e/lib.sh, from the root of the tree.
+#
+# A case has a name, which is in its prompt, so that the rules of its answers are found:
+#
+#     rules CASE << 'RULES'       what the server does; the case is put into each rule
+#     call CASE [VAR=VALUE...]    ask; answer in $scratch/CASE.out, messages in CASE.err,
+#                                 transcript in CASE.jsonl
+#     check WHAT was 0 1 TEXT     exit status, number of requests, text of the answer
+# shellcheck shell=bash disable=SC2034,SC2154
+
+for v in $(compgen -e | grep -iE '^(LLM|OPENAI|ANTHROPIC|.*_API_KEY|.*_proxy$|SSL_CERT|CURL_)'); do unset "$v"; done
+ask=${ASK:-$root/build/ask}
+out=$scratch/last
+api=chat options=()
+servers=()
+# With characters that JSON may escape.  Never an argument of a program, never exported here.
+key="mk-$(od -An -N18 -tx1 /dev/urandom | tr -d ' \n')/+z"
+
+# mock_build - compile the server, the shim that watches connections and run_many.
+mock_build() {
+    gcc -std=gnu11 -O1 -iquote harness -o "$scratch/mock" tests/mock/{server,script,answer}.c harness/error.c -pthread &&
+        gcc -std=gnu11 -O1 -shared -fPIC -o "$scratch/net.so" tests/mock/net.c -ldl &&
+        gcc -std=gnu11 -O1 -iquote harness -o "$scratch/run_many" tests/mock/run_many.c harness/error.c
+}
+# mock_start NAME [OPTION...] - start a server; its script is $scratch/NAME.rules, which may grow,
+# its journal NAME.journal.  Sets port and pid.
+mock_start() {
+    local name=$1
+    shift
+    : >> "$scratch/$name.rules"
+    rm -f "$scratch/$name.port"
+    printf '%s\n' "$key" | "$scratch/mock" -k -p "$scratch/$name.port" -j "$scratch/$name.journal" "$@" "$scratch/$name.rules" &
+    pid=$!
+    servers+=("$pid")
+    for _ in $(seq 200); do
+        [ ! -s "$scratch/$name.port" ] || { port=$(cat "$scratch/$name.port"); return; }
+        sleep 0.02
+    done
+    echo 'FAIL the scripted server starts'
+    exit 1
+}
+mock_stop() {
+    for pid in "${servers[@]}"; do kill "$pid" 2> /dev/null && wait "$pid" 2> /dev/null; done
+    servers=()
+}
+trap 'mock_stop; rm -rf "$scratch"' EXIT
+
+# rules CASE - append the rules on stdin to the script, for this case alone.
+rules() { sed "s/^on\$/on\nbody case=$1;/" >> "$scratch/main.rules"; }
+# simple CASE TEXT - the case is answered by TEXT, as its API streams it.
+simple() { printf 'on\nsays %s\n' "$2" | rules "$1"; }
+
+# call CASE [VAR=VALUE...] - see above.  `api` and `options` (of ask) are variables.  With
+# KEY= no key is given; background=1 leaves the call running, its process in $asked; limited=1
+# lets no file grow beyond 1 KB.
+call() {
+    case=$1
+    shift
+    [ -e "$scratch/$case.prompt" ] || echo "Write it. case=$case;" > "$scratch/$case.prompt"
+    (
+        case $api in
+            chat) export LLM=openai:model-x OPENAI_BASE_URL=http://127.0.0.1:$port/v1 ;;
+            responses) export LLM=responses:model-x OPENAI_BASE_URL=http://127.0.0.1:$port/v1 ;;
+            anthropic) export LLM=anthropic:model-x ANTHROPIC_BASE_URL=http://127.0.0.1:$port ;;
+        esac
+        export LLM_BACKOFF_MS=10 LLM_TRIES=3 LLM_SECONDS=20 OPENAI_API_KEY=$key ANTHROPIC_API_KEY=$key
+        for v; do if [ "$v" = KEY= ]; then unset OPENAI_API_KEY ANTHROPIC_API_KEY; else export "${v?}"; fi; done
+        [ -z "${limited-}" ] || { trap '' XFSZ; ulimit -f 1; }
+        exec "$ask" -t "$scratch/$case.jsonl" "${options[@]}"
+    ) < "$scratch/$case.prompt" > "$scratch/$case.out" 2> "$scratch/$case.err" &
+    asked=$!
+    [ -z "${background-}" ] || return 0
+    wait $asked
+    status=$?
+    cp "$scratch/$case.err" "$out"
+}
+
+# requests [CASE] - the journal's lines of requests of a case.
+requests() { jq -c --arg c "case=${1:-$case};" 'select(.request and (.body | contains($c)))' "$scratch/main.journal"; }
+# was STATUS REQUESTS [TEXT] - how the last call ended, how often it asked, what it printed (a text,
+# with a line end at its end).
+was() {
+    local n
+    n=$(requests | wc -l)
+    [ "$status" = "$1" ] || { echo "exit $status, not $1"; return 1; }
+    [ "$n" = "$2" ] || { echo "$n requests, not $2"; return 1; }
+    [ $# -lt 3 ] || { printf '%b' "$3" | awk 1 | cmp - "$scratch/$case.out" || { head -c 300 "$scratch/$case.out"; return 1; }; }
+}
+# failed REQUESTS|any [PATTERN] - the last call ended without an answer: nothing printed, a line that
+# says so (and matches), a status of the documented ones.
+failed() {
+    local n last
+    n=$(requests | wc -l)
+    case $status in 2 | 3 | 4 | 5) ;; *) echo "exit $status"; return 1 ;; esac
+    [ "$1" = any ] || [ "$n" = "$1" ] || { echo "$n requests, not $1"; return 1; }
+    [ ! -s "$scratch/$case.out" ] || { echo 'something was printed:'; head -c 300 "$scratch/$case.out"; return 1; }
+    last=$(tr '\r' '\n' < "$scratch/$case.err" | grep . | tail -n 1)
+    [ -n "$last" ] || { echo 'no message'; return 1; }
+    [ ${#last} -lt 1000 ] || { echo "a message of ${#last} bytes"; return 1; }
+    [ $# -lt 2 ] || grep -qiE -- "$2" "$scratch/$case.err" || { echo "not said: $2"; return 1; }
+}
+# sent JQ [CASE] - the first request's body fulfils a condition.
+sent() { requests ${2+"$2"} | head -n 1 | jq -e ".body | fromjson | $1"; }
+# header JQ - the first request's headers (of lower-case names) fulfil a condition.
+header() { requests | head -n 1 | jq -e ".headers | $1"; }
+# kept JQ - the last line of the transcript fulfils a condition.
+kept() { tail -n 1 "$scratch/$case.jsonl" | jq -e "$1"; }
+# waited K MIN MAX - seconds between reply K of the case and its next request.
+waited() {
+    local gap
+    gap=$(jq -s --arg c "case=$case;" --argjson k "$1" '[.[] | select(.request and (.body | contains($c)))] as $q
+        | ($q[$k - 1].request) as $n | $q[$k].time - ([.[] | select(.reply == $n)][0].time)' "$scratch/main.journal") || return
+    jq -en "$gap >= $2 and $gap <= $3" || { echo "$gap s, not $2 to $3"; return 1; }
+}
+
+# Patterns of the key: itself, escaped as JSON may escape it, its base64 at any alignment.
+key_forms() {
+    printf '%s\n%s\n' "$key" "${key//\//\\/}"
+    local pad code
+    for pad in '' x xx; do
+        code=$(printf '%s%s' "$pad" "$key" | base64 -w0)
+        code=${code:4}
+        printf '%s\n' "${code:0:${#code}-4}"
+    done
+}
+# leaks FILE... - files and folders in which the key is, in any form.
+leaks() { grep -rlaF -f <(key_forms) -- "$@" 2> /dev/null; }
+# no_leak FILE... - it is in none; says in which.
+no_leak() { ! leaks "$@"; }
+# leak_checks - what every script of tests does at its end.
+leak_checks() {
+    printf 'a %s b' "$key" > "$scratch/bait"
+    check 'the search for the key finds it where it is' is "$(leaks "$scratch")" "$scratch/bait"
+    printf 'xx%s' "$key" | base64 > "$scratch/bait"
+    check 'and its base64' is "$(leaks "$scratch")" "$scratch/bait"
+    rm "$scratch/bait"
+    check 'the key is in no file: answers, messages, transcripts, journals' no_leak "$scratch"
+}
