@@ -446,11 +446,11 @@ configured:
 	+@$(if $(findstring n,$(firstword -$(MAKEFLAGS))),harness/plan $(words $(CALLS)) $(words $(CELLS)),:)
 
 $(call with_keys,asked)
-asked: configured build/gen build/best build/promote | $(INSTALL)
+asked: configured build/gen build/best build/promote build/report build/cells | $(INSTALL)
 	@mkdir -p build/attempts && rm -f build/unmeasured
 	+@KP_RUN_STARTED=$${KP_RUN_STARTED:-$$(date +%s)} $(MAKE) --no-print-directory -k $(tried) || touch build/unmeasured
 
-search gen: asked build/report build/cells
+search gen: asked
 	+@$(MAKE) --no-print-directory -k promoted || touch build/unmeasured
 	@harness/keep attempts
 	@build/report

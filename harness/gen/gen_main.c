@@ -161,7 +161,9 @@ static void keep(void *context, const struct llm_try *t) {
     j->cost += cost;
     j->seconds += t->seconds;
     j->ticket = 0;
-    if (a->will_retry) reserve(j, a->outcome == LLM_FAILED ? j->first_cap : 2 * j->first_cap);
+    /* From the request with twice the cap on, every further one has that. */
+    bool doubled = a->outcome != LLM_FAILED || strcmp(t->request, j->request) != 0;
+    if (a->will_retry) reserve(j, doubled ? 2 * j->first_cap : j->first_cap);
 }
 
 static void show_progress(void *context, double seconds, size_t bytes) {

@@ -37,7 +37,7 @@ static void test_faults(void **state) {
          "quota\"}}",
          false, KP_MACHINE, "error 429 insufficient_quota: Pay"},
         {429,
-         "{\"error\":{\"message\":\"Pay\",\"type\":\"insufficient_quota\",\"code\":\"credit_"
+         "{\"error\":{\"message\":\"Pay\",\"type\":\"requests\",\"code\":\"credit_"
          "balance_exhausted\"}}",
          false, KP_MACHINE, "error 429 credit_balance_exhausted: Pay"},
         {500, "{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"Pay\"}}",
