@@ -13,11 +13,13 @@
 #   tasks       list the chosen tasks
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive,
-#               repair or best_of_n.  No goal but gen, search and judge calls a model
+#               repair or best_of_n.  No goal but gen, search, judge and judge-eval
+#               calls a model
 #   prompt      print what gen would send, and send nothing
 #   profile     where the time of the newest kernels goes, as ncu sees it
 #   export      attempts as data for training, in build/export
-#   judge-eval  how well an advisory checker tells cheats from honest kernels
+#   judge       a second opinion on kernels: does this one cheat?  Advice only
+#   judge-eval  how well that advisory checker tells cheats from honest kernels
 #   reward      judge kernels read from standard input, one JSON line each
 #   deps        unpack the packages needed into PREFIX (default deps/); needs no root
 #   test        unit and end-to-end tests; needs no GPU
@@ -99,7 +101,7 @@ SHELL       = /bin/sh
 .SECONDARY:
 .SECONDEXPANSION:
 .PHONY: FORCE report reproduce build verify time aa compare record failed tasks gen search prompt \
-        profile export judge-eval reward deps install test test-gpu clean help
+        profile export judge judge-eval reward deps install test test-gpu clean help
 
 # Keys are for the client alone: every recipe sees them empty but those that say otherwise
 # (`unexport` would not do: a target hands its own variables on to its prerequisites).
@@ -474,6 +476,13 @@ $(call with_keys,judge-eval)
 judge-eval: build/judge
 	tests/judge-eval
 
+# A second opinion on a cell's kernel.  Advice: nothing depends on it.
+$(call with_keys,$(CELLS:%=build/%.judge.json))
+judge: $(CELLS:%=build/%.judge.json)
+$(CELLS:%=build/%.judge.json): build/%.judge.json: build/%.verify.json build/judge FORCE | build/attempts/judge/$$(*D)/
+	$Qbuild/judge $(*D) $(task.$(*F)) $(kernel.$*) --tape build/$*.tape --transcript build/attempts/judge/$*.jsonl > $@+
+	@mv $@+ $@ && jq -r '"judge: $*: \(.verdict)\(if .rule then ", " + .rule else "" end)"' $@
+
 reward: build/gate build/confine build/task build/export build/peaks $(STEP_verify) build/time
 	@harness/reward $(foreach g,$(GPUS),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')
 
@@ -539,5 +548,5 @@ build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS)
 
 help:; @sed '/^$$/q; s/^# \{0,1\}//' Makefile
 # What a model was paid for stays.
-clean:; @[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name attempts -exec rm -rf {} +
+clean:; @[ ! -d build ] || find build -mindepth 1 -maxdepth 1 ! -name attempts -exec rm -rf {} +; rmdir build 2> /dev/null || :
 print-%:; $(info $* = $(if $(filter $*,$(KEYS) $(KEYS:%=key.%)),(a key),$($*))) @:
