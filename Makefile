@@ -17,7 +17,7 @@
 #               calls a model
 #   prompt      print what gen would send, and send nothing
 #   profile     where the time of the newest kernels goes, as ncu sees it
-#   export      attempts as data for training, in build/export
+#   export      attempts as data for training, in build/export.d
 #   judge       a second opinion on kernels: does this one cheat?  Advice only
 #   judge-eval  how well that advisory checker tells cheats from honest kernels
 #   reward      judge kernels read from standard input, one JSON line each
