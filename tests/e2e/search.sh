@@ -1,7 +1,7 @@
 #!/bin/bash
 # make gen and make search, from prompt to promoted kernel: the real client, search and promotion
 # against the scripted server, with a pretend toolkit and GPU (tests/e2e/pretend).
-# shellcheck disable=SC2154,SC2034  # out, root, scratch are lib.sh's
+# shellcheck disable=SC2016,SC2154,SC2034  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
 
@@ -34,7 +34,7 @@ world() {
 
 # ask_make GOAL... - make with a model; the key is in the environment alone.
 ask_make() {
-    OPENAI_API_KEY=$key mk LLM=${llm:-openai:model-x} OPENAI_BASE_URL="http://127.0.0.1:$port/v1" LLM_BACKOFF_MS=10 \
+    OPENAI_API_KEY=$key mk LLM="${llm:-openai:model-x}" OPENAI_BASE_URL="http://127.0.0.1:$port/v1" LLM_BACKOFF_MS=10 \
         LLM_TRIES=2 "$@"
 }
 
@@ -47,8 +47,8 @@ kernel() {
 }
 # reply TIMES BODY FILE - the next TIMES requests that say BODY get this answer.
 reply() { printf 'on\nbody %s\ntimes %s\nanswer %s\nusage 1000 0 500 0\n' "$2" "$1" "$3" >> "$rules"; }
-sent() { jq -c 'select(.request)' "$journal" | wc -l; }
-asked() { [ "$(sent)" = "$1" ] || { echo "$(sent) requests, not $1"; return 1; }; }
+requested() { jq -c 'select(.request)' "$journal" | wc -l; }
+asked() { [ "$(requested)" = "$1" ] || { echo "$(requested) requests, not $1"; return 1; }; }
 exits() { [ "$2" -eq "$1" ] || { echo "exit $2, not $1"; return 1; }; }
 relu=l1_019_relu
 
@@ -200,7 +200,7 @@ for mode in best_of_n repair contrastive branching; do
         check "$mode: the best of $task is its kernel" grep -q 'speed = 3.7' "optimized/h200/$task.cu"
     done
     check "$mode: nothing half written is left where results go" is "$(find optimized results -name '*+')" ''
-    before=$(sent)
+    before=$(requested)
     searching $mode
     check "$mode: once more, it asks for nothing" asked "$before"
     # What a later round is told.
