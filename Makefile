@@ -191,6 +191,8 @@ arch_of = $(arch.$1)$(if $(filter optimized/portable/%,$2),,$(if $(filter 80 86 
 isystem      = $(addprefix -isystem ,$(filter-out /usr/include,$1))
 DEPS_FLAGS  := -I$(abspath $(PREFIX))/usr/include -I$(abspath $(PREFIX))/usr/include/$(call found,multiarch)
 DEPS_LIBS   := -L$(abspath $(PREFIX))/usr/lib/$(call found,multiarch) -Wl,-rpath,$(abspath $(PREFIX))/usr/lib/$(call found,multiarch)
+# A libcurl of PREFIX loads others of PREFIX: a RPATH is for those, too, a RUNPATH is not.
+CURL_LIBS   := -Wl,--disable-new-dtags -lcurl
 CUDA_LIB    := $(firstword $(wildcard $(addsuffix /libcudart.so,$(CUDA_HOME)/lib64 $(CUDA_HOME)/lib $(CUDA_HOME)/lib/$(call found,multiarch))))
 CUDA_LIB    := $(patsubst %/,%,$(dir $(CUDA_LIB)))
 CUDNN_H     := $(firstword $(wildcard $(addsuffix /cudnn.h,$(CUDNN_HOME)/include $(CUDA_HOME)/include /usr/include /usr/include/$(call found,multiarch))))
@@ -205,7 +207,7 @@ CUDA_FLAGS  := $(call isystem,$(CUDA_HOME)/include) $(CUDNN_FLAGS)
 DEVICE_ARCHS ?= 80 90 $(sort $(filter-out 8% 90,$(foreach g,$(GPUS),$(arch.$g))))
 DEVICE_FLAGS := -std=c++17 -O3 -t2 $(foreach a,$(DEVICE_ARCHS),-gencode arch=compute_$a$(,)code=sm_$a)
 
-text.build/host.flags  := $(call found,cc) $(HOST_FLAGS) $(CFLAGS) $(DEPS_LIBS) $(LDFLAGS)
+text.build/host.flags  := $(call found,cc) $(HOST_FLAGS) $(CFLAGS) $(DEPS_LIBS) $(CURL_LIBS) $(LDFLAGS)
 text.build/cuda.flags  := $(call found,cxx) $(call found,nvcc.id) $(CUDA_FLAGS) $(DEVICE_FLAGS) $(CUDA_LIB) $(CUDNN_LIBS)
 text.build/fake.flags  := $(CUDA_HOME)
 text.build/archs.flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $(ARCHS)
@@ -238,7 +240,7 @@ GEN_OBJS     := $(patsubst %.c,build/obj/%.o,$(filter-out %_main.c,$(wildcard ha
     $(addprefix build/obj/harness/,error.o hash.o json.o result.o stats.o task_text.o) $(READ_OBJS)
 GEN_OBJS     := $(sort $(GEN_OBJS))
 $(foreach p,$(GEN_PROGRAMS) $(ATTEMPT_PROGRAMS),$(eval OBJS_$p := build/obj/harness/gen/$p_main.o $(GEN_OBJS)))
-$(foreach p,$(GEN_PROGRAMS) $(ATTEMPT_PROGRAMS),$(eval LIBS_$p := -lcurl -lcjson))
+$(foreach p,$(GEN_PROGRAMS) $(ATTEMPT_PROGRAMS),$(eval LIBS_$p := $(CURL_LIBS) -lcjson))
 
 # The reference (all of reference/cuda) and what every GPU program stands on.
 CUDA_OBJS  := $(addsuffix .o,$(basename $(patsubst %,build/obj/%,$(wildcard reference/cuda/*.c reference/cuda/*.cu))))
@@ -528,7 +530,7 @@ build/tests/units.a: $(UNIT_OBJS) | build/tests/
 
 build/tests/%: build/obj/tests/unit/%.o build/tests/units.a build/host.flags | $$(@D)/
 	@echo "  LD $@"
-	$Q$(CC) $(LDFLAGS) -o $@+ $< build/tests/units.a $(DEPS_LIBS) -lcmocka -lcurl -lcjson -lm && mv $@+ $@
+	$Q$(CC) $(LDFLAGS) -o $@+ $< build/tests/units.a $(DEPS_LIBS) -lcmocka $(CURL_LIBS) -lcjson -lm && mv $@+ $@
 
 $(UNIT:build/tests/%=build/obj/tests/unit/%.o): | $(call need,libcmocka-dev libcurl4-openssl-dev)
 

@@ -9,13 +9,24 @@ if mk deps PREFIX="$prefix"; then
     for file in include/cjson/cJSON.h include/seccomp.h include/cmocka.h "include/$(uname -m)-linux-gnu/curl/curl.h" bin/jq bin/gnuplot; do
         check "make deps brings $file" [ -e "$prefix/usr/$file" ]
     done
-    check 'its jq runs' is "$("$prefix/usr/bin/jq" -n 1+1)" 2
-    check 'its gnuplot runs' "$prefix/usr/bin/gnuplot" --version
+    # Carried elsewhere, it serves there without the libraries of this machine.
+    carried=$scratch/empty/carried
+    mv "$prefix" "$carried"
+    check 'its jq runs' is "$("$carried/usr/bin/jq" -n 1+1)" 2
+    check 'its gnuplot runs' "$carried/usr/bin/gnuplot" --version
     echo '#include <cjson/cJSON.h>
     #include <curl/curl.h>
     int main(void) { return !cJSON_Version() || !curl_version(); }' > probe.c
-    gcc -I"$prefix/usr/include" -I"$prefix/usr/include/$(uname -m)-linux-gnu" -L"$prefix/usr/lib/$(uname -m)-linux-gnu" -Wl,-rpath,"$prefix/usr/lib/$(uname -m)-linux-gnu" probe.c -o probe -lcjson -lcurl
-    check 'its libraries link and load' ./probe
+    mk -s PREFIX="$carried" print-DEPS_FLAGS print-DEPS_LIBS print-CURL_LIBS
+    # shellcheck disable=SC2046  # flags
+    set -- $(sed 's/^[A-Z_]* = //' "$out")
+    check 'its libraries link' gcc probe.c -o probe "$@" -lcjson
+    check 'and load' ./probe
+    ldd ./probe > libraries
+    check 'libcurl is that of the folder' grep -q "libcurl\.so.* => $carried/" libraries
+    others=$(awk -v folder="$carried/" '/=>/ && index($3, folder) != 1 && $1 !~ /^lib(c|m|dl|rt|pthread|resolv|gcc_s)\.so/' libraries)
+    check 'and so is all that it loads' is "$others" ''
+    check "what has to be the system's own is not there" is "$(find "$carried" -name 'libc.so*' -o -name 'ld-linux*' -o -name 'libstdc++*' -o -name 'libgcc_s*')" ''
 else
     skip 'make deps' "$(grep -m1 '^deps:' "$out")"
 fi
