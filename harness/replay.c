@@ -3,7 +3,10 @@
  * A program of its own, so that verify and time have no second way of doing what they do:
  * it judges nothing and writes nothing.  Memory, contents and tape are as in a
  * verification, but all in one process and one placement, as a profiler wants them; the
- * profiler is switched on for the replay alone.  harness/profile runs it. */
+ * profiler is switched on for the replay alone.  harness/profile runs it.
+ *
+ * With KP_REPLAY=exact in the environment each buffer is an allocation of its own and of just
+ * its size, and only inputs have contents: harness/sanitize asks for that. */
 #include "hash.h"
 #include "json.h"
 #include "referee.h"
@@ -21,6 +24,22 @@ static char *verified(const char *prefix, const char *kind, const cJSON *json, c
     if (strcmp(sha, json_text(json, key, "")))
         die(KP_INPUT, "%s: not the file that was verified: verify it again", path);
     return path;
+}
+
+/* Move every buffer into an allocation of just its size, with which compute-sanitizer knows
+ * where it ends.  Inputs keep their contents; what a kernel should write stays unwritten. */
+static void move_to_exact(struct referee *r) {
+    for (int i = 0; i < r->nbuffers; i++) {
+        struct kp_span *s = &r->at[i];
+        void *p;
+        if (!s->bytes) continue;
+        device_check(cudaMalloc(&p, s->bytes), "memory of exactly a buffer's size");
+        if (i < r->task->ntensors)
+            device_check(
+                cudaMemcpyAsync(p, span_data(s), s->bytes, cudaMemcpyDeviceToDevice, r->stream),
+                "copying the inputs");
+        *s = (struct kp_span){(CUdeviceptr)(uintptr_t)p, s->bytes, 0, s->bytes};
+    }
 }
 
 /* The tape with its buffers where the referee has them. */
@@ -78,7 +97,11 @@ int main(int argc, char **argv) {
         die(KP_MACHINE, "%s needs %.1f GB of GPU memory, which is not free", task->name,
             (double)needed * 1e-9);
     referee_fill(&r, 0, KP_DIST_DECLARED, seed);
-    referee_poison(&r, 0, seed);
+    const char *how = getenv("KP_REPLAY");
+    if (how && !strcmp(how, "exact"))
+        move_to_exact(&r);
+    else
+        referee_poison(&r, 0, seed);
     KP_CU(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     CUgraphExec exec = graph_of(placed_tape(tape, &r), cubin, stream);
     referee_wait(&r);

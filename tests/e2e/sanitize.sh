@@ -1,0 +1,352 @@
+#!/bin/bash
+# harness/sanitize, with a pretend compute-sanitizer on the pretend GPU: what is run, what is
+# made of the tools' summaries, what is said where there is no verdict, and checks at a
+# smaller size.  Needs CUDA's headers.
+# shellcheck disable=SC2154  # out is lib.sh's
+. tests/e2e/lib.sh
+
+bin=${KP_FAKE_BIN-$root/build/fake}
+cuda=$real_cuda
+if ! [ -e "$bin/verify" ] || ! [ -e "$bin/replay" ] || ! [ -e "$cuda/include/cuda.h" ]; then
+    skip 'sanitizers on a pretend GPU' 'no CUDA headers here'
+    exit
+fi
+cd "$scratch" || exit
+out=$scratch/out
+mkdir -p harness build/h200 tasks/fake bin
+cp "$root"/harness/{sanitize,shrink.jq} harness/
+for p in replay verify record arm; do ln -s "$bin/$p" build/$p; done
+ln -s "$root/build/task" build/task
+export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin KP_FAKE_PROFILER=$scratch/events SANITIZER=$scratch/bin/compute-sanitizer
+unset SANITIZERFLAGS KP_SANITIZE_SECONDS SMALL KP_SMALL_MB KP_REPLAY
+
+# ---- A verified kernel ------------------------------------------------------------------
+
+# One that leaves a line whenever it runs: what lay in the output.
+cat > kernel.c <<'KERNEL'
+#include "kernels/kernel.h"
+#include <stdio.h>
+
+KERNEL(relu, 8, 8) {
+    FILE *f = fopen(EVENTS, "a");
+    const float *old = PARAM(1, const float *);
+    bool poisoned = old[100] == old[200] && (old[100] > 1e15f || old[100] < -1e15f);
+    if (f) fprintf(f, "relu %s\n", poisoned ? "poisoned" : "bare"), fclose(f);
+    relu_of(PARAM(0, const float *), PARAM(1, float *), COUNT);
+}
+
+LAUNCH {
+    start_usual(&relu, in, out, stream);
+}
+KERNEL
+json=tasks/fake/relu64.json cell=build/h200/relu64
+# task NAME GRAPH SHAPE... - a task with these inputs, x0 and so on.
+task() {
+    local name=$1 graph=$2
+    shift 2
+    jq -n --arg name "$name" --arg graph "$graph" '{schema: 1, task: $name, suite: "fake", title: "a task", source: "a test",
+        inputs: [$ARGS.positional | to_entries[] | {name: "x\(.key)", shape: .value, dtype: "f32", fill: "uniform(0,1)", domain: "real"}],
+        parameters: [], graph: ($graph | split(" | ")), outputs: [$graph | split(" | ")[-1] | split("[")[0]], notes: [], flags: []}' \
+        --jsonargs "$@" > "tasks/fake/$name.json"
+}
+task relu64 'y[64,64] = relu(x0)' '[64,64]'
+
+# What stands for the compiler: TASK.json OUT ARCHS KERNEL.  compile.fails holds a verdict.
+cat > harness/compile <<COMPILE
+#!/bin/bash
+elements=\$(jq '.inputs[0].shape | .[0] * .[1]' "\$1")
+echo "\$*" >> compiled
+[ ! -e compile.dies ] || { echo 'compile: no nvcc' >&2; exit 4; }
+verdict=\$(cat compile.fails 2> /dev/null) || verdict=ok
+gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT=\$elements -DEVENTS='"$scratch/events"' -I"$root/tests/fake" -isystem "$cuda/include" \\
+    -o "\$2.so" "\$4" -L"$bin" -lcudart -lm || exit 4
+cp "\$2.so" "\$2.cubin"
+jq -n --arg verdict "\$verdict" --arg path "\$4" '{schema: 1, verdict: \$verdict, reason: (if \$verdict == "ok" then null else "because" end),
+    kernel: {path: \$path, sha256: "07", arch: "sm_90a"}}' > "\$2.build.json"
+COMPILE
+chmod +x harness/compile
+verified() {
+    rm -f $cell.*
+    harness/compile $json $cell 90a kernel.c || exit
+    "$bin/verify" $json $cell > "$out" 2>&1 || cat "$out"
+    rm -f events compiled
+}
+
+# ---- A pretend compute-sanitizer --------------------------------------------------------
+
+# Keeps its arguments and what concerns the replay, runs what it is given, and writes log.TOOL
+# to the log.  Its exit status is the target's, else that of its findings.
+cat > bin/compute-sanitizer <<'TOOL'
+#!/bin/bash
+[ "$1" != --version ] || { printf 'NVIDIA (R) Compute Sanitizer\nCopyright (c) 2020-2025 NVIDIA Corporation\n%s\n' "$(cat version)"; exit; }
+printf '%s\n' "$@" > argv
+code=0
+while [ $# -gt 0 ]; do
+    case $1 in
+    --tool) tool=$2 ;; --log-file) log=$2 ;; --error-exitcode) code=$2 ;;
+    --report-api-errors) ;;
+    */replay) break ;;
+    *) echo "unrecognised option '$1'"; exit 1 ;;
+    esac
+    shift 2
+done
+echo "$tool $KP_REPLAY" >> runs
+[ ! -e hangs ] || sleep 30
+[ ! -e deaf ] || { trap '' TERM; sleep 30; sleep 30; }
+[ ! -e killed ] || kill -9 $$
+if [ -e says ]; then cat says; exit 1; fi
+"$@"
+status=$?
+{ echo '========= COMPUTE-SANITIZER'; cat "log.$tool"; } > "$log"
+[ $status = 0 ] || { echo '========= Target application returned an error' >> "$log"; exit $status; }
+! grep -qE 'SUMMARY: [1-9]' "$log" || exit "$code"
+TOOL
+chmod +x bin/compute-sanitizer
+echo 'Version 2025.3.1.0 (build 36400806) (public-release)' > version
+log() { # log TOOL LINE... - what it will say
+    local tool=$1
+    shift
+    printf '========= %s\n' "$@" > "log.$tool"
+}
+clean() {
+    log memcheck 'ERROR SUMMARY: 0 errors'
+    log initcheck 'ERROR SUMMARY: 0 errors'
+    log synccheck 'ERROR SUMMARY: 0 errors'
+    log racecheck 'RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'
+}
+sanitize() { harness/sanitize $json $cell "$@" > "$out" 2>&1; }
+of() { jq -r "$1" $cell.sanitize.json; }
+tool() { of ".tools.$1 | [.verdict, .errors, .warnings, .reason] | map(tostring) | join(\" \")"; }
+fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
+one() { lines 1 "$1" && is "$(wc -l < "$out")" 1; }
+none() { [ ! -e $cell.sanitize.json ] && [ -z "$(find build/h200 -mindepth 1 -name 'relu64.??????')" ]; }
+
+# ---- What is run ------------------------------------------------------------------------------
+
+clean
+verified
+cp $cell.verify.json before
+sanitize
+check 'a verified kernel is checked' fails 0 $?
+check 'which is one line' one '^h200/relu64: memcheck clean; racecheck clean$'
+check 'by memcheck and racecheck' is "$(sed 's/ .*//' runs | tr '\n' ' ')" 'memcheck racecheck '
+check 'which see exact allocations' is "$(sed 's/.* //' runs | tr '\n' ' ')" 'exact exact '
+check 'each replays the tape once' is "$(grep -c relu events)" 2
+check 'with nothing in what it is to write' is "$(grep -c bare events)" 2
+rm events
+"$bin/replay" $json $cell
+check 'unlike for a profiler' is "$(grep relu events)" 'relu poisoned'
+check 'of build/replay' is "$(tail -n 3 argv | tr '\n' ' ')" "build/replay $json $cell "
+check 'findings have an exit status of their own' grep -qx 99 <(grep -x -A1 -e --error-exitcode argv)
+check 'the verdict of the kernel is as it was' cmp before $cell.verify.json
+check 'nothing else is left' is "$(echo build/h200/*)" "$(printf 'build/h200/%s ' relu64.{build.json,cubin,sanitize.json,so,tape,verify.json} | sed 's/ $//')"
+check 'each tool has its verdict' is "$(tool memcheck), $(tool racecheck)" 'clean 0 0 null, clean 0 0 null'
+check 'and its time' is "$(of '.tools.memcheck.seconds | type')" number
+check 'the result says of what' is "$(of '[.schema, .task, .gpu, .kernel.path, .kernel.sha256] | map(tostring) | join(" ")')" '1 relu64 h200 kernel.c 07'
+check 'of which binary' is "$(of .cubin_sha256)" "$(sha256sum < $cell.cubin | cut -d' ' -f1)"
+check 'by which tool' is "$(of .tool_version)" 2025.3.1.0
+echo 'Version 2024.3.0.0 (public-release)' > version
+rm -f runs
+sanitize initcheck synccheck
+check 'other tools run where they are named' is "$(sed 's/ .*//' runs | tr '\n' ' ')" 'initcheck synccheck '
+check 'and no others are in the result' is "$(of '.tools | keys | join(" ")')" 'initcheck synccheck'
+check 'options of memcheck are for it alone' not grep -qx -e --report-api-errors argv
+sanitize memchek
+check 'a tool that there is not is an error' fails 2 $?
+check 'which is said in one line' one '^sanitize: usage: '
+KP_SANITIZE_SECONDS=soon sanitize
+check 'so is a limit that is no number' fails 2 $?
+
+# ---- What is made of findings -------------------------------------------------------------------
+
+log memcheck 'Invalid __global__ read of size 4 bytes' '    at relu(const float *, float *)+0x70 in relu.cu:12' \
+    '    by thread (64,0,0) in block (0,0,0)' 'Invalid __global__ write of size 4 bytes' '    at other+0x10' \
+    'ERROR SUMMARY: 224 errors' 'ERROR SUMMARY: 124 errors were not printed. Use --print-limit option to adjust the number of printed errors'
+sanitize
+check 'findings are a result' fails 0 $?
+check 'they are counted' is "$(tool memcheck)" 'errors 224 0 null'
+check 'the first is told, with its place' is "$(of .tools.memcheck.first)" \
+    'Invalid __global__ read of size 4 bytes at relu(const float *, float *)+0x70 in relu.cu:12'
+check 'and said' one '^h200/relu64: memcheck 224 errors, first: Invalid .* in relu.cu:12; racecheck clean$'
+log memcheck 'Invalid __shared__ read of size 4 bytes' '    by thread (64,0,0) in block (0,0,0)' 'ERROR SUMMARY: 1 error'
+sanitize
+check 'one error is one' is "$(tool memcheck)" 'errors 1 0 null'
+check 'what has no place is told without' is "$(of .tools.memcheck.first)" 'Invalid __shared__ read of size 4 bytes'
+printf 'ERROR SUMMARY: 3 errors\n' | sed 's/^/========= /;s/$/\r/' > log.memcheck
+sanitize
+check 'carriage returns do not matter' is "$(tool memcheck)" 'errors 3 0 null'
+cp log.memcheck kept
+clean
+cp kept log.memcheck
+mv $cell.cubin cubin
+echo garbage > $cell.cubin
+sanitize memcheck
+check 'a replay that fails after findings does not hide them' is "$(tool memcheck)" 'errors 3 0 null'
+clean
+sanitize
+check 'one that fails without any is an error' fails 3 $?
+check 'in the words of the replay' one '^sanitize: h200/relu64: replay: .*relu64\.cubin: not the file that was verified'
+check 'and no result' none
+mv cubin $cell.cubin
+
+log racecheck 'Warning: Race reported between Read access at relu+0x10 in relu.cu:3' '    and Write access at relu+0x40 in relu.cu:4 [8 hazards]' '' \
+    'Error: Race reported between Write access at relu+0x20 in relu.cu:7' '    and Read access at relu+0x60 in relu.cu:9 [16 hazards]' '' \
+    'RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)'
+sanitize
+check 'races are errors' is "$(tool racecheck)" 'errors 1 1 null'
+check 'the first error is told, not the warning before it' is "$(of .tools.racecheck.first)" \
+    'Error: Race reported between Write access at relu+0x20 in relu.cu:7 and Read access at relu+0x60 in relu.cu:9 [16 hazards]'
+log racecheck 'Warning: Race reported between Read access at relu+0x10 in relu.cu:3' 'RACECHECK SUMMARY: 12 hazards displayed (0 errors, 12 warnings)'
+sanitize
+check 'warnings are no errors' is "$(tool racecheck)" 'clean 0 12 null'
+check 'but are said' one '^h200/relu64: memcheck clean; racecheck clean but for 12 warnings$'
+check 'and told' is "$(of .tools.racecheck.first)" 'Warning: Race reported between Read access at relu+0x10 in relu.cu:3'
+sanitize
+
+# ---- Where there is no verdict ------------------------------------------------------------------
+
+clean
+log racecheck 'ERROR SUMMARY: 0 errors'
+sanitize
+check 'a race check without its summary is not clean' fails 4 $?
+check 'and has no result' none
+log racecheck 'RACES FOUND: 1 error'
+sanitize racecheck
+check 'a summary of another form is not clean, either' fails 4 $?
+clean
+log memcheck 'Internal Sanitizer Error: The Sanitizer encountered an error' 'ERROR SUMMARY: 0 errors'
+sanitize
+check 'nor is a tool that failed inside' fails 4 $?
+check 'whose words are shown' one '^sanitize: h200/relu64: memcheck fails: Internal Sanitizer Error: The Sanitizer'
+log memcheck 'Error: Target application terminated before first instrumented API call' 'ERROR SUMMARY: 0 errors'
+sanitize
+check 'nor one that saw nothing of the GPU' fails 4 $?
+clean
+echo '========= Error: Device not permitted' > says
+sanitize
+check 'a tool without permission is an error' fails 4 $?
+check 'of one line' one '^sanitize: h200/relu64: memcheck fails: Error: Device not permitted$'
+check 'there is no result then' none
+rm says
+touch killed
+sanitize
+check 'a tool that is killed was not too slow' fails 4 $?
+check 'which is said' one '^sanitize: h200/relu64: memcheck fails: exit status 137'
+rm killed
+touch hangs
+KP_SANITIZE_SECONDS=1 sanitize
+check 'one that does not end is a result' fails 0 $?
+check 'of its own' is "$(tool memcheck), $(tool racecheck)" 'not run null null took longer than 1 s, not run null null took longer than 1 s'
+check 'which is said' one '^h200/relu64: memcheck not run: took longer than 1 s; racecheck not run: took longer than 1 s$'
+rm hangs
+touch deaf
+KP_SANITIZE_SECONDS=1 sanitize memcheck
+check 'one that does not heed a signal is, too' is "$(tool memcheck)" 'not run null null took longer than 1 s'
+rm deaf
+cp $cell.sanitize.json slow.json
+SANITIZER=$scratch/bin/none sanitize
+check 'no compute-sanitizer is an error' fails 4 $?
+check 'of one line, which says what to do' one '^sanitize: no compute-sanitizer here: install it .* or set SANITIZER$'
+check 'what was there before is no result of this run' none
+SANITIZER=/bin/true sanitize
+check 'nor is just any program one' fails 4 $?
+KP_FAKE_MEMORY=1000 sanitize
+check 'too little memory is an error' fails 4 $?
+check 'in the words of the replay, too' one '^sanitize: h200/relu64: memcheck fails: replay: relu64 needs .* not free$'
+jq '.verdict = "wrong"' $cell.verify.json > wrong && cp wrong $cell.verify.json
+rm -f runs
+SANITIZER=$scratch/bin/none sanitize
+check 'a kernel that is wrong is not run' fails 0 $?
+check 'by no tool' [ ! -e runs ]
+check 'which is the result' is "$(tool memcheck)" "not run null null the kernel's verdict is wrong"
+rm $cell.verify.json
+sanitize
+check 'before verification there is nothing to check' fails 3 $?
+check 'which is said in one line, at the end' one 'relu64\.verify\.json: cannot be read; verify first$'
+
+verified
+clean
+chmod a-w build/h200
+if [ -w build/h200 ]; then
+    skip 'a folder that cannot be written' 'root may write everywhere'
+else
+    sanitize
+    check 'a folder that cannot be written is an error' fails 5 $?
+fi
+chmod u+w build/h200
+
+# ---- All together --------------------------------------------------------------------------------
+
+sanitize
+cp $cell.sanitize.json clean.json
+jq '.tools.racecheck.verdict = "errors"' clean.json > errors.json
+harness/sanitize --summary clean.json errors.json slow.json clean.json > "$out"
+check 'the summary counts cells' one '^sanitize: 2 clean, 1 with errors, 1 not run or not to the end$'
+echo '{' > half.json
+harness/sanitize --summary clean.json half.json > "$out" 2>&1
+check 'and reads nothing that is none' fails 3 $?
+
+# ---- At a smaller size ---------------------------------------------------------------------------
+
+# shrunk WHICH LIMIT TASK - the shapes that harness/shrink.jq makes.
+shrunk() {
+    mkdir -p small/fake
+    jq --arg which "$1" --argjson limit "$2" -f harness/shrink.jq "tasks/fake/$3.json" > "small/fake/$3_small.json"
+    jq -c 'if . then [[.inputs[].shape], .graph] else . end' "small/fake/$3_small.json"
+}
+valid() { build/task check "small/fake/$1_small.json"; }
+check 'a task within the limit stays' is "$(shrunk first 32768 relu64)" null
+check 'another has the longest axis 0 that is' is "$(shrunk first 32767 relu64)" '[[[32,64]],["y[32,64] = relu(x0)"]]'
+check 'as the reader of tasks agrees' valid relu64
+task rows21 'y[21,64] = relu(x0)' '[21,64]'
+check 'it is a divisor' is "$(shrunk first 5000 rows21)" '[[[7,64]],["y[7,64] = relu(x0)"]]'
+task square 'y[64,64] = matmul(x0, x1)' '[64,64]' '[64,64]'
+check 'a square factor keeps its own' is "$(shrunk first 20000 square)" '[[[4,64],[64,64]],["y[4,64] = matmul(x0, x1)"]]'
+check 'which is right' valid square
+check 'all together is not' is "$(shrunk all 20000 square; valid square > /dev/null 2>&1 || echo no)" '[[[16,64],[16,64]],["y[16,64] = matmul(x0, x1)"]]
+no'
+check 'a task that is mostly the other factor stays' is "$(shrunk first 16000 square)" null
+task pair 't[64,64] = add(x0, x1) | m[64,1], y[64,1]:i64 = max(t; dim=1, keepdim=true)' '[64,64]' '[64,64]'
+jq '.outputs = ["m"]' tasks/fake/pair.json > pair && cp pair tasks/fake/pair.json
+check 'every value follows' is "$(shrunk all 10000 pair)" '[[[16,64],[16,64]],["t[16,64] = add(x0, x1)","m[16,1], y[16,1]:i64 = max(t; dim=1, keepdim=true)"]]'
+check 'in ops of two results, too' valid pair
+
+# At most a megabyte; this one's tensors are of one each.
+json=tasks/fake/tall.json cell=build/h200/tall
+task tall 'y[4096,64] = relu(x0)' '[4096,64]'
+verified
+SMALL=1 KP_SMALL_MB=1 sanitize
+check 'a kernel is checked at a smaller size' one '^h200/tall: memcheck clean; racecheck clean \(at 1024 of 4096\)$'
+check 'for which it is compiled as before' is "$(cat compiled)" 'build/small/fake/tall_small.json build/small/h200/tall_small 90a kernel.c'
+check 'verified' is "$(jq -r .verdict build/small/h200/tall_small.verify.json)" ok
+check 'and only there replayed' is "$(tail -n 3 argv | tr '\n' ' ')" 'build/replay build/small/fake/tall_small.json build/small/h200/tall_small '
+check 'with its own header' grep -q '1024' build/tasks/tall_small/task.h
+check 'the result says so' is "$(of '[.axis_0.checked, .axis_0.of, .why_full] | map(tostring) | join(" ")')" '1024 4096 null'
+check 'of which binary' is "$(of .cubin_sha256)" "$(sha256sum < build/small/h200/tall_small.cubin | cut -d' ' -f1)"
+rm -f compiled
+sanitize
+check 'without SMALL it is checked at full size' one '^h200/tall: memcheck clean; racecheck clean$'
+check 'and compiled no more' [ ! -e compiled ]
+SMALL=1 sanitize
+check 'where it is small enough, too, which is said' one '^h200/tall: .* \(at full size: within 256 MB, or no shorter axis 0 is possible\)$'
+echo build > compile.fails
+SMALL=1 KP_SMALL_MB=1 sanitize
+check 'one that does not compile is checked at full size' one '^h200/tall: memcheck clean; racecheck clean \(at full size: at \[1024,64\] its verdict is build: because\)$'
+check 'so says the result' is "$(of '.axis_0, .why_full' | tr '\n' ' ')" 'null at [1024,64] its verdict is build: because '
+rm compile.fails
+# That the kernel is not one for it does not matter here.
+task both 'y[4096,64] = add(x0, x1)' '[4096,64]' '[4096,64]'
+json=tasks/fake/both.json cell=build/h200/both
+verified
+jq '.verdict = "ok"' $cell.verify.json > right && mv right $cell.verify.json
+SMALL=1 KP_SMALL_MB=1 sanitize
+check 'inputs that only fit together are shortened together' is "$(jq -c '[.inputs[].shape]' build/small/fake/both_small.json)" '[[1024,64],[1024,64]]'
+json=tasks/fake/tall.json cell=build/h200/tall
+sed -i 's/COUNT);/COUNT > 100000 ? COUNT : COUNT - 1);/' kernel.c
+verified
+SMALL=1 KP_SMALL_MB=1 sanitize
+check 'so is one that is wrong at that size' one '^h200/tall: memcheck clean; racecheck clean \(at full size: at \[1024,64\] its verdict is wrong: '
+touch compile.dies
+SMALL=1 KP_SMALL_MB=1 sanitize
+check 'a compiler that fails is an error' fails 4 $?
+check 'in its words' one '^sanitize: h200/tall: compiling it for tall_small fails: compile: no nvcc$'
