@@ -17,6 +17,7 @@
 #               calls a model
 #   prompt      print what gen would send, and send nothing
 #   profile     where the time of the newest kernels goes, as ncu sees it
+#   sanitize    every kernel under compute-sanitizer: TOOLS="memcheck racecheck", SMALL=1
 #   export      attempts as data for training, in build/export.d
 #   judge       a second opinion on kernels: does this one cheat?  Advice only
 #   judge-eval  how well that advisory checker tells cheats from honest kernels
@@ -71,6 +72,7 @@ MODE      ?= branching
 ROUNDS    ?= 5
 WIDTH     ?= 6
 SAMPLES   ?= 1
+TOOLS     ?= memcheck racecheck
 export ROUNDS WIDTH
 
 ALL_ARCHS := 80 86 89 90 100 120
@@ -101,7 +103,7 @@ SHELL       = /bin/sh
 .SECONDARY:
 .SECONDEXPANSION:
 .PHONY: FORCE report reproduce build verify time aa compare record failed tasks gen search prompt \
-        profile export judge judge-eval reward deps install test test-gpu clean help
+        profile sanitize export judge judge-eval reward deps install test test-gpu clean help
 
 # Keys are for the client alone: every recipe sees them empty but those that say otherwise
 # (`unexport` would not do: a target hands its own variables on to its prerequisites).
@@ -211,10 +213,11 @@ text.build/host.flags  := $(call found,cc) $(HOST_FLAGS) $(CFLAGS) $(DEPS_LIBS) 
 text.build/cuda.flags  := $(call found,cxx) $(call found,nvcc.id) $(CUDA_FLAGS) $(DEVICE_FLAGS) $(CUDA_LIB) $(CUDNN_LIBS)
 text.build/fake.flags  := $(CUDA_HOME)
 text.build/archs.flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $(ARCHS)
+text.build/sanitize.flags := $(TOOLS) $(SMALL) $(KP_SMALL_MB) $(KP_SANITIZE_SECONDS)
 text.build/cells       := $(or $(GPUS),$(sort $(foreach f,$(wildcard build/*/*.time.json),$(word 2,$(subst /, ,$f))))) : $(TASKS)
 $(foreach g,$(GPUS),$(eval text.build/$g/flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $(arch.$g)))
 
-STAMPS := build/host.flags build/cuda.flags build/fake.flags build/archs.flags build/cells $(GPUS:%=build/%/flags)
+STAMPS := build/host.flags build/cuda.flags build/fake.flags build/archs.flags build/sanitize.flags build/cells $(GPUS:%=build/%/flags)
 STALE  := $(foreach s,$(STAMPS),$(if $(findstring [$(strip $(text.$s))],[$(strip $(file <$s))]),,$s))
 $(STALE): export TEXT = $(text.$@)
 $(STALE): FORCE | $$(@D)/; @printf '%s\n' "$$TEXT" > $@
@@ -337,7 +340,7 @@ build/%.verify.json: build/%.build.json $$(task.$$(*F)) $(STEP_verify) | $(COMPI
 build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $$(task.$$(*F)) $(STEP_time) | build/report build/cells $(if $(PROFILE),build/replay)
 	$Q$(commit) $(on_gpu) build/time $(task.$(*F)) build/$*
 	@$(if $(and $(PROFILE),$(filter attempts/%,$*)),$(on_gpu) harness/profile $(task.$(*F)) build/$*)
-	@$(if $(filter attempts/%,$*),printf '%s: ' $(word 2,$(subst /, ,$*)); build/report --cell $@,harness/progress $*)
+	@$(if $(filter attempts/%,$*),printf '%s: %s\n' $(word 2,$(subst /, ,$*)) "$$(build/report --cell $@)",harness/progress $*)
 
 build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json $$(task.$$(*F)) $(STEP_time)
 	$Q$(on_gpu) build/time --aa $(task.$(*F)) build/$*
@@ -392,7 +395,11 @@ tasks:; @$(foreach t,$(TASKS),$(info $(word 2,$(subst /, ,$(task.$t))) $t)):
 # asks for ideas), so the rules of a cell serve it, too.  What it builds upon has to be there
 # first, but makes nothing again: no timestamp spends money.
 
-count   := $(if $(filter search attempted gen generated prompt,$(GOALS)),$(shell seq 1 1000))
+ASKING := $(filter gen generated search attempted,$(GOALS))
+count  := $(if $(ASKING),$(shell seq 1 1000))
+whole   = $(if $(and $(filter 1,$(words $($1))),$(filter $2 $(count),$($1))),,$(error $1=$($1): expected a whole number from $(or $2,1) to 1000))
+$(if $(ASKING),$(call whole,ROUNDS)$(call whole,WIDTH)$(call whole,SAMPLES,0))
+$(if $(and $(filter gen generated,$(ASKING)),$(filter search attempted,$(ASKING))),$(error gen and search are two goals: one after the other))
 numbers = $(wordlist 1,$1,$(count))
 before  = $(word $1,0 $(count))
 index   = $(call numbers,$(if $(filter best_of_n,$1),$(many),$(WIDTH)))
@@ -403,28 +410,52 @@ rounds  = $(if $(filter best_of_n,$1),1,$(call numbers,$(ROUNDS)))
 earlier = $(if $(filter 1,$2),,$(foreach a,$(call index,$1),$1.r$(call before,$2)a$a/%.time.json))
 there   = $(if $(and $(filter branching,$1),$(filter-out 0,$3)),$1.r$2a0/%.gen.json,$(call earlier,$1,$2))
 
-# A prompt names the GPU's peaks: of a kind that has no results they are measured first.
-unknown = $(if $(wildcard results/$1/*.json),,build/$1/peaks.json)
+# A prompt names the GPU's peaks: of a kind that has no results they are measured first.  Where
+# there is no such GPU, prompts go without.
+UNKNOWN := $(if $(ASKING),$(foreach g,$(GPUS),$(if $(wildcard results/$g/*.json build/$g/peaks.json),,build/$g/peaks.json)))
 
+# What a search is shown of the cell's kernel is the one that was there when it began: what
+# was promoted since must not change what is asked.  An empty file: there was none.
+shows    = $(filter branching contrastive,$1)
+REPLAYED := $(patsubst replay:%,%,$(filter replay:%,$(LLM)))
+start    = build/attempts/$1.start/$2.cu
+define begin
+build/attempts/$1.start/%.cu: | build/attempts/$1.start/$$$$(*D)/
+	$$Qcp $$(or $$(wildcard $$(REPLAYED:%=%/$1.start/$$*.cu)),$$(kernel.$$*),/dev/null) $$@+ && mv $$@+ $$@
+endef
+present  = $(if $(call shows,$1),$$([ ! -s $(call start,$1,$2) ] || echo $(call start,$1,$2)),$(kernel.$2))
+
+# A client that outlived its make holds the lock until it has its answer, which is then there.
+once = exec 9> $(@:.gen.json=.lock); env $(KEYS:%=-u %) flock 9; [ -e $@ ] || exec
 define attempt
-build/attempts/$1.r$2a$3/%.gen.json: | build/gen build/attempts/$1.r$2a$3/$$$$(*D)/ $$$$(call unknown,$$$$(*D)) $(patsubst %,build/attempts/%,$(call there,$1,$2,$3))
-	$$Q$(if $(filter one_shot,$1),WIDTH=$3 )build/gen attempt $$(*D) $$(call arch_of,$$(*D),) $$(task.$$(*F)) $1 $2 $3 $$(kernel.$$*)
+build/attempts/$1.r$2a$3/%.gen.json: | build/gen build/attempts/$1.r$2a$3/$$$$(*D)/ \
+                                       $(if $(call shows,$1),$(call start,$1,%)) $(patsubst %,build/attempts/%,$4)
+	$$Q$$(once) $(if $(filter one_shot,$1),env WIDTH=$3) build/gen attempt $$(*D) $$(call arch_of,$$(*D),) $$(task.$$(*F)) $1 $2 $3 $$(call present,$1,$$*)
 endef
 
 MODES := branching contrastive repair best_of_n
-ifneq ($(filter search attempted,$(GOALS)),)
+ifneq ($(filter search attempted,$(ASKING)),)
 $(foreach m,$(filter-out $(MODES),$(MODE)),$(error MODE: no '$m'; there are $(MODES)))
 many     := $(shell echo $$(($(ROUNDS) * $(WIDTH))))
+$(if $(filter best_of_n,$(MODE)),$(if $(filter $(many),$(count)),,$(error ROUNDS x WIDTH is $(many): MODE=best_of_n makes up to 1000 samples)))
 ATTEMPTS := $(foreach m,$(MODE),$(foreach r,$(call rounds,$m),$(foreach a,$(call index,$m),$(CELLS:%=build/attempts/$m.r$ra$a/%))))
 THOUGHT  := $(foreach r,$(if $(filter branching,$(MODE)),$(call rounds)),$(CELLS:%=build/attempts/branching.r$ra0/%))
-$(foreach m,$(MODE),$(foreach r,$(call rounds,$m),$(foreach a,$(if $(filter branching,$m),0) $(call index,$m),$(eval $(call attempt,$m,$r,$a)))))
+$(foreach m,$(MODE),$(eval $(call begin,$m))$(foreach r,$(call rounds,$m),$(foreach a,$(if $(filter branching,$m),0) $(call index,$m),\
+    $(eval $(call attempt,$m,$r,$a,$(call there,$m,$r,$a))))))
 endif
 
-# gen makes the next SAMPLES attempts of a cell, and finishes first what was begun.
-ifneq ($(filter gen generated,$(GOALS)),)
-next     = $(wordlist $(words x $1),$(words $1 $(call numbers,$(SAMPLES))),$(count))
-ATTEMPTS := $(foreach c,$(CELLS),$(patsubst %,build/attempts/one_shot.r1a%/$c,$(call next,$(wildcard build/attempts/one_shot.r1a*/$c.time.json))))
-$(foreach a,$(sort $(foreach c,$(ATTEMPTS),$(patsubst one_shot.r1a%,%,$(word 3,$(subst /, ,$c))))),$(eval $(call attempt,one_shot,1,$a)))
+# gen makes the next SAMPLES attempts of a cell, and finishes first what was begun: those are the
+# first that have no result.  Of transcripts it makes all attempts that are there (or SAMPLES).
+ifneq ($(filter gen generated,$(ASKING)),)
+name_of  = $(word 3,$(subst /, ,$1))
+done     = $(foreach f,$(wildcard build/attempts/*/$1.time.json),$(call name_of,$f))
+next     = $(patsubst %,one_shot.r1a%,$(wordlist 1,$(SAMPLES),$(filter-out $(patsubst one_shot.r1a%,%,$(call done,$1)),$(count))))
+kept     = $(sort $(foreach d,$(REPLAYED),$(patsubst $d/%/$1.jsonl,%,$(wildcard $(foreach m,one_shot $(MODES),$d/$m.r*/$1.jsonl)))))
+some     = $(if $(filter file,$(origin SAMPLES)),$1,$(wordlist 1,$(SAMPLES),$1))
+ATTEMPTS := $(foreach c,$(CELLS),$(patsubst %,build/attempts/%/$c,$(if $(call kept,$c),$(call some,$(filter-out %a0 $(call done,$c),$(call kept,$c))),$(call next,$c))))
+place    = $(subst a, ,$(patsubst .r%,%,$(suffix $1)))
+$(foreach n,$(sort $(foreach a,$(ATTEMPTS),$(call name_of,$a))),$(eval $(call attempt,$(basename $n),$(word 1,$(call place,$n)),$(word 2,$(call place,$n)))))
+$(foreach m,$(MODES),$(eval $(call begin,$m)))
 endif
 CALLS = $(filter-out $(wildcard $(addsuffix .gen.json,$(ATTEMPTS) $(THOUGHT))),$(addsuffix .gen.json,$(ATTEMPTS) $(THOUGHT)))
 
@@ -440,36 +471,45 @@ build/attempts/%/peaks.json: build/$$(notdir $$*)/peaks.json | build/attempts/%/
 # A model that fails on one attempt must not cost the others: a make of its own tries each.
 # Then the best of each cell is measured again, beside the kernel that is there.
 .PHONY: configured asked attempted generated promoted
-attempted generated: $(ATTEMPTS:%=%.time.json)
+attempted generated: $(ATTEMPTS:%=%.time.json); @:
 search: tried = attempted
 gen:    tried = generated
+dry = $(findstring n,$(firstword -$(MAKEFLAGS)))
 
 configured:
 	@$(if $(CELLS),:,harness/probe --why; exit 4)
 	@$(if $(LLM),:,echo 'not configured: set LLM=openai:MODEL$(,) anthropic:MODEL or replay:DIR; make help has more' >&2; exit 2)
-	+@$(if $(findstring n,$(firstword -$(MAKEFLAGS))),harness/plan $(words $(CALLS)) $(words $(CELLS)),:)
+	+@$(if $(and $(dry),$(LLM)),harness/plan $(words $(CALLS)) $(words $(CELLS)),:)
 
 $(call with_keys,asked)
 asked: configured build/gen build/best build/promote build/report build/cells | $(INSTALL)
 	@mkdir -p build/attempts && rm -f build/unmeasured
-	+@KP_RUN_STARTED=$${KP_RUN_STARTED:-$$(date +%s)} $(MAKE) --no-print-directory -k $(tried) || touch build/unmeasured
+	+@$(if $(UNKNOWN),$(MAKE) --no-print-directory -k $(UNKNOWN) || echo 'prompts do not name what could not be measured' >&2,:)
+	+@KP_RUN_STARTED=$${KP_RUN_STARTED:-$$(date +%s)} $(MAKE) --no-print-directory -k $(tried) || $(if $(dry),:,touch build/unmeasured)
 
 search gen: asked
-	+@$(MAKE) --no-print-directory -k promoted || touch build/unmeasured
+	+@$(MAKE) --no-print-directory -k promoted || $(if $(dry),:,touch build/unmeasured)
 	@harness/keep attempts
 	@build/report
 	@[ ! -e build/unmeasured ] || { rm build/unmeasured; exec >&2; \
 	    echo '$@: not every attempt was made or measured, see above; the next make $@ goes on there'; exit 4; }
 
+# Where there is nothing to promote, nothing is needed.
 promoted: $(CELLS:%=promote/%)
 .PHONY: $(CELLS:%=promote/%)
-$(CELLS:%=promote/%): promote/%: $$(if $$(kernel.$$*),build/$$*.build.json) build/$$(*D)/peaks.json $(STEP_verify) build/time build/best build/promote
-	$QKP_GPU=$(*D) harness/promote $(*D) $(task.$(*F)) $(or $(RUN.$(*D)),$(RUN))
+$(CELLS:%=promote/%): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json $(STEP_verify) build/time) build/best build/promote
+	$QKP_GPU=$(*D) harness/promote $(*D) $(task.$(*F)) '$(call arch_of,$(*D),)' $(or $(RUN.$(*D)),$(RUN))
 
 # Where the time of a cell's kernel goes, as ncu sees it.
 profile: $(CELLS:%=build/%.profile.json)
 $(CELLS:%=build/%.profile.json): build/%.profile.json: build/%.verify.json build/replay harness/profile harness/profile.jq FORCE
 	$Q$(on_gpu) harness/profile $(task.$(*F)) build/$*
+
+# Every kernel under compute-sanitizer.  What it finds is a result; nothing depends on it.
+sanitize: $(CELLS:%=build/%.sanitize.json)
+	@$(if $(CELLS),harness/sanitize --summary $^,harness/probe --why; exit 4)
+$(CELLS:%=build/%.sanitize.json): build/%.sanitize.json: build/%.verify.json build/replay harness/sanitize harness/shrink.jq build/sanitize.flags
+	$Q$(on_gpu) harness/sanitize $(task.$(*F)) build/$* $(TOOLS)
 
 export: build/export
 	build/export build/export.d build/attempts
@@ -485,13 +525,18 @@ $(CELLS:%=build/%.judge.json): build/%.judge.json: build/%.verify.json build/jud
 	$Qbuild/judge $(*D) $(task.$(*F)) $(kernel.$*) --tape build/$*.tape --transcript build/attempts/judge/$*.jsonl > $@+
 	@mv $@+ $@ && jq -r '"judge: $*: \(.verdict)\(if .rule then ", " + .rule else "" end)"' $@
 
-reward: build/gate build/confine build/task build/export build/peaks $(STEP_verify) build/time
+# Its standard output is the answers, and nothing else.
+.PHONY: judges
+judges: build/gate build/confine build/task build/export build/peaks $(STEP_verify) build/time
+reward:
+	+@$(MAKE) --no-print-directory judges < /dev/null >&2
 	@harness/reward $(foreach g,$(GPUS),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')
 
 # MODE, ROUND, INDEX: of which attempt (else the first of gen).
+asked_of = $(or $(INDEX),1) $(if $(wildcard $(call start,$1,$2)),$(call present,$1,$2),$(kernel.$2))
 prompt: build/gen
-	@$(foreach c,$(CELLS),build/gen prompt $(subst /, $(call arch_of,$(firstword $(subst /, ,$c)),) $(task.$(notdir $c)) ,$(dir $c)) \
-	    $(if $(filter file,$(origin MODE)),one_shot,$(MODE)) $(or $(ROUND),1) $(or $(INDEX),1) $(kernel.$c);) :
+	@$(foreach m,$(if $(filter file,$(origin MODE)),one_shot,$(MODE)),$(foreach c,$(CELLS),$(if $(filter one_shot,$m),WIDTH=$(or $(INDEX),1) )build/gen prompt \
+	    $(subst /, $(call arch_of,$(firstword $(subst /, ,$c)),) $(task.$(notdir $c)) ,$(dir $c)) $m $(or $(ROUND),1) $(call asked_of,$m,$c);)) :
 
 # ---- Tests --------------------------------------------------------------------
 

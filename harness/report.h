@@ -113,6 +113,10 @@ void torch_baselines(const struct report *r, FILE *out);
 /* Read RESULTS/search/GPU/TASK.csv, a line a call of a model.  Returns NULL where there is
  * none; dies with KP_INPUT, file and line where one is malformed. */
 struct search *search_load(const char *results);
+
+/* Take out the calls of cells that are out of the headline numbers; counted, nothing if s is NULL.
+ */
+void search_leave_out(struct search *s, const struct report *r);
 void search_free(struct search *s);
 
 /* Write what each mode came to on each GPU; nothing if s is NULL. */

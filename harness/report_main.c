@@ -61,6 +61,7 @@ static int everything(const struct options *o) {
         die(KP_INPUT, "none of %d results in %s can be used; nothing was written", r.refused,
             o->results);
     r.search = search_load(o->results);
+    search_leave_out(r.search, &r);
     snprintf(path, sizeof path, "%s/torch_h200.csv", o->published);
     table_load(&published, path);
     if (!r.ncolumns) printf("report: no results in %s yet\n", o->results);

@@ -1,9 +1,10 @@
 /* report_search.c: what searches came to, as a table and as a figure.
  *
  * A mode's best so far on a task is the highest speedup among its right kernels, each against
- * the baseline of its own arithmetic; while it has none, the baseline is what a user has, so
- * 1.  Over tasks the geometric mean is taken.  Calls for ideas make no kernel, so they are no
- * attempts; they cost, though. */
+ * the baseline of its own arithmetic; while none of them is faster, the baseline is what a user
+ * has, so 1: a mode that finds nothing must not look better than one that finds a slow kernel, and
+ * a best so far never falls.  Over tasks the geometric mean is taken.  Calls for ideas make no
+ * kernel, so they are no attempts; they cost, though. */
 #include "report.h"
 #include "error.h"
 #include "report_search.h"
@@ -72,7 +73,7 @@ static double best_within(const struct search *s, int from, int to, double most,
     double sum = 0;
     int tasks = 0;
     for (int i = from, next; i < to; i = next, tasks++) {
-        double best = 0, spent = 0;
+        double best = 1, spent = 0;
         int attempts = 0;
         next = end_task(s, i);
         for (int k = i; k < next; k++) {
@@ -82,7 +83,7 @@ static double best_within(const struct search *s, int from, int to, double most,
             if (attempts > most || spent > usd) break;
             best = fmax(best, c->ratio);
         }
-        sum += best > 0 ? log(best) : 0;
+        sum += log(best);
     }
     return tasks ? exp(sum / tasks) : 1;
 }
@@ -98,7 +99,7 @@ static void money(const struct sums *u, double over, FILE *out) {
 }
 
 void search_table(const struct search *s, FILE *out) {
-    if (!s) return;
+    if (!s || !s->n) return;
     fputs(
         "\n### Searches\n\n"
         "| GPU | mode | tasks | attempts | right | best (geometric mean) | tokens in | tokens out "
@@ -121,13 +122,25 @@ void search_table(const struct search *s, FILE *out) {
         money(&u, u.won, out);
         fputc('\n', out);
     }
-    fputs("\nRight: share of the measured attempts whose verdict is `ok`. Best: the best right "
-          "kernel of each task,\nin whatever arithmetic and against the baseline of the same; a "
-          "task without one counts 1. A verified\nspeedup is a task for which the low end of a "
-          "kernel's interval is above 1. *over*, *unknown*: the\nprices of some or of all calls "
-          "are not known.\n\n"
-          "![best speedup so far by attempt and by money, and what became of each round's attempts]"
-          "(plots/search.svg)\n",
+    fputs(
+        "\nRight: share of the attempts, less those not measured, whose verdict is `ok`; a kernel "
+        "that comes a\nsecond time does not count again. Best: the best right kernel of each task, "
+        "in whatever arithmetic and\nagainst the baseline of the same; a task without a faster one "
+        "counts 1. A verified speedup is a task for\nwhich the low end of a kernel's interval is "
+        "above 1. Both go by the measurements of the search, and the\nbest of many is the "
+        "luckiest, "
+        "too; what is promoted was measured again. *over*, *unknown*: the prices of\nsome or of "
+        "all "
+        "calls are not known.",
+        out);
+    if (s->left_out)
+        fprintf(
+            out,
+            " Left out, with their attempts and costs: %d cell%s whose task or baseline cannot\n"
+            "carry a headline number.",
+            s->left_out, s->left_out == 1 ? "" : "s");
+    fputs("\n\n![best speedup so far by attempt and by money, and what became of each round's "
+          "attempts](plots/search.svg)\n",
           out);
 }
 

@@ -19,7 +19,7 @@ struct call {
 };
 
 struct search {
-    int n;
+    int n, left_out;    /* left_out: cells whose calls were taken out */
     struct call *calls; /* by GPU, mode, task, round and index */
 };
 

@@ -223,6 +223,36 @@ struct search *search_load(const char *results) {
     return NULL;
 }
 
+/* Whether a call's cell is out of the headline numbers. */
+static bool left_out(const struct report *r, const struct call *c) {
+    const struct column *column = NULL;
+    int row = 0;
+    while (row < r->nrows && strcmp(r->rows[row].task, c->task)) row++;
+    if (row == r->nrows) return false;
+    for (int i = 0; i < r->ncolumns; i++)
+        if (!strcmp(r->columns[i].name, c->gpu)) column = &r->columns[i];
+    return r->rows[row].left_out || (column && report_left_out(r, column, row));
+}
+
+/* Whether a call is the first of its cell, in whatever mode. */
+static bool first_of_cell(const struct search *s, int at) {
+    for (int i = 0; i < at; i++)
+        if (!strcmp(s->calls[i].gpu, s->calls[at].gpu) &&
+            !strcmp(s->calls[i].task, s->calls[at].task))
+            return false;
+    return true;
+}
+
+void search_leave_out(struct search *s, const struct report *r) {
+    int n = 0;
+    if (!s) return;
+    for (int i = 0; i < s->n; i++)
+        if (left_out(r, &s->calls[i])) s->left_out += first_of_cell(s, i);
+    for (int i = 0; i < s->n; i++)
+        if (!left_out(r, &s->calls[i])) s->calls[n++] = s->calls[i];
+    s->n = n;
+}
+
 void search_free(struct search *s) {
     if (s) free(s->calls);
     free(s);

@@ -98,6 +98,7 @@ static int ask(const char *system, const char *transcript) {
     if (c.api == LLM_REPLAY)
         die(KP_USAGE, "LLM=replay:%s holds answers to attempts, not to questions", c.model);
     llm_need_key(&c);
+    if (transcript) transcript_hold(transcript);
     struct asked asked = {.c = &c, .transcript = transcript, .next = 60};
     char *prompt = read_prompt();
     if (system) m[n++] = (struct llm_message){"system", (char *)system};

@@ -1,6 +1,7 @@
 /* attempt.h: attempts at a cell, as they lie in the tree.
  *
  *   build/attempts/MODE.rRaA/GPU/TASK.gen.json    what the model's answer came to (written last)
+ *                                    .asked.json  what is asked, written before it is sent
  *                                    .jsonl       the transcript
  *                                    .cu          the kernel, if there is one
  *                                    .build.json .verify.json .time.json   as for any cell

@@ -1,6 +1,7 @@
 /* best_main.c: which attempt is the best of its cell, and all attempts as a table.
  *
  *   best GPU TASK                 the name of the best attempt of all modes; nothing if none is ok
+ *   best --all GPU TASK           every ok attempt, the best first: its name and its class
  *   best --table GPU TASK...      CSV, a header line and then a row an attempt, by task as given,
  *                                 mode, round and index; what is not known is empty */
 #include "attempt.h"
@@ -10,6 +11,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char root[] = "build/attempts";
@@ -64,14 +66,40 @@ static void table(const char *gpu, char **task) {
     }
 }
 
+/* qsort: the better one first; of equals the first. */
+static int by_rank(const void *x, const void *y) {
+    const struct attempt *a = *(const struct attempt *const *)x,
+                         *b = *(const struct attempt *const *)y;
+    int better = attempt_better(b, a) - attempt_better(a, b);
+    return better ? better : (a > b) - (a < b);
+}
+
+/* All that are ok, best first. */
+static void ranking(const char *gpu, const char *task) {
+    struct attempts l = attempts_load(root, gpu, task, NULL);
+    const struct attempt **ok = calloc((size_t)l.n + 1, sizeof *ok);
+    int n = 0;
+    if (!ok) die(KP_MACHINE, "out of memory");
+    for (int i = 0; i < l.n; i++)
+        if (attempt_ok(&l.a[i])) ok[n++] = &l.a[i];
+    qsort(ok, (size_t)n, sizeof *ok, by_rank);
+    for (int i = 0; i < n; i++) printf("%s %s\n", ok[i]->name, ok[i]->class);
+    free(ok);
+    attempts_free(&l);
+}
+
 int main(int argc, char **argv) {
     kp_program("best");
-    bool all = argc > 1 && !strcmp(argv[1], "--table");
-    bool usable = all ? argc > 3 : argc == 3;
-    for (int i = all ? 2 : 1; i < argc; i++) usable = usable && is_name(argv[i]);
-    if (!usable) die(KP_USAGE, "usage: best GPU TASK, or best --table GPU TASK...");
-    if (all) {
+    bool rows = argc > 1 && !strcmp(argv[1], "--table"),
+         all = argc > 1 && !strcmp(argv[1], "--all");
+    bool usable = rows ? argc > 3 : argc == (all ? 4 : 3);
+    for (int i = rows || all ? 2 : 1; i < argc; i++) usable = usable && is_name(argv[i]);
+    if (!usable)
+        die(KP_USAGE, "usage: best GPU TASK, best --all GPU TASK, or best --table GPU TASK...");
+    if (rows) {
         table(argv[2], argv + 3);
+    } else if (all) {
+        ranking(argv[2], argv[3]);
     } else {
         struct attempts l = attempts_load(root, argv[1], argv[2], NULL);
         const struct attempt *best = attempts_best(&l);

@@ -306,9 +306,9 @@ static double worst_usd(const struct price *p, double prompt_tokens, double answ
     return (prompt_tokens * in + answer_tokens * p->output) / 1e6;
 }
 
-/* A number for the ledger, "-" if it is unknown.  Free it. */
+/* A number for the ledger, "-" if it is unknown, or none that a reader would take.  Free it. */
 static char *written(double x) {
-    return isfinite(x) ? text_format("%.12g", x) : text_format("-");
+    return isfinite(x) && x >= 0 ? text_format("%.12g", x) : text_format("-");
 }
 
 long budget_reserve(const char *path, const char *gpu, const char *task, const char *attempt,

@@ -16,7 +16,7 @@ char *lex_lines(const char *text) {
     char *copy = strdup(text), *to = copy;
     if (!copy) die(KP_MACHINE, "out of memory");
     for (const char *p = copy; *p; p++)
-        if (p[0] != '\r' || p[1] != '\n') *to++ = *p;
+        if (p[0] != '\r' || p[1] != '\n') *to++ = *p == '\r' ? '\n' : *p;
     *to = 0;
     return copy;
 }

@@ -25,7 +25,8 @@ struct lex {
     size_t n;
 };
 
-/* A copy with LF at the ends of lines, where CRLF was.  Free it. */
+/* A copy with LF at the ends of lines, where CRLF or CR was: what ends a comment for one compiler
+ * must end it for every reader.  Free it. */
 char *lex_lines(const char *text);
 
 /* The token that begins at `p`, inside a NUL-terminated text whose lines end with LF. */

@@ -16,9 +16,13 @@
  *     The first five are verl's columns; its rule is asked of harness/reward.  Each key is on
  *     every line, null where unknown.
  *
+ * Cells whose results are flagged degenerate or no-influence are in no file: there, a kernel
+ * that does not do the work is right.
+ *
  * split is "test" for the tasks whose name's SHA-256, its first eight digits read as a
  * number over 2^32, is less than the test's share (0.2), else "train": a task never changes
- * sides as others come and go.
+ * sides as others come and go.  Tasks that are one and the same under two names are on one side
+ * with this share (tests/e2e/export.sh watches that); with another, look.
  *
  * The reward of an answer.  ratio is the speedup (baseline over kernel, mid-means), 0 unless
  * the verdict is ok.  score is what is rewarded: the kernel's samples are paired with its

@@ -32,7 +32,7 @@ struct export {
     double test_share;
     FILE *file[FILES];
     long rows[FILES];
-    long unmeasured, left_out;
+    long unmeasured, left_out, void_cells;
 };
 
 /* ---- which cells there are -------------------------------------------------------- */
@@ -285,6 +285,19 @@ static void write_rl(struct export *e, const struct judged *j, const struct said
     write_row(e, RL, row, j->a->name);
 }
 
+/* Whether a task does not tell a kernel that computes it from one that does not: what is rewarded
+ * then is leaving the work undone.  Its results say so. */
+static bool is_void(const struct attempts *l) {
+    static const char *const flags[] = {"degenerate", "no-influence"};
+    const cJSON *flag;
+    for (int i = 0; i < l->n; i++)
+        cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(l->a[i].result, "flags")) {
+            for (int k = 0; k < 2 && cJSON_IsString(flag); k++)
+                if (!strncmp(flag->valuestring, flags[k], strlen(flags[k]))) return true;
+        }
+    return false;
+}
+
 /* All rows of one cell.  Only answers that can be read count in its mean and deviation. */
 static void write_cell(struct export *e, const char *gpu, const char *task) {
     struct attempts l = attempts_load(e->root, gpu, task, NULL);
@@ -294,8 +307,10 @@ static void write_cell(struct export *e, const char *gpu, const char *task) {
     double *score = calloc((size_t)l.n + 1, sizeof *score), *reward = score;
     int n = 0, judged = 0;
     if (!j || !s || !score) die(KP_MACHINE, "out of memory");
+    bool nothing = is_void(&l);
+    e->void_cells += nothing;
     for (int i = 0; i < l.n; i++) {
-        if (!strcmp(l.a[i].outcome, "ideas")) continue;
+        if (nothing || !strcmp(l.a[i].outcome, "ideas")) continue;
         j[n] = judge(&l, &l.a[i]);
         if (!*j[n].verdict) e->unmeasured++;
         if (!*j[n].verdict && !j[n].verified) continue;
@@ -366,6 +381,9 @@ static int export_all(struct export *e, const char *out) {
     if (e->unmeasured || e->left_out)
         printf("export: %ld attempts are not measured, %ld rows were left out\n", e->unmeasured,
                e->left_out);
+    if (e->void_cells)
+        printf("export: %ld cells were left out, as their tasks cannot tell work from none\n",
+               e->void_cells);
     return KP_OK;
 }
 

@@ -1,19 +1,20 @@
 /* gen_main.c: one attempt at a kernel.
  *
- *   gen attempt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   make it (attempt.h says what it
- * leaves) gen prompt  GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   print what would be sent,
- * and send nothing
+ *   gen attempt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   make it; attempt.h has its files
+ *   gen prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]    print what would be sent
  *
  * KERNEL.cu is the cell's present kernel.  The order is: prompt, answer kept before?, budget, call,
  * transcript, kernel, and last .gen.json, so that whatever stops it, the next run pays for nothing
- * twice.  The environment configures the model (llm.h), the caps (budget.h) and the search
- * (search.h). */
+ * twice.  What is asked is written down before it is sent (.asked.json), as the prompt may be
+ * another one by the time that the answer is used.  The environment configures the model (llm.h),
+ * the caps (budget.h) and the search (search.h). */
 #include "attempt.h"
 #include "budget.h"
 #include "code.h"
 #include "../error.h"
 #include "../hash.h"
 #include "../json.h"
+#include "../result.h"
 #include "llm.h"
 #include "prompt.h"
 #include "search.h"
@@ -50,7 +51,10 @@ struct job {
     int billed; /* tries so far that may have cost something without saying so */
     double cost, seconds, first_cap;
     char *transcript;
+    cJSON *asked; /* what the answer is to, if the prompt has changed since */
 };
+
+/* ---- The question ---- */
 
 /* What was asked before this attempt, in its mode: earlier rounds, and this round's ideas. */
 static struct attempts past_of(const struct job *j) {
@@ -76,22 +80,21 @@ static void load_current(struct job *j, const char *kernel) {
     free(recorded);
 }
 
-static void prepare(struct job *j, char **argv) {
+/* Everything up to the messages.  A prompt alone needs no model. */
+static void prepare(struct job *j, char **argv, bool ask) {
     j->gpu = argv[2];
     j->mode = argv[5];
-    j->round = atoi(argv[6]);
-    j->index = atoi(argv[7]);
-    j->task = task_load(argv[4]);
-    char *name = text_format("%s.r%da%d", j->mode, j->round, j->index), mode[24];
-    int round, index;
-    if (strlen(name) >= sizeof j->name || !attempt_parse(name, mode, &round, &index) || round < 1)
+    char *name = text_format("%s.r%sa%s", j->mode, argv[6], argv[7]), mode[24];
+    if (strlen(name) >= sizeof j->name || !attempt_parse(name, mode, &j->round, &j->index))
         die(KP_USAGE,
-            "%s is no attempt: MODE is one_shot, best_of_n, repair, contrastive or branching",
+            "%.80s is no attempt: MODE is one_shot, best_of_n, repair, contrastive or branching, "
+            "ROUND and INDEX are numbers",
             name);
     strcpy(j->name, name);
     free(name);
+    j->task = task_load(argv[4]);
     search_options_read(&j->options);
-    llm_config_read(&j->llm);
+    if (ask) llm_config_read(&j->llm);
     j->cell = (struct prompt_cell){.task = j->task, .gpu = j->gpu, .arch = argv[3], .root = root};
     if (argv[8] && *argv[8]) load_current(j, argv[8]);
     j->past = past_of(j);
@@ -101,20 +104,118 @@ static void prepare(struct job *j, char **argv) {
     j->transcript = attempt_path(root, j->name, j->gpu, j->task->name, ".jsonl");
 }
 
-/* Whether an answer was kept for this very request, or for its repetition with twice the cap. */
+/* ---- JSON ---- */
+
+static void *made(void *item) {
+    if (!item) die(KP_MACHINE, "out of memory");
+    return item;
+}
+
+static void add_text(cJSON *json, const char *key, const char *text) {
+    made(cJSON_AddStringToObject(json, key, text));
+}
+
+static void add_number(cJSON *json, const char *key, double x) {
+    made(cJSON_AddNumberToObject(json, key, x));
+}
+
+/* What this attempt is, and what it asks. */
+static cJSON *describe(const struct job *j) {
+    cJSON *json = made(cJSON_CreateObject()), *shown;
+    add_number(json, "schema", 1);
+    add_text(json, "task", j->task->name);
+    add_text(json, "gpu", j->gpu);
+    add_text(json, "attempt", j->name);
+    add_text(json, "mode", j->mode);
+    add_number(json, "round", j->round);
+    add_number(json, "index", j->index);
+    add_text(json, "api", llm_api_name(j->llm.api));
+    add_text(json, "ask", j->turn.ask);
+    shown = made(cJSON_AddArrayToObject(json, "shown"));
+    for (int i = 0; i < j->turn.nshown; i++)
+        if (!cJSON_AddItemToArray(shown, made(cJSON_CreateString(j->turn.shown[i]->name))))
+            die(KP_MACHINE, "out of memory");
+    if (j->turn.idea) add_text(json, "idea_text", j->turn.idea);
+    add_number(json, "idea", j->turn.idea ? j->turn.idea_index : -1);
+    return json;
+}
+
+/* ---- The answer ---- */
+
+/* Hash of the request, with twice the token cap if `caps` is 2. */
+static void request_sha(const struct job *j, int caps, char sha[65]) {
+    char *request = llm_request(&j->llm, j->message, PROMPT_MESSAGES, caps);
+    text_sha256(request, strlen(request), sha);
+    free(request);
+}
+
+static char *asked_path(const struct job *j) {
+    return attempt_path(root, j->name, j->gpu, j->task->name, ".asked.json");
+}
+
+/* Write down what is about to be asked. */
+static void write_asked(const struct job *j) {
+    cJSON *json = describe(j), *hashes = made(cJSON_AddArrayToObject(json, "request_sha256"));
+    char *path = asked_path(j), sha[65];
+    for (int caps = 1; caps <= 2; caps++) {
+        request_sha(j, caps, sha);
+        if (!cJSON_AddItemToArray(hashes, made(cJSON_CreateString(sha))))
+            die(KP_MACHINE, "out of memory");
+    }
+    json_write(path, json);
+    cJSON_Delete(json);
+    free(path);
+}
+
+/* What was asked with the request of this hash; NULL if that is not known. */
+static cJSON *read_asked(const struct job *j, const char *sha) {
+    char *path = asked_path(j), why[200];
+    cJSON *json = access(path, F_OK) ? NULL : json_load(path, why, sizeof why), *hash;
+    bool found = false;
+    cJSON_ArrayForEach(hash, cJSON_GetObjectItemCaseSensitive(json, "request_sha256")) found |=
+        cJSON_IsString(hash) && !strcmp(hash->valuestring, sha);
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "request_sha256");
+    free(path);
+    if (found) return json;
+    cJSON_Delete(json);
+    return NULL;
+}
+
+/* The answer that was kept before: to this very request, to its repetition with twice the cap, or
+ * to what this attempt was asked when the prompt was another one.  NULL if there is none. */
 static struct llm_answer *kept_answer(struct job *j) {
-    char sha[65], again_sha[65], *again = llm_request(&j->llm, j->message, PROMPT_MESSAGES, 2);
-    text_sha256(j->request, strlen(j->request), j->request_sha);
-    text_sha256(again, strlen(again), again_sha);
-    free(again);
+    char sha[65], again[65];
+    request_sha(j, 1, j->request_sha);
+    request_sha(j, 2, again);
     struct llm_answer *a = transcript_answer(j->transcript, sha, j->date, j->model);
     if (!a) return NULL;
-    if (!strcmp(sha, j->request_sha) || !strcmp(sha, again_sha)) {
-        strcpy(j->request_sha, sha);
-        return a;
+    if (strcmp(sha, j->request_sha) && strcmp(sha, again)) {
+        j->asked = read_asked(j, sha);
+        if (!j->asked) {
+            llm_answer_free(a);
+            return NULL;
+        }
+        warn("%s is the answer to an earlier prompt, and used, as it was paid for: to ask anew, "
+             "move it away",
+             j->transcript);
     }
-    llm_answer_free(a);
-    return NULL;
+    strcpy(j->request_sha, sha);
+    return a;
+}
+
+/* Copy a transcript to the attempt's place.  Another one that is there was paid for: it is kept. */
+static void copy_transcript(const char *from, const char *to) {
+    char *text = file_read(from, NULL), *there = file_read(to, NULL);
+    char *aside = text_format("%s.before", to);
+    if (*there && strcmp(text, there)) {
+        if (rename(to, aside))
+            die(KP_IO, "%s: cannot be kept as %s: %s", to, aside, strerror(errno));
+        warn("%s was of another call: it is %s now", to, aside);
+    }
+    file_replace(to, text);
+    free(text);
+    free(there);
+    free(aside);
 }
 
 /* The answer that DIR of LLM=replay:DIR holds. */
@@ -128,11 +229,7 @@ static struct llm_answer *replayed_answer(struct job *j) {
                  path, j->message[i].role);
             break;
         }
-    if (strcmp(path, j->transcript)) {
-        char *text = file_read(path, NULL);
-        file_replace(j->transcript, text);
-        free(text);
-    }
+    if (strcmp(path, j->transcript)) copy_transcript(path, j->transcript);
     free(path);
     return a;
 }
@@ -177,12 +274,16 @@ static void show_progress(void *context, double seconds, size_t bytes) {
 
 /* Ask the model; ends the program where there is no answer. */
 static struct llm_answer *ask(struct job *j) {
+    const struct llm_usage nothing = {.known = true, .cost = NAN};
     llm_need_key(&j->llm);
     j->price = price_find(prices, &j->llm);
     j->first_cap = (double)j->llm.max_tokens;
+    j->request = llm_request(&j->llm, j->message, PROMPT_MESSAGES, 1);
+    write_asked(j);
     reserve(j, j->first_cap);
     struct llm_answer *a = llm_call(&j->llm, j->request, keep, isatty(2) ? show_progress : NULL, j);
     if (isatty(2)) fprintf(stderr, "\r\033[K");
+    if (j->ticket) budget_settle(ledger, j->ticket, &nothing, 0, 0); /* nothing was sent */
     if (a->outcome == LLM_FAILED)
         die(a->exit_code, "%s/%s %s: %s", j->gpu, j->task->name, j->name, a->why);
     llm_answer_free(a);
@@ -191,6 +292,8 @@ static struct llm_answer *ask(struct job *j) {
     if (!a) die(KP_BUG, "%s: the answer was not kept", j->transcript);
     return a;
 }
+
+/* ---- What it came to ---- */
 
 /* The first attempt at this cell and in this mode with the same kernel: this one, or an earlier
  * one's name.  An index of hard links decides between attempts that run side by side.  Other modes
@@ -217,13 +320,13 @@ static char *first_with(const struct job *j, const char *code_sha) {
 }
 
 static void add_tokens(cJSON *json, const struct llm_usage *u) {
-    cJSON *tokens =
-        u->known ? cJSON_AddObjectToObject(json, "tokens") : cJSON_AddNullToObject(json, "tokens");
+    cJSON *tokens = made(u->known ? cJSON_AddObjectToObject(json, "tokens")
+                                  : cJSON_AddNullToObject(json, "tokens"));
     if (!u->known) return;
-    cJSON_AddNumberToObject(tokens, "input", u->input);
-    cJSON_AddNumberToObject(tokens, "cached", u->cached);
-    cJSON_AddNumberToObject(tokens, "output", u->output);
-    cJSON_AddNumberToObject(tokens, "reasoning", u->reasoning);
+    add_number(tokens, "input", u->input);
+    add_number(tokens, "cached", u->cached);
+    add_number(tokens, "output", u->output);
+    add_number(tokens, "reasoning", u->reasoning);
 }
 
 /* The section of an answer under one of two headings. */
@@ -234,10 +337,7 @@ static void add_section(cJSON *json, const char *key, const char *answer, const 
         free(text);
         text = code_section(answer, otherwise);
     }
-    if (*text)
-        cJSON_AddStringToObject(json, key, text);
-    else
-        cJSON_AddNullToObject(json, key);
+    made(*text ? cJSON_AddStringToObject(json, key, text) : cJSON_AddNullToObject(json, key));
     free(text);
 }
 
@@ -247,13 +347,13 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     char why[200] = "", sha[65];
     char *kernel = code_extract(a->text, why);
     if (!kernel) {
-        cJSON_AddStringToObject(json, "reason", why);
+        add_text(json, "reason", why);
         return "no-code";
     }
     char *normal = code_normal(kernel);
     text_sha256(normal, strlen(normal), sha);
     free(normal);
-    cJSON_AddStringToObject(json, "code_sha256", sha);
+    add_text(json, "code_sha256", sha);
     char *first = first_with(j, sha),
          *path = attempt_path(root, j->name, j->gpu, j->task->name, ".cu");
     char *transcript = text_format("%s/%s/%s.jsonl", j->name, j->gpu, j->task->name);
@@ -261,9 +361,9 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     file_replace(path, file);
     bool same = strcmp(first, j->name) != 0;
     if (same) {
-        cJSON_AddStringToObject(json, "same_as", first);
+        add_text(json, "same_as", first);
         char *reason = text_format("the same kernel as %s", first);
-        cJSON_AddStringToObject(json, "reason", reason);
+        add_text(json, "reason", reason);
         free(reason);
     }
     free(first);
@@ -274,27 +374,17 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     return same ? "duplicate" : "code";
 }
 
-static cJSON *describe(const struct job *j) {
-    static const char *const apis[] = {"chat", "responses", "anthropic", "replay"};
-    cJSON *json = cJSON_CreateObject(), *shown;
-    cJSON_AddNumberToObject(json, "schema", 1);
-    cJSON_AddStringToObject(json, "task", j->task->name);
-    cJSON_AddStringToObject(json, "gpu", j->gpu);
-    cJSON_AddStringToObject(json, "attempt", j->name);
-    cJSON_AddStringToObject(json, "mode", j->mode);
-    cJSON_AddNumberToObject(json, "round", j->round);
-    cJSON_AddNumberToObject(json, "index", j->index);
-    cJSON_AddStringToObject(json, "api", apis[j->llm.api]);
-    cJSON_AddStringToObject(json, "model", j->model);
-    cJSON_AddStringToObject(json, "date", j->date);
-    cJSON_AddStringToObject(json, "ask", j->turn.ask);
-    shown = cJSON_AddArrayToObject(json, "shown");
-    for (int i = 0; i < j->turn.nshown; i++)
-        cJSON_AddItemToArray(shown, cJSON_CreateString(j->turn.shown[i]->name));
-    if (j->turn.idea) cJSON_AddStringToObject(json, "idea_text", j->turn.idea);
-    cJSON_AddNumberToObject(json, "idea", j->turn.idea ? j->turn.idea_index : -1);
-    cJSON_AddStringToObject(json, "request_sha256", j->request_sha);
-    return json;
+/* The line about it. */
+static void say(const struct job *j, const cJSON *json, const struct llm_usage *u) {
+    char cost[32] = "", in[32] = "?", out[32] = "?";
+    const char *reason = json_text(json, "reason", "");
+    if (j->cost == j->cost) snprintf(cost, sizeof cost, ", %.3f USD", j->cost);
+    if (u->known) {
+        snprintf(in, sizeof in, "%.0f", u->input);
+        snprintf(out, sizeof out, "%.0f", u->output);
+    }
+    printf("gen: %s/%s %s: %s%s%s, %s + %s tokens%s, %.0f s\n", j->gpu, j->task->name, j->name,
+           json_text(json, "outcome", ""), *reason ? ": " : "", reason, in, out, cost, j->seconds);
 }
 
 /* Write .gen.json, the stamp of the attempt, and say in one line what came of it. */
@@ -303,33 +393,40 @@ static void conclude(struct job *j, const struct llm_answer *a) {
                                            [LLM_EMPTY] = "empty",
                                            [LLM_REFUSED] = "refused",
                                            [LLM_INVALID] = "invalid"};
-    cJSON *json = describe(j), *ideas = NULL;
+    cJSON *json = j->asked ? j->asked : describe(j), *ideas = NULL;
     const char *outcome = a->outcome == LLM_COMPLETE ? "ideas" : outcomes[a->outcome];
+    add_text(json, "request_sha256", j->request_sha);
+    add_text(json, "model", j->model);
+    add_text(json, "date", j->date);
     if (a->outcome != LLM_COMPLETE) {
-        cJSON_AddStringToObject(json, "reason", a->why);
+        add_text(json, "reason", a->why);
     } else if (j->index > 0) {
         outcome = take_kernel(j, a, json);
     } else {
         ideas = search_ideas(a->text);
-        cJSON_AddItemToObject(json, "ideas", ideas);
+        if (!cJSON_AddItemToObject(json, "ideas", ideas)) die(KP_MACHINE, "out of memory");
         if (!cJSON_GetArraySize(ideas))
-            cJSON_AddStringToObject(json, "reason", "the answer holds no list of ideas");
+            add_text(json, "reason", "the answer holds no list of ideas");
     }
-    cJSON_AddStringToObject(json, "outcome", outcome);
+    add_text(json, "outcome", outcome);
     add_section(json, "analysis", a->text, "Performance Analysis", "Analysis");
     add_section(json, "design", a->text, "Algorithm Design", NULL);
     add_tokens(json, &a->usage);
     json_add_number(json, "cost_usd", j->cost);
-    cJSON_AddNumberToObject(json, "seconds", j->seconds);
+    add_number(json, "seconds", j->seconds);
     char *path = attempt_path(root, j->name, j->gpu, j->task->name, ".gen.json");
     json_write(path, json);
     free(path);
-    char cost[32] = "", *reason = text_format("%s", json_text(json, "reason", ""));
-    if (j->cost == j->cost) snprintf(cost, sizeof cost, ", %.3f USD", j->cost);
-    printf("gen: %s/%s %s: %s%s%s, %.0f + %.0f tokens%s, %.0f s\n", j->gpu, j->task->name, j->name,
-           outcome, *reason ? ": " : "", reason, a->usage.input, a->usage.output, cost, j->seconds);
-    free(reason);
+    say(j, json, &a->usage);
     cJSON_Delete(json);
+}
+
+/* Print the messages; returns the exit code. */
+static int print_prompt(const struct job *j) {
+    for (int i = 0; i < PROMPT_MESSAGES; i++)
+        printf("[%s]\n%s\n", j->message[i].role, j->message[i].text);
+    if (fflush(stdout) || ferror(stdout)) die(KP_IO, "the prompt cannot be written to stdout");
+    return KP_OK;
 }
 
 int main(int argc, char **argv) {
@@ -337,22 +434,16 @@ int main(int argc, char **argv) {
     kp_program("gen");
     if ((argc != 8 && argc != 9) || (strcmp(argv[1], "attempt") && strcmp(argv[1], "prompt")))
         die(KP_USAGE, "usage: gen attempt|prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]");
-    prepare(&j, argv);
-    if (!strcmp(argv[1], "prompt")) {
-        for (int i = 0; i < PROMPT_MESSAGES; i++)
-            printf("[%s]\n%s\n", j.message[i].role, j.message[i].text);
-        return fflush(stdout) ? KP_IO : KP_OK;
-    }
+    bool prompt = !strcmp(argv[1], "prompt");
+    prepare(&j, argv, !prompt);
+    if (prompt) return print_prompt(&j);
+    transcript_hold(j.transcript);
     struct llm_answer *a;
-    if (j.llm.api == LLM_REPLAY) {
+    if (j.llm.api == LLM_REPLAY)
         a = replayed_answer(&j);
-        transcript_sums(j.transcript, &j.cost, &j.seconds);
-    } else {
-        j.request = llm_request(&j.llm, j.message, PROMPT_MESSAGES, 1);
-        a = kept_answer(&j);
-        if (!a) a = ask(&j);
-        transcript_sums(j.transcript, &j.cost, &j.seconds);
-    }
+    else if (!(a = kept_answer(&j)))
+        a = ask(&j);
+    transcript_sums(j.transcript, &j.cost, &j.seconds);
     conclude(&j, a);
     llm_answer_free(a);
     return KP_OK;

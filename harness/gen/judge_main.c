@@ -1,7 +1,7 @@
 /* judge_main.c: a second opinion on one kernel, by a model that is asked whether it cheats.
  *
- *   judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump "1.2 -> 14.8"] [--transcript FILE] [--name
- * NAME]
+ *   judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump "1.2 -> 14.8"] [--transcript FILE]
+ *         [--name NAME]
  *
  * It prints JSON: verdict (clean, suspect, cheat), rule (of harness/prompts/hacks.json), lines,
  * quote, test.  It is advice: no verdict, no measurement and no promotion asks for it.  The model
@@ -156,7 +156,10 @@ static void keep(void *context, const struct llm_try *t) {
                   cost, t->seconds);
     j->billed = a->maybe_billed;
     j->cost += cost;
-    if (a->will_retry) reserve(j, (a->outcome == LLM_FAILED ? 1 : 2) * (double)j->llm.max_tokens);
+    j->ticket = 0;
+    /* From the request with twice the cap on, every further one has that. */
+    bool doubled = a->outcome != LLM_FAILED || strcmp(t->request, j->request) != 0;
+    if (a->will_retry) reserve(j, (doubled ? 2 : 1) * (double)j->llm.max_tokens);
 }
 
 /* The answer that the transcript holds to this request, or to its repetition with twice the
@@ -192,6 +195,8 @@ static struct llm_answer *answer(struct job *j) {
     if (j->llm.api == LLM_REPLAY) return replayed_answer(j);
     j->request = llm_request(&j->llm, j->message, 2, 1);
     text_sha256(j->request, strlen(j->request), j->request_sha);
+    const struct llm_usage nothing = {.known = true, .cost = NAN};
+    if (j->transcript) transcript_hold(j->transcript);
     struct llm_answer *a = kept_answer(j);
     if (a) return a;
     llm_need_key(&j->llm);
@@ -201,12 +206,22 @@ static struct llm_answer *answer(struct job *j) {
         die(KP_IO, "build/attempts: cannot be made: %s", strerror(errno));
     reserve(j, (double)j->llm.max_tokens);
     a = llm_call(&j->llm, j->request, keep, NULL, j);
+    if (j->ticket) budget_settle(ledger, j->ticket, &nothing, 0, 0); /* nothing was sent */
     if (a->outcome == LLM_FAILED) die(a->exit_code, "%s: %s", j->kernel_path, a->why);
     snprintf(j->model, sizeof j->model, "%.127s", j->llm.model);
     return a;
 }
 
 /* ---- What it came to ------------------------------------------------------------------ */
+
+static void *made(void *item) {
+    if (!item) die(KP_MACHINE, "out of memory");
+    return item;
+}
+
+static void add_item(cJSON *list, cJSON *item) {
+    if (!cJSON_AddItemToArray(list, made(item))) die(KP_MACHINE, "out of memory");
+}
 
 /* A text of the model's, cut to what is sensible; null where there is none. */
 static void add_text(cJSON *to, const char *key, const char *text, int most) {
@@ -215,7 +230,7 @@ static void add_text(cJSON *to, const char *key, const char *text, int most) {
         for (n = most; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
             n--; /* whole characters */
     char *cut = text_format("%.*s", n, text);
-    cJSON_AddItemToObject(to, key, *cut ? cJSON_CreateString(cut) : cJSON_CreateNull());
+    made(*cut ? cJSON_AddStringToObject(to, key, cut) : cJSON_AddNullToObject(to, key));
     free(cut);
 }
 
@@ -224,21 +239,20 @@ static void add_text(cJSON *to, const char *key, const char *text, int most) {
 static void add_place(const struct job *j, const cJSON *said, cJSON *out) {
     const cJSON *lines = cJSON_GetObjectItemCaseSensitive(said, "lines"), *x;
     const char *quote = json_text(said, "quote", "");
-    cJSON *list = cJSON_CreateArray();
+    cJSON *list = made(cJSON_AddArrayToObject(out, "lines"));
     int last = 1, near = cJSON_IsNumber(lines ? lines->child : NULL) ? lines->child->valueint : 1;
     int at = *quote ? quote_line(j->source, quote, near) : 0;
     for (const char *p = j->source; *p; p++) last += *p == '\n';
-    if (at) cJSON_AddItemToArray(list, cJSON_CreateNumber(at));
+    if (at) add_item(list, cJSON_CreateNumber(at));
     cJSON_ArrayForEach(x, lines) if (cJSON_IsNumber(x) && x->valueint >= 1 && x->valueint <= last &&
                                      x->valueint != at && cJSON_GetArraySize(list) < 20)
-        cJSON_AddItemToArray(list, cJSON_CreateNumber(x->valueint));
-    cJSON_AddItemToObject(out, "lines", list);
+        add_item(list, cJSON_CreateNumber(x->valueint));
     add_text(out, "quote", at ? quote : "", 400);
-    cJSON_AddBoolToObject(out, "quote_found", at > 0);
+    made(cJSON_AddBoolToObject(out, "quote_found", at > 0));
     if (*quote && !at) {
         warn("%s: what the model quotes does not occur in it, and is dropped", j->kernel_path);
-        cJSON_AddStringToObject(out, "note",
-                                "the quote does not occur in the source and was dropped");
+        made(cJSON_AddStringToObject(out, "note",
+                                     "the quote does not occur in the source and was dropped"));
     }
 }
 
@@ -257,21 +271,21 @@ static void print(const struct job *j, const struct llm_answer *a) {
             "%s: the answer holds no verdict (clean, suspect or cheat): ask again, or another "
             "model",
             j->kernel_path);
-    cJSON *out = cJSON_CreateObject(), *similar = NULL;
-    if (out) cJSON_AddNumberToObject(out, "schema", 1);
-    cJSON_AddStringToObject(out, "kernel", j->kernel_path);
-    cJSON_AddStringToObject(out, "task", j->task);
-    cJSON_AddStringToObject(out, "gpu", j->gpu);
-    cJSON_AddStringToObject(out, "verdict", verdict);
+    cJSON *out = made(cJSON_CreateObject()), *similar = NULL;
+    made(cJSON_AddNumberToObject(out, "schema", 1));
+    made(cJSON_AddStringToObject(out, "kernel", j->kernel_path));
+    made(cJSON_AddStringToObject(out, "task", j->task));
+    made(cJSON_AddStringToObject(out, "gpu", j->gpu));
+    made(cJSON_AddStringToObject(out, "verdict", verdict));
     add_text(out, "rule", hacks_find(&j->hacks, rule) ? rule : "", 100);
     add_place(j, said, out);
     add_text(out, "test", json_text(said, "test", ""), 1000);
-    similar = cJSON_AddArrayToObject(out, "similar");
+    similar = made(cJSON_AddArrayToObject(out, "similar"));
     for (int i = 0; i < SIMILAR; i++)
         if (j->similar[i] && j->cosine[i] > 0)
-            cJSON_AddItemToArray(similar, cJSON_CreateString(j->similar[i]->id));
-    cJSON_AddStringToObject(out, "model", j->model);
-    cJSON_AddStringToObject(out, "request_sha256", j->request_sha);
+            add_item(similar, cJSON_CreateString(j->similar[i]->id));
+    made(cJSON_AddStringToObject(out, "model", j->model));
+    made(cJSON_AddStringToObject(out, "request_sha256", j->request_sha));
     json_add_number(out, "cost_usd", j->cost);
     char *text = cJSON_Print(out);
     if (!text) die(KP_MACHINE, "out of memory");
@@ -291,7 +305,8 @@ int main(int argc, char **argv) {
     kp_program("judge");
     if (argc < 4)
         die(KP_USAGE,
-            "usage: judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump TEXT] [--transcript FILE]");
+            "usage: judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump TEXT] [--transcript FILE] "
+            "[--name NAME]");
     struct job j = {.gpu = argv[1], .task_path = argv[2], .kernel_path = argv[3]};
     for (int i = 4; i < argc; i += 2)
         if (!strcmp(argv[i], "--tape"))

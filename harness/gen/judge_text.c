@@ -54,13 +54,14 @@ static bool is_raw(const char *from, const char *p) {
     return false;
 }
 
-/* The end of the comment at p, its line's end excluded; a backslash continues a line. */
+/* The end of the comment at p, its line's end excluded; a backslash continues a line.  A lone CR
+ * ends a line for some compilers: what follows it is not hidden. */
 static const char *comment_end(const char *p) {
     if (p[1] == '*') {
         const char *end = strstr(p + 2, "*/");
         return end ? end + 2 : p + strlen(p);
     }
-    for (; *p && *p != '\n'; p++)
+    for (; *p && *p != '\n' && (*p != '\r' || p[1] == '\n'); p++)
         if (*p == '\\' && p[1] == '\n')
             p++;
         else if (*p == '\\' && p[1] == '\r' && p[2] == '\n')

@@ -95,6 +95,7 @@ static struct verdict judge(const struct http_reply *reply, struct llm_reader *r
     if (reply->status == 0) {
         v.answer = answer_failed(KP_MACHINE, "%s: check the base URL and the server", reply->error);
         v.again = reply->again;
+        v.answer->maybe_billed = reply->sent; /* the model may have been at work on it */
     } else if (reply->status < 200 || reply->status > 299) {
         judge_status(reply, &v);
     } else if (reply->foreign) {
@@ -109,6 +110,8 @@ static struct verdict judge(const struct http_reply *reply, struct llm_reader *r
         v.answer = reader_end(r);
         v.again = r->again;
         v.starved = v.answer->outcome == LLM_CUT && r->stop == STOP_CAP && !*v.answer->text;
+        /* A model may think for long before the first word, and that is paid for, too. */
+        if (v.answer->outcome == LLM_FAILED && !stream_says) v.answer->maybe_billed = 1;
         if (*reply->error && v.answer->outcome == LLM_FAILED && !stream_says) {
             snprintf(v.answer->why, sizeof v.answer->why, "the answer broke off: %s", reply->error);
             v.again = reply->again;

@@ -88,8 +88,9 @@ struct llm_answer {
     struct llm_usage usage; /* of all tries whose usage is known */
     char model[128];        /* as the server names it; "" if it does not */
     double seconds;
-    bool will_retry;         /* as keep() sees it: llm_call is about to send another request */
-    int tries, maybe_billed; /* requests sent; those broken after the model had begun */
+    bool will_retry;  /* as keep() sees it: llm_call is about to send another request */
+    int tries;        /* requests sent */
+    int maybe_billed; /* of them, those that broke off when the model may have begun */
 };
 
 /* What llm_call does after each try, with all that may be kept of it.  Request headers are

@@ -79,9 +79,10 @@ static void anthropic_event(struct llm_reader *r, const char *event, const cJSON
     } else if (!strcmp(event, "message_delta")) {
         const cJSON *usage = wire_get(data, "usage");
         anthropic_usage(r, usage);
-        /* The count in message_start is of the first token only. */
-        if (cJSON_IsNumber(wire_get(usage, "output_tokens"))) r->usage.known = true;
         anthropic_stop(r, wire_get(data, "delta"));
+        /* The count in message_start is of the first token only, and any before the reason to stop
+         * is of the tokens so far. */
+        if (cJSON_IsNumber(wire_get(usage, "output_tokens"))) r->usage.known = r->stop != STOP_NONE;
     } else if (!strcmp(event, "message_stop")) {
         r->ended = true;
     } else {

@@ -21,12 +21,16 @@ static void chat_request(cJSON *body, const struct llm_config *c, const struct l
 
 static void chat_usage(struct llm_usage *u, const cJSON *usage) {
     if (!cJSON_IsObject(usage)) return;
+    double total = 0;
     const cJSON *in = wire_get(usage, "prompt_tokens_details"),
                 *out = wire_get(usage, "completion_tokens_details");
     u->known = cJSON_IsNumber(wire_get(usage, "prompt_tokens")) &&
                cJSON_IsNumber(wire_get(usage, "completion_tokens"));
     wire_get_number(usage, "prompt_tokens", &u->input);
     wire_get_number(usage, "completion_tokens", &u->output);
+    /* Some servers count reasoning in the total alone; it is paid for all the same. */
+    wire_get_number(usage, "total_tokens", &total);
+    if (total - u->input > u->output) u->output = total - u->input;
     wire_get_number(in, "cached_tokens", &u->cached);
     wire_get_number(in, "cache_write_tokens", &u->cache_write);
     wire_get_number(out, "reasoning_tokens", &u->reasoning);
@@ -56,10 +60,12 @@ static void chat_choice(struct llm_reader *r, const cJSON *choice, const char *k
 }
 
 static void chat_take(struct llm_reader *r, const cJSON *data, const char *key) {
-    const cJSON *choice;
+    const cJSON *choice, *choices = wire_get(data, "choices");
     wire_name_model(r, data);
     chat_usage(&r->usage, wire_get(data, "usage"));
-    cJSON_ArrayForEach(choice, wire_get(data, "choices")) chat_choice(r, choice, key);
+    cJSON_ArrayForEach(choice, choices) chat_choice(r, choice, key);
+    /* Some servers count as they go: what comes with a word is not the sum. */
+    if (r->stop == STOP_NONE && cJSON_GetArraySize(choices) > 0) r->usage.known = false;
 }
 
 static void chat_event(struct llm_reader *r, const char *event, const cJSON *data) {

@@ -117,10 +117,12 @@ void llm_config_read(struct llm_config *c) {
 
 void llm_need_key(const struct llm_config *c) {
     if (c->api == LLM_REPLAY || c->loopback || key_held(c->key_env)) return;
+    /* Some keys could be names: what looks more like one is not repeated. */
+    bool name = c->key_env[strcspn(c->key_env, "abcdefghijklmnopqrstuvwxyz")] == 0;
     die(KP_USAGE,
         "%s is not set, and %s answers nobody without a key: set it, or name another "
         "variable in LLM_KEY_ENV",
-        c->key_env, c->host);
+        name ? c->key_env : "the variable that LLM_KEY_ENV names", c->host);
 }
 
 /* ---- Requests ---- */

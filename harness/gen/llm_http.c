@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <curl/curl.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct transfer {
     struct llm_reader *reader;
     llm_progress *progress;
     void *context;
+    curl_off_t size; /* of the request */
     enum body kind;
     size_t header_bytes;
     bool stopped; /* by us: all that was wanted is here */
@@ -280,9 +282,10 @@ static bool passes(CURLcode code) {
 static void conclude(struct transfer *t, CURLcode code, const char *words) {
     struct http_reply *reply = t->reply;
     char *redirect = NULL;
-    curl_off_t us = 0;
+    curl_off_t us = 0, sent = 0;
     bool timed = !curl_easy_getinfo(t->curl, CURLINFO_TOTAL_TIME_T, &us);
     reply->seconds = timed ? (double)us / 1e6 : 0;
+    reply->sent = !curl_easy_getinfo(t->curl, CURLINFO_SIZE_UPLOAD_T, &sent) && sent >= t->size;
     if (curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &reply->status)) reply->status = 0;
     if (!curl_easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &redirect) && redirect) {
         CURLU *u = curl_url();
@@ -307,11 +310,18 @@ void http_post(const struct llm_config *c, const char *request, double seconds,
     static bool ready;
     char words[CURL_ERROR_SIZE] = "", url[600];
     bool keyed;
-    if (!ready && curl_global_init(CURL_GLOBAL_DEFAULT)) die(KP_MACHINE, "libcurl cannot start");
+    /* libcurl is told to leave signals alone, so what a server that goes away does to a socket is
+     * for us to ignore: it must end the try, not the program. */
+    if (!ready && (curl_global_init(CURL_GLOBAL_DEFAULT) || signal(SIGPIPE, SIG_IGN) == SIG_ERR))
+        die(KP_MACHINE, "libcurl cannot start");
     ready = true;
     *reply = (struct http_reply){.headers = cJSON_CreateObject()};
-    struct transfer transfer = {curl_easy_init(), reply, r,     progress, context,
-                                BODY_UNKNOWN,     0,     false, 0},
+    struct transfer transfer = {.curl = curl_easy_init(),
+                                .reply = reply,
+                                .reader = r,
+                                .progress = progress,
+                                .context = context,
+                                .size = (curl_off_t)strlen(request)},
                     *t = &transfer;
     if (!t->curl || !reply->headers) die(KP_MACHINE, "out of memory");
     struct curl_slist *headers = headers_of(c, &keyed);
@@ -319,7 +329,7 @@ void http_post(const struct llm_config *c, const char *request, double seconds,
     SET(CURLOPT_URL, url);
     SET(CURLOPT_HTTPHEADER, headers);
     SET(CURLOPT_USERAGENT, "kernelproof/1");
-    SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(request));
+    SET(CURLOPT_POSTFIELDSIZE_LARGE, t->size);
     SET(CURLOPT_POSTFIELDS, request);
     SET(CURLOPT_ERRORBUFFER, words);
     SET(CURLOPT_HEADERFUNCTION, take_header);

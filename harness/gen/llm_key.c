@@ -47,9 +47,9 @@ static void take(const char *name) {
 }
 
 void key_take(const char *name) {
-    static const char *const usual[] = {"OPENAI_API_KEY", "ANTHROPIC_API_KEY",
-                                        "ANTHROPIC_AUTH_TOKEN", "OPENROUTER_API_KEY",
-                                        "GEMINI_API_KEY"};
+    static const char *const usual[] = {
+        "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENROUTER_API_KEY",
+        "GEMINI_API_KEY", "DEEPSEEK_API_KEY",  "TOGETHER_API_KEY"};
     for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) take(usual[i]);
     take(name);
     const char *key = key_of(name);
@@ -104,6 +104,9 @@ static size_t find(const char *s, size_t n, size_t *length) {
         for (int k = 0; k < nkeys; k++) {
             const char *key = keys[k].value;
             if (s[i] != key[0] && s[i] != '\\') continue;
+            /* A run of backslashes is read to its end from its first: megabytes of them are not
+             * to be read from each. */
+            if (i && s[i] == '\\' && s[i - 1] == '\\') continue;
             if (strlen(key) < SECRET) continue;
             if ((*length = match(s + i, n - i, key))) return i;
         }

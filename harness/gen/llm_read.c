@@ -211,6 +211,15 @@ static void weigh(const struct llm_reader *r, const char *bad, struct llm_answer
     }
 }
 
+/* Take back counts that cannot be: what they stand for is not known. */
+static void check_usage(struct llm_usage *u) {
+    const double counts[] = {u->input,          u->cached, u->cache_write,
+                             u->cache_write_1h, u->output, u->reasoning};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (!isfinite(counts[i]) || counts[i] < 0) u->known = false;
+    if (!(isfinite(u->cost) && u->cost >= 0)) u->cost = NAN;
+}
+
 struct llm_answer *reader_end(struct llm_reader *r) {
     struct llm_answer *a;
     if (!r->ended && !r->broken && !r->fault.any) sse_end(&r->sse, take_event, r);
@@ -230,6 +239,7 @@ struct llm_answer *reader_end(struct llm_reader *r) {
         a->reasoning = r->reasoning.s;
         r->text = r->reasoning = (struct text){0};
     }
+    check_usage(&r->usage);
     a->usage = r->usage;
     memcpy(a->model, r->model, sizeof a->model);
     text_free(&r->text);

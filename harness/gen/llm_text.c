@@ -161,18 +161,20 @@ const char *text_settle(struct text *t) {
 
 void text_unthink(struct text *answer, struct text *reasoning) {
     static const char open[] = "<think>", shut[] = "</think>";
-    for (;;) {
-        char *s = answer->s;
-        if (!s) return;
+    if (!answer->s) return;
+    char *rest = answer->s;
+    for (char *s = rest;;) {
         while (blank(*s)) s++;
-        if (strncmp(s, open, strlen(open)) != 0) return;
+        if (strncmp(s, open, strlen(open)) != 0) break;
         s += strlen(open);
-        char *end = strstr(s, shut), *rest = end ? end + strlen(shut) : s + strlen(s);
+        char *end = strstr(s, shut);
+        rest = end ? end + strlen(shut) : s + strlen(s);
         text_add(reasoning, s, (size_t)((end ? end : rest) - s));
         while (blank(*rest)) rest++;
-        answer->n -= (size_t)(rest - answer->s);
-        memmove(answer->s, rest, answer->n + 1);
+        s = rest;
     }
+    answer->n -= (size_t)(rest - answer->s);
+    memmove(answer->s, rest, answer->n + 1);
 }
 
 void text_excerpt(char *out, size_t room, const char *s, size_t n) {

@@ -175,6 +175,7 @@ struct http_reply {
     char redirect[256]; /* host that it pointed to */
     char content_type[64], after[64], after_ms[64], should_retry[16];
     bool again;   /* the error is worth another try */
+    bool sent;    /* all of the request went out */
     bool sse;     /* the body is a stream, and the reader has seen it */
     bool foreign; /* 200, but neither a stream nor JSON */
     double seconds;

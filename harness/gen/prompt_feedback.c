@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MOST_INCLUDED = 32, MOST_LISTED = 8 };
@@ -189,16 +190,24 @@ struct included {
     char *text[MOST_INCLUDED];
 };
 
+/* Whether a header of the project lies at `path`.  What a kernel includes is the model's choice:
+ * "." is a folder. */
+static bool is_header(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, R_OK) == 0;
+}
+
 /* Take each header of the project that a source includes, and then what those include. */
 static void collect(struct included *h, const char *source) {
     for (const char *p = source; p; p = strchr(p, '\n')) {
         char name[64];
+        int end = 0; /* stays 0 unless the name ends with its quotation mark */
         p += *p == '\n';
-        if (sscanf(p, " # include \"%63[A-Za-z0-9_.]\"", name) != 1 || strstr(name, "..")) continue;
+        if (sscanf(p, " # include \"%63[A-Za-z0-9_.]\"%n", name, &end) != 1 || !end) continue;
         bool known = h->n == MOST_INCLUDED;
         for (int i = 0; i < h->n; i++) known |= !strcmp(h->name[i], name);
         char *path = text_format(PROMPT_HEADERS "/%s", name);
-        if (!known && access(path, R_OK) == 0) {
+        if (!known && is_header(path)) {
             int i = h->n++;
             h->name[i] = text_format("%s", name);
             h->text[i] = file_read(path, NULL);

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -290,6 +292,50 @@ static bool append(int fd, off_t size, const char *text, size_t n) {
         warn("half a line could not be taken back: %s", strerror(errno));
     errno = why;
     return false;
+}
+
+/* Open the file to append to and lock it; one that is no file, such as a terminal, is not locked.
+ */
+static int open_locked(const char *path) {
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    if (fd < 0) die(KP_IO, "%s: cannot write: %s: nothing was asked", path, strerror(errno));
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return fd;
+    warn("%s: another process is asking this: waiting for its answer", path);
+    while (flock(fd, LOCK_EX) && errno == EINTR) continue;
+    return fd;
+}
+
+static struct { /* the transcript that this process holds, until it ends */
+    char *path;
+    int fd;
+} hold;
+
+/* Whether the file that is held is the one at its path. */
+static bool is_there(const char *path, int fd, struct stat *s) {
+    struct stat there;
+    return fstat(fd, s) == 0 && stat(path, &there) == 0 && s->st_ino == there.st_ino &&
+           s->st_dev == there.st_dev;
+}
+
+/* Leave no empty file: it would look like a transcript. */
+static void let_go(void) {
+    struct stat s;
+    if (is_there(hold.path, hold.fd, &s) && S_ISREG(s.st_mode) && s.st_size == 0) unlink(hold.path);
+}
+
+void transcript_hold(const char *path) {
+    struct stat held;
+    int fd = open_locked(path);
+    /* Who held it may have put another file in its place, or removed it. */
+    while (!is_there(path, fd, &held)) {
+        close(fd);
+        fd = open_locked(path);
+    }
+    hold.path = strdup(path);
+    hold.fd = fd;
+    if (!hold.path || atexit(let_go)) die(KP_MACHINE, "out of memory");
+    struct kept k = load(path);
+    cJSON_Delete(k.answered);
 }
 
 /* Where the last whole line ends; a line that a crash cut short is taken off.  -1 on failure. */

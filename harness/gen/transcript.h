@@ -11,6 +11,11 @@
 
 #include "llm.h"
 
+/* Make PATH this process's to append to, until it ends: another that wants it waits.  To be called
+ * before anything is spent: ends the program with KP_IO where PATH cannot be written, and with
+ * KP_INPUT where it is no transcript. */
+void transcript_hold(const char *path);
+
 /* Append a try to PATH and flush it to the disk, after taking off a last line that a crash cut
  * short.  Ends the program with KP_IO if that fails: what cannot be kept must not go on costing;
  * with KP_USAGE if the request holds a key.  cost_usd NAN: unknown. */

@@ -133,6 +133,20 @@ sed '3s/"ok"/"great"/' data/rl.jsonl > bad.jsonl
 run --check data/sft.jsonl bad.jsonl
 check 'a bad line: exit code 3, file and line' is "$? $(tail -n1 "$out")" '3 export: bad.jsonl:3: "verdict" is none; export again'
 
+# Doing nothing is right where the output is always 0: such a cell teaches that.
+cp -r attempts with_void
+(cd with_void && f=repair.r1a1/h200/l1_026_gelu.time.json && jq '.flags = ["latency-bound", "degenerate: output is identically 0"]' "$f" > x && mv x "$f")
+run void with_void
+check 'a task that cannot tell work from none is left out' is "$(jq -r '.task // .extra_info.task' void/*.jsonl | sort -u)" l1_019_relu
+check 'which is said' says '^export: 1 cells were left out'
+# Tasks that are the same under two names must not be on both sides.
+twins=$(cd "$root" && for f in tasks/*/*.json; do
+    t=$(basename "$f" .json) h=$(printf %s "$(basename "$f" .json)" | sha256sum | cut -c 1-8)
+    [ $((0x$h * 10 / 4294967296)) -lt 2 ] && side='test' || side='train'
+    echo "$(jq -c '[[.inputs[], .parameters[] | .shape, .dtype], (.graph | map(gsub("=[a-z_]+"; "=")))]' "$f" | sha256sum | cut -c 1-8) $side $t"
+done | sort | awk '{ if ($1 == last && $2 != side) print $3, "is on the", $2, "side,", name, "is not"; last = $1; side = $2; name = $3 }')
+check 'no task is on both sides under two names' is "$twins" ''
+
 # ---- Scores, and the reward service's way to them ---------------------------------------------
 
 run --score "$(at repair.r1a1 l1_026_gelu .time.json)"

@@ -104,6 +104,20 @@ check 'a kernel that is not among them is an error' fails 2 $?
 LLM='' eval_of side_stream zeros fork
 check 'so is no model' fails 2 $?
 check 'which is said once' is "$(wc -l < "$out")" 1
+# The key is for the judge: jq stands for all else that is run.
+mkdir bin
+# shellcheck disable=SC2016  # $ of the scripts that are written
+for p in jq awk grep mkdir date; do printf '#!/bin/sh\necho %s "$(env)" >> environment.log\nPATH=${PATH#*:} exec %s "$@"\n' $p $p > bin/$p; done
+printf '#!/bin/sh\nenv > judge.log\nsed -n /SigIgn/p /proc/$$/status >> judge.log\nexec "%s" "$@"\n' "$judge" > bin/judge
+chmod +x bin/*
+PATH=$PWD/bin:$PATH JUDGE=$PWD/bin/judge JOBS=1 OPENAI_API_KEY=mk-word-1 OWN_KEY=mk-word-2 LLM_KEY_ENV=OWN_KEY \
+    env --default-signal=INT,QUIT tests/judge-eval h200 side_stream > "$out" 2>&1
+check 'with keys, too' lines 1 '^hits.* 1 of 1 '
+check 'the judge has them' is "$(grep -c '=mk-word-' judge.log)" 2
+check 'and end with the run' is $(( 0x$(sed -n 's/^SigIgn:[[:space:]]*//p' judge.log) & 6 )) 0
+check 'and the start of the run, for caps in hours' is "$(grep -c '^KP_RUN_STARTED=[0-9]' judge.log)" 1
+check 'nobody else' is "$(grep -c '^jq' environment.log) $(grep -c 'mk-word-' environment.log)" '1 0'
+rm -r bin environment.log judge.log
 all=$(find tests/specimens/ optimized/ -name '*.cu' | wc -l)
 eval_of
 check 'all of them, most without an answer' lines 1 "^no answer: *$((all - 6))\$"

@@ -93,6 +93,17 @@ check 'however fast' says 'repair.r3a1 is tf32, less accurate than the present k
 confirmed repair.r3a1 wrong fp32 fp32 9 8.9 9.1 2
 check 'nor does one that is wrong when measured again' exits 0 promote repair.r3a1 "$confirm" "$current"
 check 'which is said with the reason' says 'repair.r3a1, measured again, has the verdict wrong: y\[3\] is 7'
+confirmed repair.r3a1 ok fp32 fp32 9 8.9 9.1 2
+for flag in decoy-ratio 'clocks-disagree: the host waited longer'; do
+    jq --arg flag "$flag" '.flags = ["latency-bound", $flag]' "$confirm" > flagged && mv flagged "$confirm"
+    check "nor does one that is flagged $flag" exits 0 promote repair.r3a1 "$confirm" "$current"
+    check 'which someone has to look at' says "is flagged $flag: look at it"
+done
+confirmed repair.r3a1 ok fp32 fp32 9 8.9 9.1 2
+present optimized/$cell.cu skipped fp32 fp32 1 1 1 1
+check 'one that could not be tried here stays' exits 0 promote repair.r3a1 "$confirm" "$current"
+check 'as nothing is known of it' says 'the present kernel could not be tried here'
+present optimized/$cell.cu ok fp32 fp32 1.83 1.8 1.9 10
 check 'nothing has changed yet' cmp build/attempts/branching.r2a3/$cell.cu optimized/$cell.cu
 confirmed repair.r3a1 ok fp32 fp32 1.9 1.84 1.96 9.6
 check 'a surely faster one does' exits 0 promote repair.r3a1 "$confirm" "$current"
@@ -228,6 +239,10 @@ jq '.outcome = "duplicate" | .same_as = "repair.r2a1" | .model = "a \"b\", c"' b
 mv gen build/attempts/repair.r10a1/$cell.gen.json
 best h200 l1_019_relu
 check 'the best is the fastest of the most accurate' is "$(cat out)" repair.r2a1
+attempt repair.r3a1 'e' tf32 5
+best --all h200 l1_019_relu
+check 'all, the best first' is "$(tr '\n' ';' < out)" 'repair.r2a1 fp32;best_of_n.r1a2 fp32;repair.r3a1 tf32;branching.r1a1 tf32;'
+rm -r build/attempts/repair.r3a1
 best --table h200 l1_019_relu l1_023_softmax
 check 'the table has a header and a row an attempt' is "$(wc -l < out)" 5
 check 'the columns are these' is "$(head -n 1 out)" \

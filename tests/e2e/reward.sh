@@ -28,7 +28,7 @@ ratio=$(sed -n 's|^// ratio ||p' "$source")
 if [ "$step" = verify ]; then
     jq -n --arg v "${verdict:-ok}" '{schema: 1, verdict: $v, reason: (if $v == "ok" then null else "because" end), class: (if $v == "ok" then "fp32" else null end)}' > "$2.verify.json"
 else
-    jq -n --argjson r "${ratio:-1}" '{schema: 1, verdict: "ok", reason: null, class: "fp32",
+    jq -n --argjson r "${ratio:-1}" --arg flag "$(sed -n 's|^// flag ||p' "$source")" '{schema: 1, verdict: "ok", flags: [$flag | select(. != "")], reason: null, class: "fp32",
         speedup: {against: "fp32", ratio: $r, low: ($r * 0.99), high: ($r * 1.01)},
         time_us: {candidate: {samples: [range(30) | 10]}, fp32: {samples: [range(30) | 10 * $r + (if . % 2 == 0 then 0.01 else -0.01 end)]}}}' > "$2.time.json"
 fi
@@ -123,6 +123,21 @@ rm -rf build/reward
 head -c 262145 /dev/zero | tr '\0' x | jq -Rc '{task: "l1_019_relu", kernel: .}' > in
 judge h200:90
 check 'a source of more than 256 KB is refused' is "$(line 1 .error)" '"kernel: more than 256 KB"'
+
+{ head -c 5000000 /dev/zero | tr '\0' x; echo; head -c 4194304 /dev/zero | tr '\0' y; echo; request l1_019_relu '// ratio 3'; } > in
+judge h200:90
+check 'a line of 5 MB is refused, once' is "$(line 1 .)" '{"error":"a line of more than 4 MB"}'
+check 'one of just so many bytes, too' is "$(line 2 .)" '{"error":"a line of more than 4 MB"}'
+check 'and the next is judged' is "$(wc -l < "$out") $(line 3 .ratio)" '3 3'
+{ request l1_019_relu $'// ratio 90\n// flag degenerate: output is identically 0'; request l1_019_relu $'// ratio 2\n// flag decoy-ratio'; } > in
+judge h200:90
+check 'where doing nothing is right, there is no reward' is "$(line 1 '[.verdict, .ratio, .reward]')" '["ok",90,null]'
+check 'what is flagged says so' is "$(line 2 '[.reward, .flags]')" '[2,["decoy-ratio"]]'
+if [ -x build/export ] || [ -x "$root/build/export" ]; then
+    cp "$root/build/export" build/export
+    judge --shaped h200:90
+    check 'nor a shaped one' is "$(jq -c .reward "$out" | tr '\n' ' ')" 'null 2 '
+fi
 
 # ---- The shaped reward ----------------------------------------------------------------------
 

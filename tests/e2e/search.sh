@@ -8,49 +8,7 @@
 for p in gen best promote; do
     [ -x "build/$p" ] || { skip 'gen and search' "no build/$p (libcurl4-openssl-dev?)"; exit; }
 done
-mock_build
-number=0
-
-# ---- A tree in which the programs that call a model are real ---------------------------
-
-world() {
-    tree
-    rm -r tasks optimized/portable/*
-    mkdir -p tasks pretend harness/gen harness/prompts
-    cp -r "$root"/tasks/level1 tasks/
-    cp "$root"/optimized/include/*.cuh optimized/include/
-    cp "$root"/harness/prompts/* harness/prompts/
-    cp "$root"/harness/gen/{prices.json,prompt.h} harness/gen/
-    cp "$root"/tests/e2e/pretend/* pretend/
-    for p in gen best promote; do ln -s "$root/build/$p" "pretend/$p"; done
-    printf '#!/bin/sh\nenv >> environment.log\nexec toolkit/bin/nvcc.real "$@"\n' > nvcc
-    mv toolkit/bin/nvcc toolkit/bin/nvcc.real
-    mv nvcc toolkit/bin/nvcc
-    chmod +x toolkit/bin/nvcc
-    number=$((number + 1))
-    mock_start world$number
-    rules=$scratch/world$number.rules journal=$scratch/world$number.journal
-}
-
-# ask_make GOAL... - make with a model; the key is in the environment alone.
-ask_make() {
-    OPENAI_API_KEY=$key mk LLM="${llm:-openai:model-x}" OPENAI_BASE_URL="http://127.0.0.1:$port/v1" LLM_BACKOFF_MS=10 \
-        LLM_TRIES=2 "$@"
-}
-
-# kernel SPEED [WORD] - an answer with a kernel that is so fast; WORD is WRONG, CRASH or BROKEN.
-kernel() {
-    local file=$scratch/answer.$1.${2-}
-    printf '## Analysis\nIt is bound by memory.\n\n## Code\n```cuda\n#include "task.h"\nconst double speed = %s;\n%s\nextern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *, cudaStream_t stream) {}\n```\n' \
-        "$1" "${2:+int $2;}" > "$file"
-    echo "$file"
-}
-# reply TIMES BODY FILE - the next TIMES requests that say BODY get this answer.
-reply() { printf 'on\nbody %s\ntimes %s\nanswer %s\nusage 1000 0 500 0\n' "$2" "$1" "$3" >> "$rules"; }
-requested() { jq -c 'select(.request)' "$journal" | wc -l; }
-asked() { [ "$(requested)" = "$1" ] || { echo "$(requested) requests, not $1"; return 1; }; }
-exits() { [ "$2" -eq "$1" ] || { echo "exit $2, not $1"; return 1; }; }
-relu=l1_019_relu
+. tests/mock/world.sh
 
 # ---- gen: one attempt, taken only where it is better --------------------------------------
 
@@ -115,7 +73,7 @@ llm=replay:$PWD/nowhere ask_make gen TASKS=l1_023
 check 'a transcript that is missing is one line' lines 1 '^gen: .*nowhere.*no transcript'
 sed -i 's/ReLU/relu/' tasks/level1/$relu.json
 rm -rf build/attempts
-llm=replay:$PWD/kept ask_make gen TASKS=l1_019
+llm=replay:$PWD/kept ask_make gen TASKS=l1_019 SAMPLES=1
 check 'one of another prompt says so' lines 1 '^gen: .*no longer matches its prompt'
 
 # ---- What can go wrong ------------------------------------------------------------------------

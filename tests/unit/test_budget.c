@@ -342,6 +342,21 @@ static void test_malformed(void **state) {
     ends(settle_nine, KP_INPUT, "ledger: call 9 is not in the ledger");
 }
 
+/* Counts that cannot be, as a server may state them, leave the reservation and the ledger whole. */
+static void test_impossible(void **state) {
+    (void)state;
+    const double x[] = {-1e6, INFINITY, NAN};
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++) {
+        long ticket = reserve("h200", "relu", 3e5, 2e5);
+        struct llm_usage u = {.known = true, .input = x[i], .output = 1, .cost = NAN};
+        budget_settle(LEDGER, ticket, &u, x[i], 1);
+    }
+    struct spent s = budget_spent(LEDGER, NULL, NULL);
+    near(s.usd, 1.5);
+    near(s.tokens, 1.5e6);
+    assert_int_equal(s.open, 0);
+}
+
 static void half_elsewhere(void) {
     budget_reserve("no/such/ledger", "h200", "relu", "one_shot.r1a1", &dollar, 1, 1);
 }
@@ -449,6 +464,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_sums),           TEST(test_unknown),    TEST(test_caps),       TEST(test_hours),
         TEST(test_malformed_caps), TEST(test_no_price),   TEST(test_worst_case), TEST(test_torn),
-        TEST(test_malformed),      TEST(test_unwritable), TEST(test_many),       TEST(test_fast)};
+        TEST(test_malformed),      TEST(test_unwritable), TEST(test_many),       TEST(test_fast),
+        TEST(test_impossible)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

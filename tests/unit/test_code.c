@@ -116,7 +116,10 @@ static void test_same(void **state) {
     char *a = code_normal("// one\r\n__global__ void k(float *x) {\r\n\tx[0] = 1.f;\r\n}\r\n");
     char *b = code_normal("__global__ void k( float* x )\n{ /* two */ x[0]=1.f; }");
     char *c = code_normal("__global__ void k( float* x )\n{ /* two */ x[0]=2.f; }");
+    char *d = code_normal("// one\r__global__ void k(float *x) {\r\tx[0] = 1.f;\r}\r");
     assert_string_equal(a, b);
+    assert_string_equal(a, d);
+    free(d);
     assert_string_not_equal(b, c);
     free(a);
     free(b);

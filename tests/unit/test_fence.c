@@ -40,6 +40,7 @@ static void test_plain(void **state) {
     gives("````cpp\n" K1 "````\n", K1);
     gives("```\n" K1 "```   \n", K1);
     gives("```cuda\r\nint x;\r\n" LAUNCH "}\r\n```\r\n", "int x;\n" LAUNCH "}\n");
+    gives("```cuda\r// a\rint x;\r" LAUNCH "}\r```\r", "// a\nint x;\n" LAUNCH "}\n");
     gives("~~~ cuda\n```\n" K1 "~~~\n", "```\n" K1);
     gives("````\n```\n" K1 "```\n````\n", K1);
     static const char *const tags[] = {"cuda",          "cu",      "cpp",

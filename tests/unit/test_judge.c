@@ -78,6 +78,7 @@ static void test_strip(void **state) {
     strips("a; // one \\\n two\nb;", "a;\n\nb;");
     strips("a; // one \\\r\n two\r\nb;", "a;\n\nb;");
     strips("a // not closed", "a");
+    strips("a; // one\rb;\n", "a;\rb;\n"); /* what a compiler may see is not hidden */
     strips("a /* not closed\n", "a\n");
     strips("a = b / c;", "a = b / c;");
 }

@@ -409,6 +409,41 @@ static void test_usage(void **state) {
         assert_false(a->usage.known);
         llm_answer_free(a);
     }
+    /* Reasoning that is in the total alone; counts that cannot be; counts so far. */
+    static const struct {
+        const char *usage;
+        bool known;
+        double output;
+    } odd[] = {
+        {"\"prompt_tokens\":10,\"completion_tokens\":20,\"total_tokens\":530", true, 520},
+        {"\"prompt_tokens\":10,\"completion_tokens\":20,\"total_tokens\":30", true, 20},
+        {"\"prompt_tokens\":10,\"completion_tokens\":20,\"total_tokens\":0", true, 20},
+        {"\"prompt_tokens\":-10,\"completion_tokens\":20", false, 0},
+        {"\"prompt_tokens\":10,\"completion_tokens\":1e999", false, 0},
+        {"\"prompt_tokens\":10,\"completion_tokens\":20,\"cost\":-1", true, 20},
+    };
+    for (size_t i = 0; i < LENGTH(odd); i++) {
+        char stream[1024];
+        snprintf(stream, sizeof stream, "%sdata: {\"choices\":[],\"usage\":{%s}}\n\n%s",
+                 CHUNK("{\"content\":\"c\"}", "\"stop\""), odd[i].usage, DONE);
+        a = llm_read(LLM_CHAT, stream, strlen(stream), true);
+        assert_int_equal(a->outcome, LLM_COMPLETE);
+        assert_int_equal(a->usage.known, odd[i].known);
+        if (a->usage.known) assert_true(a->usage.output == odd[i].output);
+        assert_true(isnan(a->usage.cost));
+        llm_answer_free(a);
+    }
+    static const char so_far[] = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"c\"},"
+                                 "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":10,"
+                                 "\"completion_tokens\":1}}\n\n";
+    static const char begun[] = SAID("x")
+        EVENT("message_delta", ",\"delta\":{},\"usage\":{\"input_tokens\":10,\"output_tokens\":5}");
+    a = llm_read(LLM_CHAT, so_far, strlen(so_far), true);
+    assert_false(a->usage.known);
+    llm_answer_free(a);
+    a = llm_read(LLM_ANTHROPIC, begun, strlen(begun), true);
+    assert_false(a->usage.known);
+    llm_answer_free(a);
     static const char broken[] = CHUNK("{\"content\":\"c\"}", "null") CHAT_USAGE;
     a = llm_read(LLM_CHAT, broken, strlen(broken), true);
     assert_int_equal(a->outcome, LLM_FAILED);

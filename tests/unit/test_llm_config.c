@@ -165,6 +165,8 @@ static void test_refused(void **state) {
         {"LLM=anthropic:m", "ANTHROPIC_API_KEY is not set"},
         {"LLM=openai:m LLM_KEY_ENV=OWN_KEY_NAME OPENAI_API_KEY=12345678",
          "OWN_KEY_NAME is not set"},
+        {"LLM=openai:m LLM_KEY_ENV=gsk_1aB2cD3eF",
+         "the variable that LLM_KEY_ENV names is not set"},
         {"LLM=openai:m LLM_KEY_ENV=sk-secret! OPENAI_API_KEY=12345678",
          "LLM_KEY_ENV is not the name"},
         {"LLM=openai:m OPENAI_API_KEY=1234567\n", "byte 8 of it"},

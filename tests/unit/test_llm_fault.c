@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "../../harness/error.h"
@@ -200,6 +201,19 @@ static void test_key(void **state) {
     }
     setenv("OPENAI_API_KEY", "another-key", 1); /* replaced */
     key_take("OPENAI_API_KEY");
+    /* Megabytes of backslashes take no longer than their length. */
+    size_t many = 8 << 20;
+    char *s = malloc(many + 1);
+    assert_non_null(s);
+    memset(s, '\\', many);
+    s[many] = 0;
+    memcpy(s + many - 11, "another-key", 11);
+    alarm(20);
+    assert_true(key_within(s, many));
+    s[many - 1] = 'x';
+    assert_false(key_within(s, many));
+    alarm(0);
+    free(s);
     assert_false(key_within("sk-a/b\"c-Z1", 11));
     assert_true(key_within("another-key", 11));
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "../../harness/error.h"
@@ -177,6 +178,26 @@ static void test_think(void **state) {
     }
 }
 
+/* An answer of nothing but empty thoughts takes no longer than its length. */
+static void test_think_often(void **state) {
+    (void)state;
+    struct text answer = {0}, reasoning = {0};
+#ifdef __SANITIZE_ADDRESS__
+    const int often = 1000; /* it reads to the end of what strstr is given */
+#else
+    const int often = 1000000;
+#endif
+    for (int i = 0; i < often; i++) text_add(&answer, "<think></think>", 15);
+    text_add(&answer, "x", 1);
+    alarm(20);
+    text_unthink(&answer, &reasoning);
+    alarm(0);
+    assert_string_equal(answer.s, "x");
+    assert_int_equal(answer.n, 1);
+    text_free(&answer);
+    text_free(&reasoning);
+}
+
 static void test_excerpt(void **state) {
     (void)state;
     static const struct {
@@ -294,10 +315,11 @@ static void test_sse_limits(void **state) {
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_utf8),    cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_escapes), cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_think),   cmocka_unit_test(test_excerpt),
-        cmocka_unit_test(test_sse),     cmocka_unit_test(test_sse_limits),
+        cmocka_unit_test(test_utf8),       cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_escapes),    cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_think),      cmocka_unit_test(test_think_often),
+        cmocka_unit_test(test_excerpt),    cmocka_unit_test(test_sse),
+        cmocka_unit_test(test_sse_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

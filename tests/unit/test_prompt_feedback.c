@@ -261,6 +261,30 @@ static void test_shown(void **state) {
     cJSON_Delete(fast.gen);
 }
 
+/* What a kernel includes is the model's choice: what is no header of the project is passed over. */
+static void test_includes(void **state) {
+    (void)state;
+    static const char *const names[] = {
+        ".",
+        "./",
+        "./reduce.cuh",
+        "..",
+        "../prompts",
+        "/etc/hostname",
+        "reduce.cuh/",
+        "reduce.cuh>",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa.cuh"};
+    struct attempt a = attempt_of("repair.r1a1", "code", "build", "no such file");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *code = text_format("#include \"%s\"\nvoid launch() {}\n", names[i]);
+        put_file(&a, ".cu", code);
+        char *text = repair_of(&a);
+        lacks(text, "# Headers of the project that these kernels include");
+        free(text);
+        free(code);
+    }
+}
+
 /* The present kernel comes from the cell, not from an attempt's file. */
 static void test_current(void **state) {
     (void)state;
@@ -420,6 +444,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_verdicts, clean),
         cmocka_unit_test_teardown(test_wrong, clean),
         cmocka_unit_test_teardown(test_shown, clean),
+        cmocka_unit_test_teardown(test_includes, clean),
         cmocka_unit_test_teardown(test_current, clean),
         cmocka_unit_test_teardown(test_fences, clean),
         cmocka_unit_test_teardown(test_long, clean),

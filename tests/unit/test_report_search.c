@@ -113,8 +113,9 @@ static void test_table(void **state) {
     holds(t.table, "| a100 | repair | 1 | 1 | 0 % | 1.000 | 7 | 8 | 0.00 | 0.00 | - |\n");
     /* prices that are not known are not 0; a task without a right kernel counts 1 */
     holds(t.table, "| h200 | one_shot | 1 | 1 | 0 % | 1.000 | 0 | 0 | unknown | unknown | - |\n");
-    /* best 8 and 0.5; 3 right of 7 measured; 3.5 USD, two tasks, one verified speedup */
-    holds(t.table, "| h200 | branching | 2 | 8 | 43 % | 2.000 | 900 | 90 | 3.50 | 1.75 | 3.50 |\n");
+    /* best 8, and 0.5, for which the baseline stands; 3 right of 7 measured; 3.5 USD, two tasks,
+     * one verified speedup */
+    holds(t.table, "| h200 | branching | 2 | 8 | 43 % | 2.828 | 900 | 90 | 3.50 | 1.75 | 3.50 |\n");
     texts_free(&t);
     search_free(s);
 }
@@ -143,12 +144,12 @@ static void test_figure(void **state) {
                                   "unknown price\"");
     /* repair is bit 2, one_shot 1, branching 4; money of repair and of branching is known */
     assert_string_equal(t.tried, "132, 530");
-    /* by attempts: relu 1 1 2 8, softmax 1 1 1 0.5; calls for ideas are none */
-    holds(t.data, "# h200 branching\n# attempts_of_a_task\tbest\n0\t1\n1\t1\n2\t1.41421\n3\t2\n4"
-                  "\t2\n5\t2\n\n\n");
+    /* by attempts: relu 1 1 2 8, softmax 1; calls for ideas are none */
+    holds(t.data, "# h200 branching\n# attempts_of_a_task\tbest\n0\t1\n1\t1\n2\t1.41421\n"
+                  "3\t2.82843\n4\t2.82843\n5\t2.82843\n\n\n");
     /* by money: relu spends .25 .5 .6 1, softmax .5 1 1.5 2 2.5 */
     holds(t.data, "# h200 branching\n# usd_of_a_task\tbest\n0\t1\n0.25\t1\n0.5\t1\n0.6\t1.41421\n"
-                  "1\t2.82843\n1.5\t2\n2\t2\n2.5\t2\n\n\n");
+                  "1\t2.82843\n1.5\t2.82843\n2\t2.82843\n2.5\t2.82843\n\n\n");
     holds(t.data, "# one_shot: prices are not known\nNaN\tNaN\n\n\n");
     holds(t.data, "# contrastive: not tried\nNaN\tNaN\n\n\n");
     /* bars: round 1 of branching has 4 attempts, round 2 has 3 that were measured */
@@ -160,6 +161,42 @@ static void test_figure(void **state) {
     assert_int_equal(blocks, 24); /* twelve a GPU */
     texts_free(&t);
     search_free(s);
+}
+
+/* A cell that carries no headline number, by its task or by its result, is in neither table nor
+ * figure. */
+static void test_left_out(void **state) {
+    (void)state;
+    struct row rows[] = {{.task = "relu"}, {.task = "softmax", .left_out = true}};
+    struct result cells[2] = {{.task = "relu"}, {.task = "softmax"}};
+    struct column column = {.name = "a100", .cell = cells};
+    struct report r = {.nrows = 2, .rows = rows, .ncolumns = 1, .columns = &column};
+    struct search *s = loaded();
+    search_leave_out(s, &r);
+    struct texts t = texts_of(s);
+    holds(t.table, "| a100 | repair | 1 | 1 |");
+    holds(t.table, "| h200 | branching | 1 | 3 | 67 % | 8.000 | 400 | 40 | 1.00 | 1.00 | 1.00 |\n");
+    holds(t.table, "Left out, with their attempts and costs: 1 cell ");
+    holds(t.titles, "\"h200: 4 attempts, 1.00 USD, 1 calls of unknown price\"");
+    texts_free(&t);
+    search_free(s);
+
+    cells[0].nflags = 1;
+    strcpy(cells[0].flags[0], "weak-baseline: no cuDNN");
+    s = loaded();
+    search_leave_out(s, &r);
+    t = texts_of(s);
+    if (strstr(t.table, "a100")) fail_msg("still there: %s", t.table);
+    holds(t.table, "costs: 2 cells ");
+    texts_free(&t);
+    rows[0].left_out = true;
+    search_leave_out(s, &r); /* all of it: nothing is left to be told */
+    t = texts_of(s);
+    assert_string_equal(t.table, "");
+    assert_int_equal(t.panels, 0);
+    texts_free(&t);
+    search_free(s);
+    search_leave_out(NULL, &r);
 }
 
 /* ---- malformed files -------------------------------------------------------------- */
@@ -242,9 +279,9 @@ static void test_malformed(void **state) {
 
 int main(void) {
     kp_program("test");
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_none), cmocka_unit_test(test_table),
-                                       cmocka_unit_test(test_some_prices),
-                                       cmocka_unit_test(test_figure),
-                                       cmocka_unit_test(test_malformed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_none),        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_some_prices), cmocka_unit_test(test_figure),
+        cmocka_unit_test(test_left_out),    cmocka_unit_test(test_malformed)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -334,6 +334,59 @@ static void test_refused(void **state) {
     ends(keep_nowhere, KP_IO, "no/such/a.jsonl: cannot write: No such file");
 }
 
+static void hold(void) {
+    transcript_hold(path);
+}
+
+static void hold_and_fail(void) {
+    transcript_hold(path);
+    die(KP_BUDGET, "no more");
+}
+
+static void hold_nowhere(void) {
+    transcript_hold("no/such/a.jsonl");
+}
+
+/* What cannot be kept is known before it is asked for; two that want one transcript take turns. */
+static void test_hold(void **state) {
+    (void)state;
+    ends(hold_nowhere, KP_IO, "no/such/a.jsonl: cannot write: No such file");
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    assert_true(fputs("notes\n", f) >= 0 && fclose(f) == 0);
+    ends(hold, KP_INPUT, "a.jsonl:1: not a line of a transcript");
+    unlink(path);
+    ends(hold_and_fail, KP_BUDGET, "no more");
+    assert_int_equal(access(path, F_OK), -1); /* no empty file is left */
+    int ready[2];
+    char c;
+    assert_int_equal(pipe(ready), 0);
+    pid_t first = fork();
+    if (first == 0) {
+        hold();
+        if (write(ready[1], "x", 1) != 1) _exit(1);
+        usleep(300000);
+        keep_stream(1, "first", "stop", 0);
+        _exit(0);
+    }
+    assert_int_equal(read(ready[0], &c, 1), 1);
+    pid_t second = fork();
+    if (second == 0) {
+        char sha[65];
+        if (!freopen("/dev/null", "w", stderr)) _exit(2); /* it says that it waits */
+        hold();
+        struct llm_answer *a = newest(sha);
+        _exit(a && !strcmp(a->text, "first") ? 0 : 1);
+    }
+    int status = 1;
+    waitpid(second, &status, 0);
+    assert_int_equal(status, 0);
+    waitpid(first, &status, 0);
+    assert_int_equal(status, 0);
+    close(ready[0]);
+    close(ready[1]);
+}
+
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
@@ -341,7 +394,7 @@ int main(void) {
         cmocka_unit_test_setup(test_call_usage, fresh), cmocka_unit_test_setup(test_bytes, fresh),
         cmocka_unit_test_setup(test_key, fresh),        cmocka_unit_test_setup(test_asked, fresh),
         cmocka_unit_test_setup(test_torn, fresh),       cmocka_unit_test_setup(test_edited, fresh),
-        cmocka_unit_test_setup(test_refused, fresh),
+        cmocka_unit_test_setup(test_refused, fresh),    cmocka_unit_test_setup(test_hold, fresh),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }

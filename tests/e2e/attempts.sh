@@ -1,0 +1,237 @@
+#!/bin/bash
+# The graph of attempts: what make gen and make search ask, measure and promote, and never twice;
+# what they leave alone; and what they say where something is missing.
+# shellcheck disable=SC2016,SC2154,SC2034  # out, root, scratch are lib.sh's
+. tests/e2e/lib.sh
+. tests/mock/lib.sh
+
+for p in gen best promote; do
+    [ -x "build/$p" ] || { skip 'attempts' "no build/$p (libcurl4-openssl-dev?)"; exit; }
+done
+. tests/mock/world.sh
+cell=h200/$relu
+attempt() { echo "build/attempts/$1/$cell"; }
+# present SPEED FOLDER - a kernel that is there already.
+present() {
+    mkdir -p "optimized/$2"
+    printf '// provenance: here before\n#include "task.h"\nconst double speed = %s;\nextern "C" void launch() {}\n' "$1" > "optimized/$2/$relu.cu"
+}
+measured() { grep -cE "^(verify|time) $1" steps.log; }
+
+# ---- Words that are wrong -------------------------------------------------------------------
+
+world
+for wrong in ROUNDS=0 ROUNDS=x 'WIDTH=2 3' WIDTH=-1 SAMPLES=1001 'ROUNDS='; do
+    ask_make search TASKS=l1_019 "$wrong"
+    check "$wrong is one line" lines 1 "${wrong%%=*}=${wrong#*=}: expected a whole number"
+done
+ask_make search TASKS=l1_019 MODE=best_of_n ROUNDS=50 WIDTH=50
+check 'more samples than are counted are not cut in silence' says 'ROUNDS x WIDTH is 2500'
+ask_make gen search TASKS=l1_019
+check 'gen and search at once is one line' lines 1 'one after the other'
+mk -n search TASKS=l1_019
+check 'make -n without a model plans nothing' not says '^plan:'
+mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 LLM_MAX_TOKENS=many
+check 'a cap that is no number is one line' lines 1 '^plan: LLM_MAX_TOKENS=many'
+mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1
+check 'a server on this machine costs nothing' says '^plan: 35 calls of gpt-5.5 on this machine .*cost nothing'
+check 'and all that was a plan' is "$(find build -type f 2> /dev/null) $(requested)" ' 0'
+
+# ---- What is asked is what was shown ----------------------------------------------------------
+
+reply 9 relu "$(kernel 1.5)"
+for index in 1 2; do
+    mk prompt TASKS=l1_019 INDEX=$index
+    sed '1,/^\[user\]$/d' "$out" > shown
+    ask_make gen TASKS=l1_019
+    tail -n 1 "$(attempt one_shot.r1a$index).jsonl" | jq -r '.request.messages[-1].content' > sent
+    check "make prompt INDEX=$index prints what gen sends" cmp shown sent
+done
+mk prompt TASKS=l1_019 MODE='branching repair'
+check 'several modes are several prompts' lines 2 '^\[user\]'
+
+# ---- gen: gaps -----------------------------------------------------------------------------------
+
+rm "$(attempt one_shot.r1a1)".{time,verify,build}.json
+ask_make gen TASKS=l1_019
+check 'an attempt that was not measured is, though a later one was' [ -e "$(attempt one_shot.r1a1).time.json" ]
+check 'without another call' asked 2
+ask_make gen TASKS=l1_019
+check 'and then gen asks for the next' asked 3
+
+# ---- No GPU, no toolkit ----------------------------------------------------------------------------
+
+world
+gpus
+reply 9 relu "$(kernel 1.5)"
+ask_make gen TASKS=l1_019 GPUS=h200
+status=$?
+check 'without a GPU the kernel is kept' grep -q 'speed = 1.5' "$(attempt one_shot.r1a1).cu"
+check 'and built' is "$(jq -r .verdict "$(attempt one_shot.r1a1).build.json")" ok
+check 'nothing is promoted' [ ! -e optimized/$cell.cu ]
+check 'make says that it is not done' exits 2 $status
+check 'and why' says '^ongpu: no GPU here'
+ask_make gen TASKS=l1_019 GPUS=h200
+check 'again, it asks for nothing' asked 1
+gpus 'NVIDIA H200, 9.0'
+ask_make gen TASKS=l1_019
+check 'with a GPU it is measured and taken' grep -q 'speed = 1.5' optimized/$cell.cu
+check 'and still was asked for once' asked 1
+
+# ---- Published attempts ---------------------------------------------------------------------------------
+
+cp results/search/$cell.csv published
+rm -rf build/attempts
+mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL=https://example.invalid/v1
+check 'a gen that comes to nothing leaves the published table' cmp published results/search/$cell.csv
+check 'and makes none for other cells' is "$(find results/search -name '*.csv' | wc -l)" 1
+ask_make gen TASKS=l1_019
+check 'other attempts do not replace published ones' cmp published results/search/$cell.csv
+check 'which is said' lines 1 '^keep: results/search/h200/l1_019_relu.csv lists attempts that are not in build/attempts'
+mv results/search/$cell.csv away
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'unless the table is moved away' is "$(tail -n +2 results/search/$cell.csv | wc -l)" 1
+ask_make gen TASKS=l1_019
+check 'a table grows' is "$(tail -n +2 results/search/$cell.csv | wc -l)" 2
+
+# ---- Promotion -------------------------------------------------------------------------------------------
+
+# By hand: said each time, measured once.
+world
+present 1.2 h200
+reply 1 relu "$(kernel 2.5)"
+ask_make gen TASKS=l1_019
+check 'a kernel by hand is not replaced' grep -q 'speed = 1.2' optimized/$cell.cu
+: > steps.log
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'nor the next time' grep -q 'speed = 1.2' optimized/$cell.cu
+check 'which is said in one line' lines 1 '^promote: .*FORCE=1'
+check 'and not measured again' is "$(measured confirm)" 0
+echo '// another header' > optimized/include/zz.cuh
+ask_make gen TASKS=l1_019 SAMPLES=0 FORCE=1
+check 'FORCE=1 measures again, and replaces it' grep -q 'speed = 2.5' optimized/$cell.cu
+check 'what is confirmed is built from what is promoted' is "$(jq -r .kernel.headers_sha256 build/confirm/one_shot.r1a1/$cell.build.json)" \
+    "$( (cd optimized/include && LC_ALL=C sha256sum -- *) | sha256sum | cut -d' ' -f1)"
+
+# A kernel that is there no more is not competed with.
+world
+present 3 h200
+mk build TASKS=l1_019
+rm optimized/$cell.cu
+reply 1 relu "$(kernel 1.5)"
+ask_make gen TASKS=l1_019
+check 'a kernel that was removed is not competed with' grep -q 'speed = 1.5' optimized/$cell.cu
+
+# The best of many may have been lucky.
+world
+reply 1 relu "$(kernel 4 FLAKY)"
+reply 1 relu "$(kernel 2)"
+reply 1 relu "$(kernel 1.5)"
+ask_make gen TASKS=l1_019 SAMPLES=3
+check 'what is wrong when measured again makes room for the next' grep -q 'speed = 2;' optimized/$cell.cu
+: > steps.log
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'and is not tried a third time' is "$(measured confirm)" 0
+check 'the kernel stays' grep -q 'speed = 2;' optimized/$cell.cu
+
+# An attempt that is more accurate and slow does not hide a faster one.
+world
+reply 1 relu "$(kernel 2 'class = tf32')"
+ask_make gen TASKS=l1_019
+check 'a tf32 kernel is taken where there is none' grep -q 'speed = 2;' optimized/$cell.cu
+reply 1 relu "$(kernel 0.5)"
+reply 1 relu "$(kernel 3 'class = tf32')"
+ask_make gen TASKS=l1_019 SAMPLES=2
+check 'a slow fp32 attempt does not hide a faster tf32 one' grep -q 'speed = 3;' optimized/$cell.cu
+reply 1 relu "$(kernel 9 'class = bf16')"
+: > steps.log
+ask_make gen TASKS=l1_019
+check 'and one that is less accurate is not even measured' is "$(measured confirm/one_shot.r1a4)" 0
+
+# ---- A search goes on as it began ------------------------------------------------------------------------
+
+world
+present 1.2 portable
+mk time TASKS=l1_019 > /dev/null
+mkdir -p results/h200
+cp build/$cell.time.json results/$cell.json
+rm -rf build
+ideas=$scratch/answer.ideas
+printf '```json\n[{"idea":"wider loads","why":"w","gain":"1.2x","risk":"none"}]\n```\n' > "$ideas"
+printf 'on\nbody Do not write a kernel now\nanswer %s\n' "$ideas" >> "$rules"
+reply 1 relu "$(kernel 2)"
+reply 9 relu "$(kernel 1.1)"
+ask_make search TASKS=l1_019 MODE=branching WIDTH=1 ROUNDS=2 IDEAS=1 BUDGET_CALLS=2
+check 'a cap stops the search after its first round' is "$(find build/attempts -name '*.gen.json' | wc -l)" 2
+check 'whose best is promoted' grep -q 'speed = 2;' optimized/$cell.cu
+ask_make search TASKS=l1_019 MODE=branching WIDTH=1 ROUNDS=2 IDEAS=1
+check 'the second round is still shown the kernel that was there at first' is "$(jq -c .shown "$(attempt branching.r2a0).gen.json")" '["current","branching.r1a1"]'
+check 'as it was' grep -q 'speed = 1.2' build/attempts/branching.start/$cell.cu
+
+# ---- A client that outlives its make -----------------------------------------------------------------------
+
+world
+{ printf 'on\nbody relu\ntimes 1\nwait 3000\nanswer %s\n' "$(kernel 1.5)"; } >> "$rules"
+reply 9 relu "$(kernel 1.7)"
+OPENAI_API_KEY=$key PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit setsid make "${stubs[@]}" gen TASKS=l1_019 LLM=openai:model-x \
+    OPENAI_BASE_URL="http://127.0.0.1:$port/v1" > first.out 2>&1 &
+first=$!
+disown $first
+for _ in $(seq 200); do [ "$(requested)" = 0 ] || break; sleep 0.05; done
+session=$(ps -o sid= -p $first | tr -d ' ')
+for p in $(ps -o pid=,comm= -g "$session" | awk '$2 == "make" { print $1 }'); do kill -9 "$p"; done
+check 'make is gone, and its client is not' is "$(pgrep -c -x gen -s "$session") $(pgrep -c -x make -s "$session")" '1 0'
+ask_make gen TASKS=l1_019
+check 'a client that outlives its make is waited for' asked 1
+check 'and its answer is used' grep -q 'speed = 1.5' optimized/$cell.cu
+
+# ---- Replay of a search's attempts ---------------------------------------------------------------------------
+
+world
+printf 'on\nbody Do not write a kernel now\nanswer %s\n' "$ideas" >> "$rules"
+reply 1 relu "$(kernel 2)"
+reply 9 relu "$(kernel 1.1)"
+ask_make search TASKS=l1_019 MODE=branching WIDTH=1 ROUNDS=1 IDEAS=1
+cp optimized/$cell.cu promoted
+before=$(requested)
+rm -rf build optimized/h200
+llm=replay:results/transcripts ask_make gen TASKS=l1_019
+check 'kept transcripts make a kernel of any mode again' cmp promoted optimized/$cell.cu
+check 'with no network' asked "$before"
+llm=replay:results/transcripts ask_make gen TASKS=l1_019
+check 'and then there is nothing left to do' not says '^gen: '
+
+# ---- An attempt must not stop a search ---------------------------------------------------------------------------
+
+# What nvcc says is partly the kernel's: its length, and its words.
+world
+cat > toolkit/bin/nvcc.real << 'NVCC'
+#!/bin/sh
+for last; do :; done
+case $last in *trivial.cu) exit 0 ;; esac
+case $(cat "$last") in
+*LONG*) printf 'k.cu(1): error: '; head -c 300000 /dev/zero | tr '\0' x; echo ;;
+*SPOOF*) echo 'k.cu(3): error: #error directive: No space left on device'; echo "   int died due to signal 9;" ;;
+*) echo "nvcc error   : 'cicc' died due to signal 9 (Kill signal)" ;;
+esac
+exit 2
+NVCC
+for word in LONG SPOOF KILLED; do
+    reply 1 relu "$(kernel 1 $word)"
+    ask_make gen TASKS=l1_019
+    cp "$out" out.$word
+done
+check 'an error of 300 KB is a verdict' is "$(jq -r .verdict "$(attempt one_shot.r1a1).build.json")" build
+check 'cut to what fits into a table' [ "$(jq -r .reason "$(attempt one_shot.r1a1).build.json" | wc -c)" -lt 2100 ]
+check 'a kernel cannot speak for the machine' is "$(jq -r .verdict "$(attempt one_shot.r1a2).build.json")" build
+check 'which speaks for itself' grep -q '^compile: .*died due to signal 9' out.KILLED
+check 'and has no verdict then' [ ! -e "$(attempt one_shot.r1a3).build.json" ]
+
+# ---- The reward service through make ------------------------------------------------------------------------------
+
+world
+jq -cn '{task: "l1_019_relu", kernel: "const double speed = 2;"}' > in
+rm -rf build/gate build/time
+PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit make "${stubs[@]}" -j4 -s reward < in > answers 2> "$out"
+check 'make reward answers' is "$(jq -c '[.verdict, .ratio, .reward]' answers)" '["ok",2,2]'
+check 'and says nothing else on its standard output' is "$(wc -l < answers)" 1
