@@ -109,9 +109,10 @@ SHELL       = /bin/sh
 # (`unexport` would not do: a target hands its own variables on to its prerequisites).
 KEYS := OPENAI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN OPENROUTER_API_KEY GEMINI_API_KEY \
         DEEPSEEK_API_KEY TOGETHER_API_KEY $(LLM_KEY_ENV)
+$(foreach k,$(KEYS),$(if $(and $(filter command,$(origin $k)),$(value $k)),$(error $k on the command line of make is for everyone to read: put it into the environment)))
 KEYS := $(sort $(foreach k,$(KEYS),$(if $(filter environment,$(origin $k)),$k)))
-$(foreach k,$(LLM_KEY_ENV),$(if $(filter command line,$(origin $k)),$(error $k on the command line of make is for everyone to read: put it into the environment)))
 $(foreach k,$(KEYS),$(eval key.$k := $$(value $k))$(eval unexport key.$k)$(eval %: export $k :=))
+keyless   = $(if $(KEYS),env $(KEYS:%=-u %))
 with_keys = $(foreach k,$(KEYS),$(eval $1: export $k := $$(value key.$k)))
 
 report:
@@ -128,7 +129,7 @@ GOAL_GPUS := $(filter-out archs,$(sort $(foreach g,$(filter build/%.json,$(GOALS
 NO_CELLS  := report compare record failed tasks deps test clean help print-NVCC
 DETECT    := $(if $(GPUS)$(GOAL_GPUS),,$(if $(filter-out $(NO_CELLS),$(GOALS)),--gpus))
 
-FOUND := $(shell $(if $(KEYS),env $(KEYS:%=-u %)) harness/probe $(DETECT) '$(PREFIX)' '$(NVCC)' '$(CUDA_HOME)' '$(CC)' '$(CXX)')
+FOUND := $(shell $(keyless) harness/probe $(DETECT) '$(PREFIX)' '$(NVCC)' '$(CUDA_HOME)' '$(CC)' '$(CXX)')
 found  = $(patsubst $1=%,%,$(filter $1=%,$(FOUND)))
 
 NVCC      := $(or $(NVCC),$(call found,nvcc))
@@ -396,7 +397,7 @@ tasks:; @$(foreach t,$(TASKS),$(info $(word 2,$(subst /, ,$(task.$t))) $t)):
 # first, but makes nothing again: no timestamp spends money.
 
 ASKING := $(filter gen generated search attempted,$(GOALS))
-count  := $(if $(ASKING),$(shell seq 1 1000))
+count  := $(if $(ASKING),$(shell $(keyless) seq 1 1000))
 whole   = $(if $(and $(filter 1,$(words $($1))),$(filter $2 $(count),$($1))),,$(error $1=$($1): expected a whole number from $(or $2,1) to 1000))
 $(if $(ASKING),$(call whole,ROUNDS)$(call whole,WIDTH)$(call whole,SAMPLES,0))
 $(if $(and $(filter gen generated,$(ASKING)),$(filter search attempted,$(ASKING))),$(error gen and search are two goals: one after the other))
@@ -426,7 +427,7 @@ endef
 present  = $(if $(call shows,$1),$$([ ! -s $(call start,$1,$2) ] || echo $(call start,$1,$2)),$(kernel.$2))
 
 # A client that outlived its make holds the lock until it has its answer, which is then there.
-once = exec 9> $(@:.gen.json=.lock); env $(KEYS:%=-u %) flock 9; [ -e $@ ] || exec
+once = exec 9> $(@:.gen.json=.lock); $(keyless) flock 9; [ -e $@ ] || exec
 define attempt
 build/attempts/$1.r$2a$3/%.gen.json: | build/gen build/attempts/$1.r$2a$3/$$$$(*D)/ \
                                        $(if $(call shows,$1),$(call start,$1,%)) $(patsubst %,build/attempts/%,$4)
@@ -436,7 +437,7 @@ endef
 MODES := branching contrastive repair best_of_n
 ifneq ($(filter search attempted,$(ASKING)),)
 $(foreach m,$(filter-out $(MODES),$(MODE)),$(error MODE: no '$m'; there are $(MODES)))
-many     := $(shell echo $$(($(ROUNDS) * $(WIDTH))))
+many     := $(shell $(keyless) expr $(ROUNDS) \* $(WIDTH))
 $(if $(filter best_of_n,$(MODE)),$(if $(filter $(many),$(count)),,$(error ROUNDS x WIDTH is $(many): MODE=best_of_n makes up to 1000 samples)))
 ATTEMPTS := $(foreach m,$(MODE),$(foreach r,$(call rounds,$m),$(foreach a,$(call index,$m),$(CELLS:%=build/attempts/$m.r$ra$a/%))))
 THOUGHT  := $(foreach r,$(if $(filter branching,$(MODE)),$(call rounds)),$(CELLS:%=build/attempts/branching.r$ra0/%))
@@ -518,12 +519,15 @@ $(call with_keys,judge-eval)
 judge-eval: build/judge
 	tests/judge-eval
 
-# A second opinion on a cell's kernel.  Advice: nothing depends on it.
-$(call with_keys,$(CELLS:%=build/%.judge.json))
-judge: $(CELLS:%=build/%.judge.json)
-$(CELLS:%=build/%.judge.json): build/%.judge.json: build/%.verify.json build/judge FORCE | build/attempts/judge/$$(*D)/
-	$Qbuild/judge $(*D) $(task.$(*F)) $(kernel.$*) --tape build/$*.tape --transcript build/attempts/judge/$*.jsonl > $@+
-	@mv $@+ $@ && jq -r '"judge: $*: \(.verdict)\(if .rule then ", " + .rule else "" end)"' $@
+# A second opinion on the kernels that are verified.  Advice: nothing depends on it.
+JUDGED := $(if $(filter judge,$(GOALS)),$(foreach c,$(CELLS),$(if $(kernel.$c),build/$c.judge.json)))
+$(call with_keys,$(JUDGED))
+judge: $(JUDGED)
+$(JUDGED): build/%.judge.json: build/%.verify.json build/judge FORCE | build/attempts/judge/$$(*D)/
+	@[ ! -e build/$*.tape ] || exec build/judge $(*D) $(task.$(*F)) $(kernel.$*) --tape build/$*.tape \
+	    --transcript build/attempts/judge/$*.jsonl > $@+
+	@[ -e build/$*.tape ] || echo 'judge: $*: the kernel has no tape: see make failed'
+	@[ ! -e $@+ ] || { mv $@+ $@ && $(keyless) jq -r '"judge: $*: \(.verdict)\(if .rule then ", " + .rule else "" end)"' $@; }
 
 # Its standard output is the answers, and nothing else.
 .PHONY: judges

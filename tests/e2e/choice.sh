@@ -146,3 +146,7 @@ mk time TASKS=l1_019
 check 'and is no part of any result' ran ''
 mk clean
 check 'clean removes build/' [ ! -e build ]
+mk gen OPENAI_API_KEY=sk-everyone
+check 'a key on the command line is refused' lines 1 'OPENAI_API_KEY on the command line of make is for everyone to read'
+OPENAI_API_KEY=sk-secret mk print-OPENAI_API_KEY
+check 'and one of the environment is not printed' not grep -q sk-secret "$out"
