@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "ends.h"
 #include "../../harness/error.h"
 #include "../../harness/gen/prompt_parts.h"
 #include "../../harness/json.h"
@@ -130,30 +131,6 @@ static inline int blocks(const char *text, each_block *each, void *context) {
         line = next;
     }
     return n;
-}
-
-/* Run `what` in a process of its own; it should end with this code and these words, in one line. */
-static inline void ends(void (*what)(void), int code, const char *words) {
-    int ends[2], status;
-    char line[1024] = "";
-    size_t n = 0;
-    assert_int_equal(pipe(ends), 0);
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(ends[1], 2);
-        what();
-        _exit(0);
-    }
-    close(ends[1]);
-    for (ssize_t k; n < sizeof line - 1 && (k = read(ends[0], line + n, sizeof line - 1 - n)) > 0;)
-        n += (size_t)k;
-    close(ends[0]);
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) != code) fail_msg("exit %d: %s", WEXITSTATUS(status), line);
-    if (!strstr(line, words)) fail_msg("'%s' is not in '%s'", words, line);
-    assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "ends.h"
 #include "../../harness/error.h"
 #include "../../harness/gen/export.h"
 #include "../../harness/json.h"
@@ -318,27 +319,9 @@ static void check_them(void) {
 
 /* Check both files in a process of its own; it should end with this code and these words. */
 static void files(const char *a, const char *b, int code, const char *words) {
-    int ends[2], status;
-    char line[512] = "";
     file_replace("a.jsonl", a);
     file_replace("b.jsonl", b);
-    assert_int_equal(pipe(ends), 0);
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(ends[1], 2);
-        check_them();
-        _exit(0);
-    }
-    close(ends[1]);
-    size_t n = 0;
-    for (ssize_t k; n < sizeof line - 1 && (k = read(ends[0], line + n, sizeof line - 1 - n)) > 0;)
-        n += (size_t)k;
-    close(ends[0]);
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) != code || !strstr(line, words))
-        fail_msg("exit %d, '%s'; expected %d, '%s'", WEXITSTATUS(status), line, code, words);
+    ends(check_them, code, words);
 }
 
 static void test_files(void **state) {

@@ -1,32 +1,8 @@
 /* What the next attempt is asked: options, the plain modes, repair, contrastive. */
+#include "ends.h"
 #include "search_list.h"
 
 static struct attempt present;
-
-/* Run `what` in a process of its own; it should end with this code, and say these words in one
- * line. */
-static void ends(void (*what)(void), int code, const char *words) {
-    int ends[2], status;
-    char line[1024] = "";
-    assert_int_equal(pipe(ends), 0);
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(ends[1], 2);
-        what();
-        _exit(0);
-    }
-    close(ends[1]);
-    size_t n = 0;
-    for (ssize_t k; n < sizeof line - 1 && (k = read(ends[0], line + n, sizeof line - 1 - n)) > 0;)
-        n += (size_t)k;
-    close(ends[0]);
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) != code) fail_msg("exit %d: %s", WEXITSTATUS(status), line);
-    if (!strstr(line, words)) fail_msg("'%s' is not in '%s'", words, line);
-    assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
-}
 
 /* ---- Options, and the plain modes ------------------------------------------------- */
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "ends.h"
 #include "../../harness/error.h"
 #include "../../harness/hash.h"
 #include "../../harness/json.h"
@@ -243,30 +244,6 @@ static void test_torn(void **state) {
 }
 
 /* ---- What ends the program ---- */
-
-/* Run `what` in a process of its own; it should end with this code and these words. */
-static void ends(void (*what)(void), int code, const char *words) {
-    int ends[2], status;
-    char line[1024] = "";
-    size_t n = 0;
-    assert_int_equal(pipe(ends), 0);
-    fflush(NULL);
-    pid_t pid = fork();
-    if (pid == 0) {
-        dup2(ends[1], 2);
-        what();
-        _exit(0);
-    }
-    close(ends[1]);
-    for (ssize_t k; n < sizeof line - 1 && (k = read(ends[0], line + n, sizeof line - 1 - n)) > 0;)
-        n += (size_t)k;
-    close(ends[0]);
-    waitpid(pid, &status, 0);
-    assert_true(WIFEXITED(status));
-    if (WEXITSTATUS(status) != code || !strstr(line, words))
-        fail_msg("exit %d: %s", WEXITSTATUS(status), line);
-    assert_ptr_equal(strchr(line, '\n'), line + strlen(line) - 1);
-}
 
 static void read_it(void) {
     char sha[65];
