@@ -496,20 +496,21 @@ search gen: asked
 	    echo '$@: not every attempt was made or measured, see above; the next make $@ goes on there'; exit 4; }
 
 # Where there is nothing to promote, nothing is needed.
-promoted: $(CELLS:%=promote/%)
-.PHONY: $(CELLS:%=promote/%)
-$(CELLS:%=promote/%): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json $(STEP_verify) build/time) build/best build/promote
+PROMOTED := $(if $(filter promoted,$(GOALS)),$(CELLS:%=promote/%))
+promoted: $(PROMOTED)
+.PHONY: $(PROMOTED)
+$(PROMOTED): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json $(STEP_verify) build/time) build/best build/promote
 	$QKP_GPU=$(*D) harness/promote $(*D) $(task.$(*F)) '$(call arch_of,$(*D),)' $(or $(RUN.$(*D)),$(RUN))
 
 # Where the time of a cell's kernel goes, as ncu sees it.
-profile: $(CELLS:%=build/%.profile.json)
-$(CELLS:%=build/%.profile.json): build/%.profile.json: build/%.verify.json build/replay harness/profile harness/profile.jq FORCE
+profile: $(if $(filter profile,$(GOALS)),$(CELLS:%=build/%.profile.json))
+build/%.profile.json: build/%.verify.json build/replay harness/profile harness/profile.jq FORCE
 	$Q$(on_gpu) harness/profile $(task.$(*F)) build/$*
 
 # Every kernel under compute-sanitizer.  What it finds is a result; nothing depends on it.
-sanitize: $(CELLS:%=build/%.sanitize.json)
+sanitize: $(if $(filter sanitize,$(GOALS)),$(CELLS:%=build/%.sanitize.json))
 	@$(if $(CELLS),harness/sanitize --summary $^,harness/probe --why; exit 4)
-$(CELLS:%=build/%.sanitize.json): build/%.sanitize.json: build/%.verify.json build/replay harness/sanitize harness/shrink.jq build/sanitize.flags
+build/%.sanitize.json: build/%.verify.json build/replay harness/sanitize harness/shrink.jq build/sanitize.flags
 	$Q$(on_gpu) harness/sanitize $(task.$(*F)) build/$* $(TOOLS)
 
 export: build/export
