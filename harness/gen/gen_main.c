@@ -9,28 +9,25 @@
  * another one by the time that the answer is used.  The environment configures the model (llm.h),
  * the caps (budget.h) and the search (search.h). */
 #include "attempt.h"
-#include "budget.h"
 #include "code.h"
 #include "../error.h"
 #include "../hash.h"
 #include "../json.h"
 #include "../result.h"
 #include "llm.h"
+#include "paid.h"
 #include "prompt.h"
 #include "search.h"
 #include "transcript.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char root[] = "build/attempts", ledger[] = "build/attempts/ledger",
-                  prices[] = "harness/gen/prices.json";
+static const char root[] = "build/attempts";
 
 struct job {
     const char *gpu, *mode;
@@ -44,12 +41,8 @@ struct job {
     struct attempt current;
     struct prompt_turn turn;
     struct llm_message message[PROMPT_MESSAGES];
-    char *request;
     char request_sha[65], date[32], model[128];
-    struct price price;
-    long ticket;
-    int billed; /* tries so far that may have cost something without saying so */
-    double cost, seconds, first_cap;
+    double cost, seconds;
     char *transcript;
     cJSON *asked; /* what the answer is to, if the prompt has changed since */
 };
@@ -218,75 +211,40 @@ static void copy_transcript(const char *from, const char *to) {
     free(aside);
 }
 
+/* The call of this attempt. */
+static struct paid call_of(const struct job *j) {
+    return (struct paid){.gpu = j->gpu,
+                         .task = j->task->name,
+                         .name = j->name,
+                         .transcript = j->transcript,
+                         .llm = &j->llm,
+                         .message = j->message,
+                         .n = PROMPT_MESSAGES,
+                         .progress = isatty(2)};
+}
+
 /* The answer that DIR of LLM=replay:DIR holds. */
 static struct llm_answer *replayed_answer(struct job *j) {
+    struct paid call = call_of(j);
     char *path = attempt_path(j->llm.model, j->name, j->gpu, j->task->name, ".jsonl");
-    struct llm_answer *a = transcript_answer(path, j->request_sha, j->date, j->model);
+    struct llm_answer *a = paid_before(&call, path, j->request_sha, j->date, j->model);
     if (!a) die(KP_INPUT, "%s: no transcript of this attempt to replay", path);
-    for (int i = 0; i < PROMPT_MESSAGES; i++)
-        if (!transcript_asked(path, j->message[i].text)) {
-            warn("%s no longer matches its prompt (%s message): the answer is used all the same",
-                 path, j->message[i].role);
-            break;
-        }
     if (strcmp(path, j->transcript)) copy_transcript(path, j->transcript);
     free(path);
     return a;
 }
 
-static void reserve(struct job *j, double cap) {
-    j->ticket = budget_reserve(ledger, j->gpu, j->task->name, j->name, &j->price,
-                               prompt_tokens_bound(j->message, PROMPT_MESSAGES), cap);
-}
-
-/* After each try: keep it, settle what it took, and reserve for one more where llm_call will make
- * it. A try whose stream broke may have been billed: its reservation stands. */
-static void keep(void *context, const struct llm_try *t) {
-    struct job *j = context;
-    const struct llm_usage nothing = {.known = true, .cost = NAN};
-    const struct llm_answer *a = t->answer;
-    bool unknown = a->maybe_billed > j->billed || (a->outcome != LLM_FAILED && !a->usage.known);
-    double cost = a->usage.known ? price_cost(&j->price, &a->usage) : NAN;
-    if (!a->usage.known && !unknown) cost = 0;
-    transcript_append(j->transcript, &j->llm, t, cost);
-    budget_settle(ledger, j->ticket,
-                  a->usage.known ? &a->usage
-                  : unknown      ? &(struct llm_usage){.cost = NAN}
-                                 : &nothing,
-                  cost, t->seconds);
-    j->billed = a->maybe_billed;
-    j->cost += cost;
-    j->seconds += t->seconds;
-    j->ticket = 0;
-    /* From the request with twice the cap on, every further one has that. */
-    bool doubled = a->outcome != LLM_FAILED || strcmp(t->request, j->request) != 0;
-    if (a->will_retry) reserve(j, doubled ? 2 * j->first_cap : j->first_cap);
-}
-
-static void show_progress(void *context, double seconds, size_t bytes) {
-    const struct job *j = context;
-    struct llm_usage so_far = {.known = true, .output = (double)bytes / 4, .cost = NAN};
-    double cost = price_cost(&j->price, &so_far);
-    fprintf(stderr, "\r%s/%s %s: about %.0f tokens, %.0f s", j->gpu, j->task->name, j->name,
-            so_far.output, seconds);
-    if (cost >= 0) fprintf(stderr, ", %.3f USD", j->cost + cost);
-}
-
 /* Ask the model; ends the program where there is no answer. */
 static struct llm_answer *ask(struct job *j) {
-    const struct llm_usage nothing = {.known = true, .cost = NAN};
+    struct paid call = call_of(j);
     llm_need_key(&j->llm);
-    j->price = price_find(prices, &j->llm);
-    j->first_cap = (double)j->llm.max_tokens;
-    j->request = llm_request(&j->llm, j->message, PROMPT_MESSAGES, 1);
+    char *request = llm_request(&j->llm, j->message, PROMPT_MESSAGES, 1);
     write_asked(j);
-    reserve(j, j->first_cap);
-    struct llm_answer *a = llm_call(&j->llm, j->request, keep, isatty(2) ? show_progress : NULL, j);
-    if (isatty(2)) fprintf(stderr, "\r\033[K");
-    if (j->ticket) budget_settle(ledger, j->ticket, &nothing, 0, 0); /* nothing was sent */
+    struct llm_answer *a = paid_call(&call, request, &j->cost);
     if (a->outcome == LLM_FAILED)
         die(a->exit_code, "%s/%s %s: %s", j->gpu, j->task->name, j->name, a->why);
     llm_answer_free(a);
+    free(request);
     /* Read it as the next run would: what was kept is what counts. */
     a = kept_answer(j);
     if (!a) die(KP_BUG, "%s: the answer was not kept", j->transcript);

@@ -12,25 +12,23 @@
  * --transcript every answer is kept, and one that answers the same request is not paid for
  * again.  LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; NAME is the kernel's file without its
  * suffix, unless given. */
-#include "budget.h"
 #include "error.h"
 #include "hacks.h"
 #include "hash.h"
 #include "json.h"
 #include "judge_text.h"
 #include "llm.h"
+#include "paid.h"
 #include "prompt.h"
 #include "transcript.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static const char ledger[] = "build/attempts/ledger", prices[] = "harness/gen/prices.json",
-                  hacks_path[] = "harness/prompts/hacks.json",
+static const char hacks_path[] = "harness/prompts/hacks.json",
                   template_path[] = "harness/prompts/judge.txt";
 
 enum { SIMILAR = 3, TAPE_MOST = 16 << 10, KERNEL_MOST = 256 << 10 };
@@ -45,10 +43,7 @@ struct job {
     double cosine[SIMILAR];
     struct llm_config llm;
     struct llm_message message[2];
-    char *request, request_sha[65], date[32], model[128];
-    struct price price;
-    long ticket;
-    int billed; /* tries so far that may have cost something without saying so */
+    char request_sha[65], date[32], model[128];
     double cost;
 };
 
@@ -136,30 +131,14 @@ static void build(struct job *j) {
 
 /* ---- The call ------------------------------------------------------------------------ */
 
-static void reserve(struct job *j, double cap) {
-    j->ticket = budget_reserve(ledger, j->gpu, j->task, "judge", &j->price,
-                               prompt_tokens_bound(j->message, 2), cap);
-}
-
-/* After each try: keep it, settle it, and reserve for the next where there will be one. */
-static void keep(void *context, const struct llm_try *t) {
-    struct job *j = context;
-    const struct llm_answer *a = t->answer;
-    const struct llm_usage nothing = {.known = true, .cost = NAN}, unsaid = {.cost = NAN};
-    bool unknown = a->maybe_billed > j->billed || (a->outcome != LLM_FAILED && !a->usage.known);
-    double cost = a->usage.known ? price_cost(&j->price, &a->usage) : unknown ? NAN : 0;
-    if (j->transcript) transcript_append(j->transcript, &j->llm, t, cost);
-    budget_settle(ledger, j->ticket,
-                  a->usage.known ? &a->usage
-                  : unknown      ? &unsaid
-                                 : &nothing,
-                  cost, t->seconds);
-    j->billed = a->maybe_billed;
-    j->cost += cost;
-    j->ticket = 0;
-    /* From the request with twice the cap on, every further one has that. */
-    bool doubled = a->outcome != LLM_FAILED || strcmp(t->request, j->request) != 0;
-    if (a->will_retry) reserve(j, (doubled ? 2 : 1) * (double)j->llm.max_tokens);
+static struct paid call_of(const struct job *j) {
+    return (struct paid){.gpu = j->gpu,
+                         .task = j->task,
+                         .name = "judge",
+                         .transcript = j->transcript,
+                         .llm = &j->llm,
+                         .message = j->message,
+                         .n = 2};
 }
 
 /* The answer that the transcript holds to this request, or to its repetition with twice the
@@ -177,15 +156,10 @@ static struct llm_answer *kept_answer(struct job *j) {
 
 /* The answer that the folder of LLM=replay holds. */
 static struct llm_answer *replayed_answer(struct job *j) {
+    struct paid call = call_of(j);
     char *path = text_format("%s/judge/%s/%s.jsonl", j->llm.model, j->gpu, j->name);
-    struct llm_answer *a = transcript_answer(path, j->request_sha, j->date, j->model);
+    struct llm_answer *a = paid_before(&call, path, j->request_sha, j->date, j->model);
     if (!a) die(KP_INPUT, "%s: no transcript of this judgement to replay", path);
-    for (int i = 0; i < 2; i++)
-        if (!transcript_asked(path, j->message[i].text)) {
-            warn("%s no longer matches its prompt (%s message): the answer is used all the same",
-                 path, j->message[i].role);
-            break;
-        }
     free(path);
     return a;
 }
@@ -193,22 +167,21 @@ static struct llm_answer *replayed_answer(struct job *j) {
 /* Ask, unless the answer is known; ends the program where there is none. */
 static struct llm_answer *answer(struct job *j) {
     if (j->llm.api == LLM_REPLAY) return replayed_answer(j);
-    j->request = llm_request(&j->llm, j->message, 2, 1);
-    text_sha256(j->request, strlen(j->request), j->request_sha);
-    const struct llm_usage nothing = {.known = true, .cost = NAN};
+    struct paid call = call_of(j);
+    char *request = llm_request(&j->llm, j->message, 2, 1);
+    text_sha256(request, strlen(request), j->request_sha);
     if (j->transcript) transcript_hold(j->transcript);
     struct llm_answer *a = kept_answer(j);
-    if (a) return a;
-    llm_need_key(&j->llm);
-    j->price = price_find(prices, &j->llm);
-    if ((mkdir("build", 0777) && errno != EEXIST) ||
-        (mkdir("build/attempts", 0777) && errno != EEXIST))
-        die(KP_IO, "build/attempts: cannot be made: %s", strerror(errno));
-    reserve(j, (double)j->llm.max_tokens);
-    a = llm_call(&j->llm, j->request, keep, NULL, j);
-    if (j->ticket) budget_settle(ledger, j->ticket, &nothing, 0, 0); /* nothing was sent */
-    if (a->outcome == LLM_FAILED) die(a->exit_code, "%s: %s", j->kernel_path, a->why);
-    snprintf(j->model, sizeof j->model, "%.127s", j->llm.model);
+    if (!a) {
+        llm_need_key(&j->llm);
+        if ((mkdir("build", 0777) && errno != EEXIST) ||
+            (mkdir("build/attempts", 0777) && errno != EEXIST))
+            die(KP_IO, "build/attempts: cannot be made: %s", strerror(errno));
+        a = paid_call(&call, request, &j->cost);
+        if (a->outcome == LLM_FAILED) die(a->exit_code, "%s: %s", j->kernel_path, a->why);
+        snprintf(j->model, sizeof j->model, "%.127s", j->llm.model);
+    }
+    free(request);
     return a;
 }
 

@@ -1,0 +1,30 @@
+/* paid.h: a call of a model that is reserved, made, kept and settled.
+ *
+ * Whoever calls a model does it through this, so that no call escapes the ledger
+ * (build/attempts/ledger) or its transcript. */
+#ifndef KP_PAID_H
+#define KP_PAID_H
+
+#include "llm.h"
+
+struct paid {
+    const char *gpu, *task, *name;     /* whose call it is, for the ledger */
+    const char *transcript;            /* where each try is kept; NULL: nowhere */
+    const struct llm_config *llm;      /* whose key was checked by llm_need_key */
+    const struct llm_message *message; /* n messages, of which the request is made */
+    int n;
+    bool progress; /* show a line while the answer arrives */
+};
+
+/* Send `request`.  Each try is reserved before it is made, kept, and settled by what it took; one
+ * whose stream broke may have been billed, so its reservation stands.  Returns the answer,
+ * LLM_FAILED included; *cost is what it took in USD (NAN: unknown).  Ends the program as
+ * budget_reserve and transcript_append do. */
+struct llm_answer *paid_call(const struct paid *p, const char *request, double *cost);
+
+/* The answer of the transcript PATH, for LLM=replay; warns if it was asked something else.  NULL if
+ * there is none; request_sha256 and the others are filled in as by transcript_answer. */
+struct llm_answer *paid_before(const struct paid *p, const char *path, char request_sha256[65],
+                               char date[32], char model[128]);
+
+#endif
