@@ -9,6 +9,7 @@ for p in gen best promote; do
     [ -x "build/$p" ] || { skip 'gen and search' "no build/$p (libcurl4-openssl-dev?)"; exit; }
 done
 . tests/mock/world.sh
+. tests/mock/killed.sh
 
 # ---- gen: one attempt, taken only where it is better --------------------------------------
 
@@ -109,26 +110,6 @@ tasks='l1_019_relu l1_023_softmax l1_047_sum_reduction_over_a_dimension'
 
 # searching MODE - that search, to its end or until it is killed.
 searching() { ask_make -j4 search TASKS="$tasks" MODE="$1" WIDTH=2 ROUNDS=5 IDEAS=2; }
-count() { find build/attempts -path "*$1*" -name "*$2" 2> /dev/null | wc -l; }
-# kill_in ROUND - kill make and all its children as soon as an attempt of that round has an answer.
-kill_in() {
-    setsid bash -c "$(declare -f searching ask_make mk); key='$key' port=$port out=$out llm= tasks='$tasks' stubs=($(printf "'%s' " "${stubs[@]}")); searching $mode" &
-    local group=$!
-    for _ in $(seq 600); do
-        [ "$(count "r$1a" .gen.json)" -gt 0 ] && break
-        kill -0 $group 2> /dev/null || break
-        sleep 0.05
-    done
-    kill -9 -- -$group 2> /dev/null
-    wait $group 2> /dev/null
-}
-paid_once() {
-    local f n
-    for f in build/attempts/*/h200/*.jsonl; do
-        n=$(grep -c '"outcome":"complete"' "$f")
-        [ "$n" = 1 ] || { echo "$f has $n answers"; return 1; }
-    done
-}
 for mode in best_of_n repair contrastive branching; do
     world
     printf 'on\nbody Do not write a kernel now\nanswer %s\n' "$ideas" >> "$rules"
@@ -148,12 +129,12 @@ for mode in best_of_n repair contrastive branching; do
     mk -n search TASKS="$tasks" MODE=$mode WIDTH=2 ROUNDS=5 IDEAS=2 LLM=openai:model-x
     check "$mode: make -n says how many calls that is" lines 1 "^plan: $calls calls of model-x for 3 cells"
     check "$mode: and makes none" asked 0
-    for round in $(seq $rounds); do kill_in "$round"; done
+    for round in $(seq $rounds); do kill_in $mode "$round"; done
     searching $mode
     status=$?
     check "$mode: killed in every round, the search ends" exits 0 $status
-    check "$mode: with every attempt made" is "$(count . .gen.json)" $number_of
-    check "$mode: each paid for once" paid_once
+    check "$mode: with every attempt made" is "$(count "$mode." .gen.json)" $number_of
+    check "$mode: each paid for once" paid_once $mode
     for task in $tasks; do
         check "$mode: the best of $task is its kernel" grep -q 'speed = 3.7' "optimized/h200/$task.cu"
     done

@@ -1,0 +1,29 @@
+# killed.sh: searches that are killed, and what may be left of them.  Sourced after tests/mock/lib.sh
+# by who defines `searching MODE`, a search from its beginning to its end.
+# shellcheck shell=bash
+
+# count NAMES SUFFIX - how many files of attempts there are.
+count() { find build/attempts -path "*/$1*" -name "*$2" 2> /dev/null | wc -l; }
+# kill_in MODE ROUND - search, and kill make and all its children as soon as an attempt of that round
+# has an answer.
+kill_in() {
+    set -m # the search is a process group of its own
+    searching "$1" &
+    local group=$!
+    set +m
+    for _ in $(seq 1200); do
+        [ "$(count "$1.r$2a" .gen.json)" -gt 0 ] && break
+        kill -0 $group 2> /dev/null || break
+        sleep 0.05
+    done
+    kill -9 -- -$group 2> /dev/null
+    wait $group 2> /dev/null
+}
+# paid_once MODE - each transcript holds one answer.
+paid_once() {
+    local f n
+    for f in build/attempts/"$1".*/*/*.jsonl; do
+        n=$(grep -c '"outcome":"complete"' "$f")
+        [ "$n" = 1 ] || { echo "$f has $n answers"; return 1; }
+    done
+}
