@@ -588,7 +588,7 @@ GPU_TESTS := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/tes
 
 test-gpu: $(GPU_TESTS) $(PROGRAMS:%=build/%) $(GPU_PROGRAMS:%=build/%) build/cells | $(INSTALL)
 	@$(if $(GPUS),:,harness/probe --why; exit 4)
-	tests/run-gpu $(firstword $(GPUS)) $(arch.$(firstword $(GPUS))) '$(or $(RUN.$(firstword $(GPUS))),$(RUN))' $(GPU_TESTS)
+	tests/run-gpu $(firstword $(GPUS)) $(arch.$(firstword $(GPUS))) '$(or $(RUN.$(firstword $(GPUS))),$(RUN))' $(GPU_TESTS) tests/gpu/tampered
 
 build/tests/gpu/%: build/obj/tests/gpu/%.o $(filter-out %/baseline.o,$(OBJS_baseline)) build/tests/units.a build/cuda.flags | $$(@D)/
 	@echo "  LD $@"

@@ -192,15 +192,20 @@ static bool time_empty(struct timing *t) {
     return true;
 }
 
-/* Known well enough: half the interval is at most 0.3 % of the ratio, for every baseline
- * that may be quoted. */
-static bool settled(const struct timing *t) {
-    if (t->rounds < KP_LEAST_ROUNDS || t->rounds % (t->rounds < 100 ? 10 : 50)) return false;
+/* Half of each interval is at most this share of its ratio, for every baseline that may be
+ * quoted. */
+static bool known_within(const struct timing *t, double share) {
     for (int a = 1; a < t->narms; a++) {
         struct kp_interval r = timing_ratio(t, a);
-        if ((r.high - r.low) / 2 > 0.003 * r.value) return false;
+        if ((r.high - r.low) / 2 > share * r.value) return false;
     }
-    return t->narms > 1 && !t->restarts;
+    return true;
+}
+
+/* Known well enough to stop. */
+static bool settled(const struct timing *t) {
+    if (t->rounds < KP_LEAST_ROUNDS || t->rounds % (t->rounds < 100 ? 10 : 50)) return false;
+    return t->narms > 1 && !t->restarts && known_within(t, 0.003);
 }
 
 /* Rounds with the arms that run now, at most `most` of them in at most `seconds`. */
@@ -220,18 +225,22 @@ static bool rounds(struct timing *t, int most, double seconds) {
 /* A kernel of a few microseconds feels something that is settled when a process starts:
  * on an H200, 4.05 us are 3.95 to 4.2, steady within a process, whatever the placement of
  * buffers, code and streams.  So such cells are measured in several sets of processes,
- * and the interval is drawn over these. */
+ * few rounds in each, until the ratio is known or three times the cap on measuring has passed
+ * (starting takes longer than measuring); the interval is drawn over the sets. */
 bool timing_rounds(struct timing *t, bool aa) {
-    enum { SETS = 8, PROBE = 10 };
+    enum { LEAST_SETS = 8, MOST_SETS = 48, PROBE = 10 };
     t->rounds = t->decoys = t->epoch = 0;
     t->restarts = false;
     if (!time_empty(t) || !rounds(t, PROBE, t->cap_seconds)) return false;
     t->restarts = stat_median(t->samples[0].event_us, t->rounds) < 20;
     if (!t->restarts) return rounds(t, KP_MOST_ROUNDS - PROBE, t->cap_seconds);
     t->rounds = t->decoys = 0;
-    for (; t->epoch < SETS; t->epoch++) {
+    double until = seconds_now() + 3 * t->cap_seconds;
+    for (; t->epoch < MOST_SETS; t->epoch++) {
+        if (t->epoch >= LEAST_SETS && (known_within(t, 0.007) || seconds_now() > until)) break;
         timing_stop(t);
-        if (!timing_start(t, aa) || !rounds(t, KP_MOST_ROUNDS / SETS, t->cap_seconds / SETS))
+        if (!timing_start(t, aa) ||
+            !rounds(t, KP_MOST_ROUNDS / MOST_SETS, t->cap_seconds / MOST_SETS))
             return false;
     }
     return true;
