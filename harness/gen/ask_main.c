@@ -42,7 +42,10 @@ static char *read_prompt(void) {
 
 static void keep(void *context, const struct llm_try *t) {
     const struct asked *a = context;
-    if (a->transcript) transcript_append(a->transcript, a->c, t, t->answer->usage.cost);
+    if (!a->transcript) return;
+    transcript_append(a->transcript, a->c, t, t->answer->usage.cost);
+    /* The next try may have twice the cap. */
+    if (t->answer->will_retry) transcript_reserve(strlen(t->request), 2 * (double)a->c->max_tokens);
 }
 
 /* A terminal gets a line that is written over; anything else one line a minute. */
@@ -104,6 +107,7 @@ static int ask(const char *system, const char *transcript) {
     if (system) m[n++] = (struct llm_message){"system", (char *)system};
     m[n++] = (struct llm_message){"user", prompt};
     char *request = llm_request(&c, m, n, 1);
+    if (transcript) transcript_reserve(strlen(request), (double)c.max_tokens);
     struct llm_answer *a = llm_call(&c, request, keep, show, &asked);
     if (asked.shown) fprintf(stderr, "\r\033[K");
     int code = finish(c.model, a);

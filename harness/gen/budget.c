@@ -12,6 +12,7 @@
 #include "budget.h"
 #include "../error.h"
 #include "../json.h"
+#include "room.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -195,6 +196,21 @@ static void ledger_append(const struct ledger *l, char *line) {
     free(line);
 }
 
+/* Reserve room for a line, and behind it for one that settles each call which is then open: every
+ * reservation does this under the lock, so no line of another takes the room that a settlement
+ * counts upon.  It stays reserved, as it is little.  Where the file system reserves nothing, a
+ * settlement that fails costs no answer: the transcript has it, and the reservation counts. */
+static void ledger_room(const struct ledger *l, const char *line, long open) {
+    enum { SETTLED = 128 }; /* four numbers of 20 digits or so, the end of a torn line */
+    off_t bytes = (off_t)strlen(line) + (off_t)strlen(TORN "\n") + open * SETTLED;
+    int why = room_reserve(l->fd, l->size, bytes);
+    if (why && why != EOPNOTSUPP)
+        die(KP_IO,
+            "%s: no room for a call: %lld bytes are needed: %s: free some on that disk; no request "
+            "is sent",
+            l->path, (long long)bytes, strerror(why));
+}
+
 static struct spent sum(const struct ledger *l, bool only_mine) {
     struct spent s = {0};
     for (int i = 0; i < l->n; i++) {
@@ -326,8 +342,10 @@ long budget_reserve(const char *path, const char *gpu, const char *task, const c
     hold_hours("TASK_HOURS", cell.seconds / 3600, "of calls for this task on this GPU");
     long ticket = l.n ? l.call[l.n - 1].ticket + 1 : 1;
     char *usd = written(a.usd), *tokens = written(a.tokens);
-    ledger_append(&l, text_format("R\t%ld\t%lld\t%s\t%s\t%s\t%s\t%s\n", ticket,
-                                  (long long)time(NULL), gpu, task, attempt, usd, tokens));
+    char *line = text_format("R\t%ld\t%lld\t%s\t%s\t%s\t%s\t%s\n", ticket, (long long)time(NULL),
+                             gpu, task, attempt, usd, tokens);
+    ledger_room(&l, line, all.open + 1);
+    ledger_append(&l, line);
     free(usd);
     free(tokens);
     ledger_close(&l);

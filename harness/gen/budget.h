@@ -37,7 +37,7 @@ double price_cost(const struct price *p, const struct llm_usage *u);
  * a ticket.  Where a cap would be exceeded, or a cap in money meets an unknown price, ends the
  * program with KP_BUDGET (exit 6) and one line: which cap, what was spent, what was asked for.
  * KP_USAGE where a cap is no number, KP_INPUT where the ledger is malformed, KP_IO where it cannot
- * be written. */
+ * be written, or has no room for the settling of all calls that are on their way. */
 long budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
                     const struct price *p, double prompt_tokens, double answer_tokens);
 

@@ -3,11 +3,11 @@
  *   gen attempt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   make it; attempt.h has its files
  *   gen prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]    print what would be sent
  *
- * KERNEL.cu is the cell's present kernel.  The order is: prompt, answer kept before?, budget, call,
- * transcript, kernel, and last .gen.json, so that whatever stops it, the next run pays for nothing
- * twice.  What is asked is written down before it is sent (.asked.json), as the prompt may be
- * another one by the time that the answer is used.  The environment configures the model (llm.h),
- * the caps (budget.h) and the search (search.h). */
+ * KERNEL.cu is the cell's present kernel.  The order is: prompt, answer kept before?, room on the
+ * disk, budget, call, transcript, kernel, and last .gen.json, so that whatever stops it, the next
+ * run pays for nothing twice.  What is asked is written down before it is sent (.asked.json), as
+ * the prompt may be another one by the time that the answer is used.  The environment configures
+ * the model (llm.h), the caps (budget.h) and the search (search.h). */
 #include "attempt.h"
 #include "code.h"
 #include "../error.h"

@@ -19,17 +19,17 @@
 #include "judge_text.h"
 #include "llm.h"
 #include "paid.h"
-#include "prompt.h"
+#include "prompt_parts.h"
 #include "transcript.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static const char hacks_path[] = "harness/prompts/hacks.json",
-                  template_path[] = "harness/prompts/judge.txt";
+static const char hacks_path[] = PROMPT_FOLDER "/hacks.json";
 
 enum { SIMILAR = 3, TAPE_MOST = 16 << 10, KERNEL_MOST = 256 << 10 };
 
@@ -60,73 +60,62 @@ static char *base_name(const char *path) {
 }
 
 static char *catalogue(const struct hacks *l) {
-    char *text = text_format("%s", "");
-    for (int i = 0; i < l->n; i++) {
-        char *longer = text_format("%s- %s: %s\n", text, l->h[i].id, l->h[i].title);
-        free(text);
-        text = longer;
-    }
-    return text;
+    struct text t;
+    text_open(&t);
+    for (int i = 0; i < l->n; i++) fprintf(t.out, "- %s: %s\n", l->h[i].id, l->h[i].title);
+    return text_close(&t);
 }
 
 /* The most similar cases in full; those that have nothing in common with the kernel are none. */
 static char *cases(const struct job *j) {
-    char *text = text_format("%s", "");
+    struct text t;
+    text_open(&t);
     for (int i = 0; i < SIMILAR; i++) {
         const struct hack *h = j->similar[i];
         if (!h || !(j->cosine[i] > 0)) break;
-        char *fence = fence_for(h->looks);
-        char *longer = text_format(
-            "%s%s\n%s: %s. It may look like this:\n%scuda\n%s%s\nWhy it is one: %s\nA test: %s\n",
-            text,
-            i ? ""
-              : "The cases that this kernel's words are most like, which need not mean anything:\n",
-            h->id, h->title, fence, h->looks, fence, h->why, h->test);
-        free(fence);
-        free(text);
-        text = longer;
+        if (i == 0)
+            fputs("The cases that this kernel's words are most like, which need not mean "
+                  "anything:\n",
+                  t.out);
+        fprintf(t.out, "\n%s: %s. It may look like this:\n", h->id, h->title);
+        text_fence(t.out, "cuda", h->looks, SIZE_MAX);
+        fprintf(t.out, "Why it is one: %s\nA test: %s\n", h->why, h->test);
     }
-    return text;
+    return text_close(&t);
 }
 
-/* The tape's beginning, fenced; "" without one. */
-static char *tape_text(const struct job *j) {
-    if (!j->tape_path) return text_format("%s", "");
-    char *tape = file_read(j->tape_path, NULL);
-    size_t n = strlen(tape);
-    char *fence = fence_for(tape);
-    char *text = text_format("What its host code enqueued, as recorded%s:\n%s\n%.*s\n%s\n",
-                             n > TAPE_MOST ? " (the beginning)" : "", fence,
-                             (int)(n > TAPE_MOST ? TAPE_MOST : n), tape, fence);
-    free(fence);
-    free(tape);
-    return text;
-}
-
-static char *jump_text(const struct job *j) {
-    if (!j->jump) return text_format("%s", "");
-    return text_format("Its speedup over the baseline has just risen: %s. A jump may be a better "
-                       "algorithm; ask what makes it possible.\n",
-                       j->jump);
+/* A text under its heading, fenced.  Frees the text. */
+static char *fenced(const char *heading, const char *tag, char *body, size_t most) {
+    struct text t;
+    text_open(&t);
+    fputs(heading, t.out);
+    text_fence(t.out, tag, body, most);
+    free(body);
+    return text_close(&t);
 }
 
 /* Fill in the two messages: harness/prompts/judge.txt holds both, with a line ===== between. */
 static void build(struct job *j) {
-    char *kernel = number_lines(j->source), *task = file_read(j->task_path, NULL);
-    char *fence = fence_for(kernel), *task_fence = fence_for(task);
-    char *known = catalogue(&j->hacks), *similar = cases(j), *tape = tape_text(j),
-         *jump = jump_text(j);
-    const char *const pairs[] = {"catalogue",  known,      "similar", similar, "gpu",
-                                 j->gpu,       "task",     task,      "jump",  jump,
-                                 "task_fence", task_fence, "tape",    tape,    "fence",
-                                 fence,        "kernel",   kernel,    NULL};
-    char *text = template_fill(template_path, pairs), *cut = strstr(text, "\n=====\n");
-    if (!cut) die(KP_INPUT, "%s: has no line ===== between its two messages", template_path);
+    struct prompt_values v = {0};
+    values_add(&v, "catalogue", catalogue(&j->hacks), true);
+    values_add(&v, "similar", cases(j), true);
+    values_add(&v, "gpu", text_format("%s", j->gpu), true);
+    values_add(&v, "task", fenced("", "json", file_read(j->task_path, NULL), SIZE_MAX), true);
+    values_add(&v, "jump", j->jump ? text_format("%s", j->jump) : NULL, true);
+    if (j->tape_path)
+        values_add(&v, "tape",
+                   fenced("What its host code enqueued, as recorded:\n", "",
+                          file_read(j->tape_path, NULL), TAPE_MOST),
+                   true);
+    else
+        values_add(&v, "tape", NULL, true);
+    values_add(&v, "kernel", fenced("", "cuda", number_lines(j->source), SIZE_MAX), true);
+    char *text = prompt_expand("judge.txt", &v), *cut = strstr(text, "\n=====\n");
+    if (!cut) die(KP_INPUT, PROMPT_FOLDER "/judge.txt: has no line ===== between its two messages");
     *cut = 0;
     j->message[0] = (struct llm_message){"system", text};
     j->message[1] = (struct llm_message){"user", cut + 7};
-    char *const done[] = {kernel, task, fence, task_fence, known, similar, tape, jump};
-    for (size_t i = 0; i < sizeof done / sizeof *done; i++) free(done[i]);
+    values_free(&v);
 }
 
 /* ---- The call ------------------------------------------------------------------------ */

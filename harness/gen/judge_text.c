@@ -112,45 +112,6 @@ char *number_lines(const char *text) {
     return out;
 }
 
-char *fence_for(const char *text) {
-    size_t longest = 2, run = 0;
-    for (const char *p = text; *p; p++) {
-        run = *p == '`' ? run + 1 : 0;
-        if (run > longest) longest = run;
-    }
-    char *fence = room(longest + 2);
-    memset(fence, '`', longest + 1);
-    fence[longest + 1] = 0;
-    return fence;
-}
-
-char *template_fill(const char *path, const char *const pairs[]) {
-    char *template = file_read(path, NULL), *out = NULL;
-    size_t size = 0;
-    FILE *f = open_memstream(&out, &size);
-    if (!f) die(KP_MACHINE, "out of memory");
-    for (const char *p = template, *open; *p; p = open) {
-        open = strstr(p, "{{");
-        if (!open) {
-            fputs(p, f);
-            break;
-        }
-        fwrite(p, 1, (size_t)(open - p), f);
-        const char *name = open + 2, *close = strstr(name, "}}");
-        int n = close && close - name < 40 ? (int)(close - name) : (int)strcspn(name, " \n");
-        int k = 0;
-        while (pairs[k] &&
-               !(close && (int)strlen(pairs[k]) == n && !strncmp(pairs[k], name, (size_t)n)))
-            k += 2;
-        if (!pairs[k]) die(KP_INPUT, "%s: there is nothing to put for {{%.*s}}", path, n, name);
-        fputs(pairs[k + 1], f);
-        open = close + 2;
-    }
-    if (fclose(f)) die(KP_MACHINE, "out of memory");
-    free(template);
-    return out;
-}
-
 /* ---- Out of the answer -------------------------------------------------------------- */
 
 /* The end of the balanced {...} at p, or NULL; braces inside strings do not count. */

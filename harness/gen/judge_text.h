@@ -12,14 +12,6 @@ char *strip_comments(const char *source);
 /* Every line with its number in front, so that an answer can name it.  Free it. */
 char *number_lines(const char *text);
 
-/* A run of backquotes, three at least, that is longer than any in the text.  Free it. */
-char *fence_for(const char *text);
-
-/* The template at `path` with each {{name}} replaced; `pairs` is name, value, ..., NULL.  What
- * a value holds is not looked at again.  Ends the program with KP_INPUT, naming file and
- * name, on a name that is not among them or is not closed.  Free it. */
-char *template_fill(const char *path, const char *const pairs[]);
-
 /* The first balanced {...} of an answer that is a JSON object with a member `key`: prose, fences
  * and other braces may stand around it.  NULL if there is none.  Delete it. */
 cJSON *json_first(const char *answer, const char *key);

@@ -23,8 +23,10 @@ struct call {
 
 static const struct llm_usage nothing = {.known = true, .cost = NAN}, unsaid = {.cost = NAN};
 
+/* What a try with this cap may need: room for its answer first, as that costs nothing. */
 static void reserve(struct call *c, double cap) {
     const struct paid *p = c->p;
+    if (p->transcript) transcript_reserve(strlen(c->request), cap);
     c->ticket = budget_reserve(ledger, p->gpu, p->task, p->name, &c->price,
                                prompt_tokens_bound(p->message, p->n), cap);
 }

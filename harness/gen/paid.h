@@ -9,17 +9,17 @@
 
 struct paid {
     const char *gpu, *task, *name;     /* whose call it is, for the ledger */
-    const char *transcript;            /* where each try is kept; NULL: nowhere */
+    const char *transcript;            /* held, where each try is kept; NULL: nowhere */
     const struct llm_config *llm;      /* whose key was checked by llm_need_key */
     const struct llm_message *message; /* n messages, of which the request is made */
     int n;
     bool progress; /* show a line while the answer arrives */
 };
 
-/* Send `request`.  Each try is reserved before it is made, kept, and settled by what it took; one
- * whose stream broke may have been billed, so its reservation stands.  Returns the answer,
- * LLM_FAILED included; *cost is what it took in USD (NAN: unknown).  Ends the program as
- * budget_reserve and transcript_append do. */
+/* Send `request`.  Before each try what it may take is reserved, in money and on the disk; then it
+ * is kept, and settled by what it took; one whose stream broke may have been billed, so its
+ * reservation stands.  Returns the answer, LLM_FAILED included; *cost is what it took in USD (NAN:
+ * unknown).  Ends the program as budget_reserve, transcript_reserve and transcript_append do. */
 struct llm_answer *paid_call(const struct paid *p, const char *request, double *cost);
 
 /* The answer of the transcript PATH, for LLM=replay; warns if it was asked something else.  NULL if

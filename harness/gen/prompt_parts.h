@@ -1,4 +1,5 @@
-/* prompt_parts.h: what the files of the prompt share.  Nothing outside includes it. */
+/* prompt_parts.h: what the files of the prompts share, that of the judge included.  Nothing else
+ * includes it. */
 #ifndef KP_PROMPT_PARTS_H
 #define KP_PROMPT_PARTS_H
 

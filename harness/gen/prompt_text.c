@@ -110,7 +110,8 @@ static int value_at(const struct prompt_values *v, const char *path, int line, c
     for (int i = 0; i < v->n; i++)
         if (strlen(v->v[i].name) == n && !strncmp(v->v[i].name, at + 2, n)) return i;
     die(KP_INPUT,
-        "%s:%d: unknown name {{%.*s}}: remove it, or see harness/gen/prompt.c for those there are",
+        "%s:%d: unknown name {{%.*s}}: remove it, or see values_add in harness/gen for those there "
+        "are",
         path, line, (int)n, at + 2);
 }
 

@@ -5,6 +5,7 @@
 #include "hash.h"
 #include "json.h"
 #include "llm_wire.h"
+#include "room.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -308,6 +309,8 @@ static int open_locked(const char *path) {
 static struct { /* the transcript that this process holds, until it ends */
     char *path;
     int fd;
+    bool reserved; /* room from `end` on, which no try has taken yet */
+    off_t end;
 } hold;
 
 /* Whether the file that is held is the one at its path. */
@@ -317,10 +320,16 @@ static bool is_there(const char *path, int fd, struct stat *s) {
            s->st_dev == there.st_dev;
 }
 
-/* Leave no empty file: it would look like a transcript. */
+/* Leave no empty file, which would look like a transcript, and no room that is not used: neither
+ * this process's, nor what one that was killed had reserved. */
 static void let_go(void) {
     struct stat s;
-    if (is_there(hold.path, hold.fd, &s) && S_ISREG(s.st_mode) && s.st_size == 0) unlink(hold.path);
+    if (!is_there(hold.path, hold.fd, &s) || !S_ISREG(s.st_mode)) return;
+    off_t end = hold.reserved ? hold.end : s.st_size;
+    if (end == 0)
+        unlink(hold.path);
+    else
+        room_give_back(hold.fd, end);
 }
 
 void transcript_hold(const char *path) {
@@ -338,12 +347,53 @@ void transcript_hold(const char *path) {
     cJSON_Delete(k.answered);
 }
 
-/* Where the last whole line ends; a line that a crash cut short is taken off.  -1 on failure. */
+/* Where the last whole line ends; what follows it, which a crash cut short or pad() wrote, is taken
+ * off.  -1 on failure. */
 static off_t end_of(int fd) {
     off_t size = lseek(fd, 0, SEEK_END), whole = size;
-    char last = '\n';
-    while (whole > 0 && pread(fd, &last, 1, whole - 1) == 1 && last != '\n') whole--;
+    char some[16384];
+    const char *last = NULL;
+    while (whole > 0 && !last) {
+        size_t n = whole < (off_t)sizeof some ? (size_t)whole : sizeof some;
+        if (pread(fd, some, n, whole - (off_t)n) != (ssize_t)n) return -1;
+        last = memrchr(some, '\n', n);
+        whole -= last ? some + n - 1 - last : (ssize_t)n;
+    }
     return whole == size || ftruncate(fd, whole) == 0 ? whole : -1;
+}
+
+/* Write blanks at the end, without a line's end: for readers that is a line cut short, and the next
+ * one that is appended takes its place.  Returns 0, or errno. */
+static int pad(int fd, off_t end, off_t bytes) {
+    char *blanks = malloc((size_t)bytes);
+    if (!blanks) die(KP_MACHINE, "out of memory");
+    memset(blanks, ' ', (size_t)bytes);
+    int why = append(fd, end, blanks, (size_t)bytes) ? 0 : errno;
+    free(blanks);
+    return why;
+}
+
+void transcript_reserve(size_t request, double tokens) {
+    enum { TOKEN = 512, REST = LLM_HEADERS_MAX }; /* the rest of a line: headers, names, counts */
+    struct stat s;
+    if (!hold.path) die(KP_BUG, "room is wanted in a transcript that nobody holds");
+    if (fstat(hold.fd, &s) == 0 && !S_ISREG(s.st_mode)) return; /* a device has room */
+    double answer = fmin(tokens * TOKEN, LLM_BODY_MAX / 3.0 * 4);
+    off_t bytes = (off_t)answer + (off_t)request + REST, end = end_of(hold.fd);
+    int why = end < 0 ? errno : 0;
+    if (!why) {
+        hold.reserved = true;
+        hold.end = end;
+        why = room_reserve(hold.fd, end, bytes);
+    }
+    /* Some file systems, such as those of networks, reserve nothing, but they have quotas: there,
+     * what is written is what is certain.  It is taken off just before the line is written. */
+    if (why == EOPNOTSUPP) why = pad(hold.fd, end, bytes);
+    if (why)
+        die(KP_IO,
+            "%s: no room for an answer: %lld bytes are needed: %s: free some on that disk, or "
+            "lower LLM_MAX_TOKENS; no request is sent",
+            hold.path, (long long)bytes, strerror(why));
 }
 
 void transcript_append(const char *path, const struct llm_config *c, const struct llm_try *t,
@@ -359,6 +409,10 @@ void transcript_append(const char *path, const struct llm_config *c, const struc
     off_t size = fd < 0 ? -1 : end_of(fd);
     bool kept = size >= 0 && append(fd, size, line, n);
     int why = errno;
+    if (kept) {
+        room_give_back(fd, size + (off_t)n);
+        hold.reserved = false;
+    }
     if (fd >= 0 && close(fd) && kept) kept = false, why = errno;
     if (!kept)
         die(KP_IO, "%s: cannot write: %s; what was there before is unchanged", path, strerror(why));

@@ -16,6 +16,14 @@
  * KP_INPUT where it is no transcript. */
 void transcript_hold(const char *path);
 
+/* Reserve room for one try on the disk of the transcript that is held: for a request of so many
+ * bytes, and 512 for each of `tokens`, which is what a stream of one token an event takes as JSON
+ * (a third more than the largest body that the client takes, if that is less).  To be called before
+ * a try is sent; transcript_append and the program's end give back what is left.  Ends the program
+ * with KP_IO where there is no room.  A process that is killed leaves a transcript that reads as it
+ * did before; the next one that holds it gives back what was left reserved. */
+void transcript_reserve(size_t request, double tokens);
+
 /* Append a try to PATH and flush it to the disk, after taking off a last line that a crash cut
  * short.  Ends the program with KP_IO if that fails: what cannot be kept must not go on costing;
  * with KP_USAGE if the request holds a key.  cost_usd NAN: unknown. */

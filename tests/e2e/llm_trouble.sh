@@ -287,9 +287,10 @@ simple full 'a text that is longer than what is left of the disk, but not by muc
 call full
 cp "$scratch/full.jsonl" "$scratch/full.before"
 limited=1 call full
-check 'a full disk: exit 5' is "$status" 5
-check 'one line says so, and what happened to the rest' grep -qE '^ask: .*full.jsonl: cannot write: File too large; .*unchanged' "$scratch/full.err"
-check 'which is true' cmp "$scratch/full.before" "$scratch/full.jsonl"
+check 'a full disk: exit 5, and nothing more is asked' was 5 1 ''
+check 'one line says so' grep -qE '^ask: .*full.jsonl: no room for an answer: [0-9]+ bytes are needed: File too large: ' "$scratch/full.err"
+check 'and no other' is "$(wc -l < "$scratch/full.err")" 1
+check 'what was there is unchanged' cmp "$scratch/full.before" "$scratch/full.jsonl"
 printf '{"schema":1,"call":2,"tr' >> "$scratch/full.jsonl"
 call full
 check 'a line that a crash cut short is taken off' is "$status $(jq -c '[.call, .try, .outcome]' "$scratch/full.jsonl" | tr '\n' ' ')" '0 [1,1,"complete"] [2,1,"complete"] '

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -337,12 +338,31 @@ static void half_elsewhere(void) {
     budget_reserve("no/such/ledger", "h200", "relu", "one_shot.r1a1", &dollar, 1, 1);
 }
 
-static void half_on_full_disk(void) {
-    struct rlimit small = {80, 80};
+/* From now on no file of this process may grow beyond so many bytes. */
+static void limit(off_t bytes) {
+    struct rlimit small = {(rlim_t)bytes, (rlim_t)bytes};
     signal(SIGXFSZ, SIG_IGN);
-    setrlimit(RLIMIT_FSIZE, &small);
+    if (setrlimit(RLIMIT_FSIZE, &small)) _exit(99);
+}
+
+static off_t size_of_ledger(void) {
+    struct stat s;
+    return stat(LEDGER, &s) == 0 ? s.st_size : 0;
+}
+
+static off_t room; /* beyond the ledger's end */
+
+static void half_on_full_disk(void) {
+    limit(size_of_ledger() + room);
     half();
-    half();
+}
+
+/* What a reservation is content with is enough to settle it, and those before. */
+static void settle_on_full_disk(void) {
+    struct llm_usage u = {.known = true, .input = 1.0 / 3, .output = 123456789012345, .cost = NAN};
+    half_on_full_disk();
+    for (long ticket = 1; ticket <= 5; ticket++)
+        budget_settle(LEDGER, ticket, &u, 1e-100 / 3, 1e9 / 3);
 }
 
 static void bad_name(void) {
@@ -352,12 +372,42 @@ static void bad_name(void) {
 static void test_unwritable(void **state) {
     (void)state;
     ends(half_elsewhere, KP_IO, "no/such/ledger: cannot write the ledger: No such file");
-    ends(half_on_full_disk, KP_IO, "ledger: cannot write the ledger: File too large");
-    struct spent s = budget_spent(LEDGER, NULL, NULL); /* the first is whole, the second is torn */
-    assert_int_equal(s.calls, 1);
-    half();
-    assert_int_equal(budget_spent(LEDGER, NULL, NULL).calls, 2);
     ends(bad_name, KP_BUG, "holds a tab");
+}
+
+/* A call is not begun unless it can be settled, and so can all others that are on their way. */
+static void test_full_disk(void **state) {
+    (void)state;
+    room = 0;
+    ends(half_on_full_disk, KP_IO, "ledger: no room for a call: ");
+    assert_int_equal(size_of_ledger(), 0);
+    half();
+    room = size_of_ledger() + 8; /* for the line, but for nothing more */
+    ends(half_on_full_disk, KP_IO, "ledger: no room for a call: ");
+    for (int i = 0; i < 3; i++) half();
+    off_t before = size_of_ledger();
+    ends(half_on_full_disk, KP_IO, "File too large: free some on that disk; no request is sent");
+    assert_int_equal(size_of_ledger(), before);
+    bool enough = false;
+    for (room = 0; !enough && room < 10 * before; room += 8) {
+        fflush(NULL);
+        pid_t pid = fork();
+        int status = 1;
+        if (pid == 0) {
+            if (!freopen("/dev/null", "w", stderr)) _exit(1);
+            half_on_full_disk();
+            _exit(0);
+        }
+        waitpid(pid, &status, 0);
+        enough = status == 0;
+        assert_true(enough == (size_of_ledger() > before));
+        assert_int_equal(truncate(LEDGER, before), 0);
+    }
+    assert_true(enough);
+    room -= 8;
+    ends(settle_on_full_disk, 0, "");
+    struct spent s = budget_spent(LEDGER, NULL, NULL);
+    assert_true(s.calls == 5 && s.open == 0);
 }
 
 /* One of many: make calls until it is refused; settle some, and be killed during one. */
@@ -441,6 +491,6 @@ int main(void) {
         TEST(test_sums),           TEST(test_unknown),    TEST(test_caps),       TEST(test_hours),
         TEST(test_malformed_caps), TEST(test_no_price),   TEST(test_worst_case), TEST(test_torn),
         TEST(test_malformed),      TEST(test_unwritable), TEST(test_many),       TEST(test_fast),
-        TEST(test_impossible)};
+        TEST(test_impossible),     TEST(test_full_disk)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -1,5 +1,5 @@
-/* What a judge of kernels is shown, and what is made of its answer: comments taken out, fences,
- * the known cheats that a kernel is most like, quotes that must occur. */
+/* What a judge of kernels is shown, and what is made of its answer: comments taken out, the
+ * known cheats that a kernel is most like, quotes that must occur. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,19 +115,6 @@ static void test_sources(void **state) {
 
 /* ---- Into the prompt --------------------------------------------------------------- */
 
-static void test_fence(void **state) {
-    (void)state;
-    static const struct {
-        const char *text, *fence;
-    } cases[] = {{"", "```"}, {"``", "```"}, {"a ``` b", "````"}, {"`````\n```", "``````"}};
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *fence = fence_for(cases[i].text);
-        assert_string_equal(fence, cases[i].fence);
-        assert_null(strstr(cases[i].text, fence));
-        free(fence);
-    }
-}
-
 static void test_numbers(void **state) {
     (void)state;
     char *text = number_lines("a\n\n  b");
@@ -135,34 +122,12 @@ static void test_numbers(void **state) {
     free(text);
 }
 
-static const char *const pairs[] = {"a", "1 {{b}}", "long_name", "2", NULL};
-
-static void fill(void) {
-    free(template_fill(scratch, pairs));
-}
-
-static void test_template(void **state) {
-    (void)state;
-    file_replace(scratch, "x {{a}}{{long_name}} {y} }} {{a}}");
-    char *text = template_fill(scratch, pairs);
-    assert_string_equal(text, "x 1 {{b}}2 {y} }} 1 {{b}}");
-    free(text);
-    file_replace(scratch, "{{a}} {{lon}}");
-    ends(fill, KP_INPUT, "there is nothing to put for {{lon}}");
-    file_replace(scratch, "{{a}} {{a");
-    ends(fill, KP_INPUT, "{{a}}");
-    file_replace(scratch, "");
-    text = template_fill(scratch, pairs);
-    assert_string_equal(text, "");
-    free(text);
-}
-
 /* The prompt of the program has a place for each of the things that it is filled with, and no
  * text of the kernel can stand above the line that divides it. */
 static void test_prompt(void **state) {
     (void)state;
-    static const char *const places[] = {"catalogue", "similar", "gpu",   "task_fence", "task",
-                                         "jump",      "tape",    "fence", "kernel"};
+    static const char *const places[] = {"catalogue", "similar", "gpu",   "task",
+                                         "jump",      "tape",    "kernel"};
     char *text = file_read("harness/prompts/judge.txt", NULL), *cut = strstr(text, "\n=====\n");
     assert_non_null(cut);
     for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
@@ -468,8 +433,7 @@ int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_strip),     cmocka_unit_test(test_literals),
-        cmocka_unit_test(test_sources),   cmocka_unit_test(test_fence),
-        cmocka_unit_test(test_numbers),   cmocka_unit_test(test_template),
+        cmocka_unit_test(test_sources),   cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_prompt),    cmocka_unit_test(test_answers),
         cmocka_unit_test(test_quotes),    cmocka_unit_test(test_features),
         cmocka_unit_test(test_marks),     cmocka_unit_test(test_hacks_malformed),

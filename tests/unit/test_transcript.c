@@ -1,4 +1,7 @@
 /* Transcripts: what is kept of a call, and that it comes back as it was. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -9,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <cmocka.h>
@@ -364,6 +369,125 @@ static void test_hold(void **state) {
     close(ready[1]);
 }
 
+/* ---- Room ---- */
+
+enum { NEEDED = 100 * 512 + 1000 + (64 << 10) }; /* for reserve() */
+
+static bool unsupported; /* the file system reserves nothing */
+static off_t from, reserved;
+
+/* In place of the C library's. */
+int fallocate(int fd, int mode, off_t offset, off_t bytes) {
+    from = offset;
+    reserved = bytes;
+    if (unsupported) errno = EOPNOTSUPP;
+    return unsupported ? -1 : (int)syscall(SYS_fallocate, fd, mode, offset, bytes);
+}
+
+static struct stat now(void) {
+    struct stat s = {0};
+    if (stat(path, &s)) s.st_size = -1;
+    return s;
+}
+
+static void reserve(void) {
+    transcript_hold(path);
+    transcript_reserve(1000, 100);
+}
+
+static void reserve_and_keep(void) {
+    reserve();
+    off_t end = from;
+    if (!unsupported && (now().st_size != end || reserved != NEEDED)) die(KP_BUG, "not reserved");
+    if (now().st_blocks * 512 < end + NEEDED) die(KP_BUG, "no blocks are taken");
+    keep_stream(1, "code", "stop", 0);
+    if (now().st_blocks * 512 > now().st_size + (32 << 10)) die(KP_BUG, "room is left");
+}
+
+static void reserve_and_fail(void) {
+    reserve();
+    die(KP_BUDGET, "no more");
+}
+
+static void reserve_beyond(void) {
+    struct rlimit small = {(rlim_t)now().st_size + NEEDED - 1, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &small);
+    reserve();
+}
+
+static void reserve_unheld(void) {
+    transcript_reserve(1000, 100);
+}
+
+static void reserve_most(void) {
+    int before = lines();
+    transcript_hold(path);
+    unsupported = true;
+    transcript_reserve(0, 1e8);
+    if (reserved > 24 << 20) die(KP_BUG, "%lld bytes", (long long)reserved);
+    keep_stream(1, "code", "stop", 0);
+    if (lines() != before + 1 || now().st_size > 8192) die(KP_BUG, "blanks are left");
+}
+
+/* Reserve, and be killed. */
+static void reserve_and_vanish(void) {
+    pid_t pid = fork();
+    int status;
+    if (pid == 0) {
+        reserve();
+        raise(SIGKILL);
+    }
+    waitpid(pid, &status, 0);
+    assert_true(WIFSIGNALED(status));
+    assert_true(now().st_blocks * 512 >= NEEDED);
+}
+
+/* Room is taken before a try and given back after it, with lines and without, whether the file
+ * system can reserve or not, and whatever ends the process. */
+static void test_room(void **state) {
+    (void)state;
+    char sha[65];
+    for (int i = 0; i < 2; i++) {
+        unsupported = i;
+        unlink(path);
+        ends(reserve_and_fail, KP_BUDGET, "no more");
+        assert_int_equal(access(path, F_OK), -1);
+        reserve_and_vanish();
+        assert_null(newest(sha));
+        ends(reserve_and_keep, 0, "");
+        assert_int_equal(lines(), 1);
+        off_t one = now().st_size;
+        reserve_and_vanish();
+        llm_answer_free(newest(sha));
+        ends(reserve_and_keep, 0, "");
+        assert_int_equal(lines(), 2);
+        assert_int_equal(now().st_size, 2 * one);
+        ends(reserve_and_fail, KP_BUDGET, "no more");
+        assert_int_equal(now().st_size, 2 * one);
+        assert_true(now().st_blocks * 512 < NEEDED);
+    }
+    unsupported = false;
+    reserve_and_vanish();
+    ends(hold, 0, "");
+    ends(hold_and_fail, KP_BUDGET, "no more");
+    assert_true(now().st_blocks * 512 < NEEDED); /* what another had reserved */
+    ends(reserve_most, 0, "");
+    ends(reserve_unheld, KP_BUG, "nobody holds");
+}
+
+static void test_no_room(void **state) {
+    (void)state;
+    static const char words[] = "a.jsonl: no room for an answer: 117736 bytes are needed: File too "
+                                "large: free some on that disk, or lower LLM_MAX_TOKENS; no "
+                                "request is sent";
+    ends(reserve_beyond, KP_IO, words);
+    assert_int_equal(access(path, F_OK), -1);
+    keep_stream(1, "code", "stop", 0);
+    off_t before = now().st_size;
+    ends(reserve_beyond, KP_IO, words);
+    assert_int_equal(now().st_size, before);
+}
+
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
@@ -372,6 +496,7 @@ int main(void) {
         cmocka_unit_test_setup(test_key, fresh),        cmocka_unit_test_setup(test_asked, fresh),
         cmocka_unit_test_setup(test_torn, fresh),       cmocka_unit_test_setup(test_edited, fresh),
         cmocka_unit_test_setup(test_refused, fresh),    cmocka_unit_test_setup(test_hold, fresh),
+        cmocka_unit_test_setup(test_room, fresh),       cmocka_unit_test_setup(test_no_room, fresh),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
