@@ -7,8 +7,8 @@
  * read of shared memory feeds many products: a patch that serves all filters of the first
  * convolution; two rows of sums of two filters in the second; sums of eight images x six outputs in
  * the linear layers. Neighbouring threads take different images, so few reads conflict.
- * Floor: 3.4 Gflop over the fp32 rate; 17 MB are small.
- * Measured: see results/. */
+ * Floor: 3.4 Gflop over the fp32 rate, 67 us; 17 MB are small.
+ * Measured on an H200: 95 us, 0.70 of the floor's speed. */
 #include "task.h"
 #include "async.cuh"
 
