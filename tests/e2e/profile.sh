@@ -122,7 +122,8 @@ cp $cell.verify.json before
 usual 12.04 91.3
 profile
 check 'a verified kernel is profiled' fails 0 $?
-check 'in silence but for what was left out' is "$(wc -l < "$out")" 1
+check 'its sentences are printed' grep -qE '^h200/relu64: Memory at 91\.3 % .*: memory-bound\. A warp waits' "$out"
+check 'and what was left out, and no more' is "$(wc -l < "$out")" 2
 check 'the tape is replayed once, with the profiler on' is "$(tr '\n' ' ' < events)" 'on relu off '
 check 'ncu leaves the clocks alone' grep -qx none <(grep -x -A1 -e --clock-control argv)
 check 'and sees the replay alone' grep -qx off <(grep -x -A1 -e --profile-from-start argv)
