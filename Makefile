@@ -236,7 +236,7 @@ READ_OBJS    := $(addprefix build/obj/,$(addprefix harness/,taskfile.o graph.o a
 OBJS_task    := build/obj/harness/task_main.o build/obj/harness/task_text.o $(READ_OBJS)
 OBJS_gate    := $(addprefix build/obj/harness/,gate_main.o gate.o elf.o error.o)
 OBJS_confine := $(addprefix build/obj/harness/,confine.o error.o)
-OBJS_report  := $(patsubst %.c,build/obj/%.o,$(wildcard harness/report_*.c)) $(addprefix build/obj/harness/,result.o json.o stats.o error.o)
+OBJS_report  := $(patsubst %.c,build/obj/%.o,$(wildcard harness/report_*.c)) $(addprefix build/obj/harness/,result.o json.o stats.o error.o gen/llm_text.o)
 OBJS_compare := $(addprefix build/obj/harness/,compare_main.o compare.o result.o json.o error.o)
 
 # Those that call a model need libcurl; what looks at attempts does not.

@@ -119,12 +119,12 @@ struct search *search_load(const char *results);
 void search_leave_out(struct search *s, const struct report *r);
 void search_free(struct search *s);
 
-/* Write what each mode came to on each GPU; nothing if s is NULL. */
+/* Write what each mode came to, with each model on each GPU; nothing if s is NULL. */
 void search_table(const struct search *s, FILE *out);
 
-/* Write the data of the figure of searches: twelve blocks a GPU, and for each its quoted
- * title and, as the bits of a number, the modes that were tried and those whose money is
- * known, comma-separated.  Returns the number of GPUs; 0 if s is NULL. */
+/* Write the data of the figure of searches: twelve blocks a panel, which is a GPU and a model, and
+ * for each its quoted title and, as the bits of a number, the modes that were tried and those whose
+ * money is known, comma-separated.  Returns the number of panels; 0 if s is NULL. */
 int search_data(const struct search *s, FILE *data, FILE *titles, FILE *tried);
 
 /* ---- output ---- */

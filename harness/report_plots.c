@@ -21,7 +21,7 @@ extern char **environ;
 struct figure { /* what is told to a script, as gnuplot source */
     const char *name;
     int panels;
-    char *titles, *counts; /* comma-separated; titles hold plain words and numbers only */
+    char *titles, *counts; /* comma-separated; titles are in double quotes */
     const char *suites;    /* likewise, of all panels: the curves of fast_p */
     int nsuites;
     char *data;      /* the text of NAME.tsv */

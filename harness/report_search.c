@@ -9,21 +9,26 @@
 #include "error.h"
 #include "report_search.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what a mode came to on a GPU ---- */
+/* ---- what a mode came to, with a model on a GPU ---- */
 
-/* The end of the calls that are like `from`: of its GPU; of its mode, too; of its task, too. */
-static int end_gpu(const struct search *s, int from) {
+/* The end of the calls that are like `from`: of its GPU and model; of its mode, too; of its task,
+ * too. */
+static int end_model(const struct search *s, int from) {
+    const struct call *first = &s->calls[from];
     int i = from;
-    while (i < s->n && !strcmp(s->calls[i].gpu, s->calls[from].gpu)) i++;
+    while (i < s->n && !strcmp(s->calls[i].gpu, first->gpu) &&
+           !strcmp(s->calls[i].model, first->model))
+        i++;
     return i;
 }
 
 static int end_mode(const struct search *s, int from) {
-    int i = from, end = end_gpu(s, from);
+    int i = from, end = end_model(s, from);
     while (i < end && s->calls[i].mode == s->calls[from].mode) i++;
     return i;
 }
@@ -40,7 +45,7 @@ struct sums {
     double input, output, cost;                         /* cost: of the calls that have one */
 };
 
-/* Sums of the calls from..to, which are of one GPU and one mode. */
+/* Sums of the calls from..to, which are of one GPU, model and mode. */
 static struct sums sums_of(const struct search *s, int from, int to) {
     struct sums u = {0};
     for (int i = from, next; i < to; i = next, u.tasks++) {
@@ -88,6 +93,41 @@ static double best_within(const struct search *s, int from, int to, double most,
     return tasks ? exp(sum / tasks) : 1;
 }
 
+/* ---- names ---- */
+
+/* Whether a character of a name is only itself, wherever it stands: a letter, a digit, a space, or
+ * one of the usual signs between letters or digits. */
+static bool plain(const char *name, const char *p) {
+    if (isalnum((unsigned char)*p) || *p == ' ') return true;
+    return strchr("-._:/", *p) && p > name && isalnum((unsigned char)p[-1]) &&
+           isalnum((unsigned char)p[1]);
+}
+
+/* Write a model's name into Markdown.  Servers choose these names. */
+static void put_model(const char *name, FILE *out) {
+    for (const char *p = name; *p; p++)
+        if (plain(name, p) || (unsigned char)*p >= 0x80)
+            fputc(*p, out);
+        else
+            fprintf(out, "&#%d;", *p);
+}
+
+/* Write its first `most` characters into a string of gnuplot in double quotes.  What is not ASCII
+ * becomes a '?': of a character that its font lacks gnuplot draws a box as large as the figure. */
+static void quote_model(const char *name, int most, FILE *out) {
+    for (const char *p = name; *p; p++) {
+        if (((unsigned char)*p & 0xC0) == 0x80) continue; /* no first byte of a character */
+        if (most-- == 0) {
+            fputs("...", out);
+            return;
+        }
+        if ((unsigned char)*p >= 0x80)
+            fputc('?', out);
+        else
+            fprintf(out, plain(name, p) ? "%c" : "\\%03o", *p);
+    }
+}
+
 /* ---- the table ---- */
 
 /* A sum of money; what calls of unknown cost took comes on top, and is never 0. */
@@ -100,17 +140,17 @@ static void money(const struct sums *u, double over, FILE *out) {
 
 void search_table(const struct search *s, FILE *out) {
     if (!s || !s->n) return;
-    fputs(
-        "\n### Searches\n\n"
-        "| GPU | mode | tasks | attempts | right | best (geometric mean) | tokens in | tokens out "
-        "| USD | USD a task | USD a verified speedup |\n"
-        "|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-        out);
+    fputs("\n### Searches\n\n"
+          "| GPU | model | mode | tasks | attempts | right | best (geometric mean) | tokens in "
+          "| tokens out | USD | USD a task | USD a verified speedup |\n"
+          "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+          out);
     for (int i = 0, next; i < s->n; i = next) {
         next = end_mode(s, i);
         struct sums u = sums_of(s, i, next);
-        fprintf(out, "| %s | %s | %d | %d |", s->calls[i].gpu, search_modes[s->calls[i].mode],
-                u.tasks, u.attempts);
+        fprintf(out, "| %s | ", s->calls[i].gpu);
+        put_model(s->calls[i].model, out);
+        fprintf(out, " | %s | %d | %d |", search_modes[s->calls[i].mode], u.tasks, u.attempts);
         if (u.attempts > u.unmeasured)
             fprintf(out, " %.0f %% |", 100.0 * u.ok / (u.attempts - u.unmeasured));
         else
@@ -146,10 +186,15 @@ void search_table(const struct search *s, FILE *out) {
 
 /* ---- the figure ---- */
 
+/* The first line of a curve's block. */
+static void head(const struct call *c, FILE *data) {
+    fprintf(data, "# %s %s %s\n", c->gpu, c->model, search_modes[c->mode]);
+}
+
 /* The block of a curve: best so far by attempt. */
 static void attempts_curve(const struct search *s, int from, int to, FILE *data) {
-    fprintf(data, "# %s %s\n# attempts_of_a_task\tbest\n", s->calls[from].gpu,
-            search_modes[s->calls[from].mode]);
+    head(&s->calls[from], data);
+    fputs("# attempts_of_a_task\tbest\n", data);
     int last = sums_of(s, from, to).longest;
     for (int k = 0; k <= last; k++)
         fprintf(data, "%d\t%.6g\n", k, best_within(s, from, to, k, INFINITY));
@@ -166,8 +211,8 @@ static void cost_curve(const struct search *s, int from, int to, FILE *data) {
     double *at = calloc((size_t)(to - from) + 1, sizeof *at);
     int n = 0;
     if (!at) die(KP_MACHINE, "out of memory");
-    fprintf(data, "# %s %s\n# usd_of_a_task\tbest\n", s->calls[from].gpu,
-            search_modes[s->calls[from].mode]);
+    head(&s->calls[from], data);
+    fputs("# usd_of_a_task\tbest\n", data);
     for (int i = from, next; i < to; i = next) {
         double spent = 0;
         next = end_task(s, i);
@@ -200,10 +245,10 @@ static int outcome_bars(const struct search *s, int from, int to, int at, FILE *
     return at + 1;
 }
 
-/* One GPU's blocks: a curve by attempts for each mode, one by cost for each, the bars, and
- * where each mode's name stands below them.  A mode that was not tried has a block without
- * points.  Returns the modes tried as bits, and above them those whose money is known. */
-static int gpu_blocks(const struct search *s, int from, int to, FILE *data) {
+/* The blocks of a GPU and a model: a curve by attempts for each mode, one by cost for each, the
+ * bars, and where each mode's name stands below them.  A mode that was not tried has a block
+ * without points.  Returns the modes tried as bits, and above them those whose money is known. */
+static int blocks(const struct search *s, int from, int to, FILE *data) {
     int first[MODES + 1], tried = 0, at = 1;
     for (int m = 0, i = from; m < MODES; m++) {
         first[m] = i;
@@ -241,7 +286,7 @@ int search_data(const struct search *s, FILE *data, FILE *titles, FILE *tried) {
     for (int i = 0, next; s && i < s->n; i = next, panels++) {
         int attempts = 0, unmeasured = 0, unpriced = 0;
         double cost = 0;
-        next = end_gpu(s, i);
+        next = end_model(s, i);
         for (int k = i, end; k < next; k = end) {
             end = end_mode(s, k);
             struct sums u = sums_of(s, k, end);
@@ -250,12 +295,15 @@ int search_data(const struct search *s, FILE *data, FILE *titles, FILE *tried) {
             unpriced += u.unpriced;
             cost += u.cost;
         }
-        fprintf(titles, "%s\"%s: %d attempts", panels ? ", " : "", s->calls[i].gpu, attempts);
+        fprintf(titles, "%s\"%s, ", panels ? ", " : "", s->calls[i].gpu);
+        quote_model(s->calls[i].model, 80, titles);
+        /* a long name has a line of its own */
+        fprintf(titles, ":%s%d attempts", strlen(s->calls[i].model) > 40 ? "\\n" : " ", attempts);
         if (unmeasured) fprintf(titles, " (%d not measured)", unmeasured);
         if (cost > 0 || !unpriced) fprintf(titles, ", %.2f USD", cost);
         if (unpriced) fprintf(titles, ", %d calls of unknown price", unpriced);
         fputs("\"", titles);
-        fprintf(tried, "%s%d", panels ? ", " : "", gpu_blocks(s, i, next, data));
+        fprintf(tried, "%s%d", panels ? ", " : "", blocks(s, i, next, data));
     }
     return panels;
 }

@@ -11,6 +11,7 @@ enum fate { NO_CODE, DUPLICATE, BUILD, GATED, WRONG, NOT_FASTER, FASTER, FATES, 
 
 struct call {
     char gpu[32], task[64];
+    char model[128]; /* as its server named it; UTF-8 without control characters */
     int mode, round, index;
     enum fate fate;
     double ratio;         /* 0 unless NOT_FASTER or FASTER */
@@ -20,7 +21,7 @@ struct call {
 
 struct search {
     int n, left_out;    /* left_out: cells whose calls were taken out */
-    struct call *calls; /* by GPU, mode, task, round and index */
+    struct call *calls; /* by GPU, model, mode, task, round and index */
 };
 
 #endif

@@ -1,6 +1,7 @@
 /* report_search_load.c: RESULTS/search/GPU/TASK.csv, a line a call of a model, checked once. */
 #include "report.h"
 #include "error.h"
+#include "gen/llm_wire.h"
 #include "json.h"
 #include "report_search.h"
 
@@ -133,6 +134,17 @@ static void cut(const struct place *at, char *line, char **field) {
     if (n < COLUMNS) die(KP_INPUT, "%s:%d: %d fields, expected %d", at->path, at->line, n, COLUMNS);
 }
 
+/* The model's name, as text of one line.  One that does not fit is refused: cut off, two could be
+ * taken for one. */
+static void read_model(const struct place *at, const char *field, char model[128]) {
+    char *clean = utf8_clean(field, strlen(field));
+    for (char *p = clean; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 127) *p = ' ';
+    if (strlen(clean) >= 128) malformed(at, "expected a model's name of up to 127 bytes", field);
+    strcpy(model, *clean ? clean : "unnamed");
+    free(clean);
+}
+
 static struct call read_call(const struct place *at, char *line, const char *gpu,
                              const char *task) {
     struct call c = {0};
@@ -148,6 +160,7 @@ static struct call read_call(const struct place *at, char *line, const char *gpu
     c.index = whole(at, field[INDEX], 0);
     snprintf(name, sizeof name, "%s.r%da%d", search_modes[c.mode], c.round, c.index);
     if (strcmp(field[ATTEMPT], name)) malformed(at, "expected MODE.rROUNDaINDEX", field[ATTEMPT]);
+    read_model(at, field[MODEL], c.model);
     c.fate = fate_of(at, field);
     c.ratio = c.fate == FASTER || c.fate == NOT_FASTER ? amount(at, field[RATIO], 0) : 0;
     c.input = amount(at, field[INPUT], 0);
@@ -159,6 +172,7 @@ static struct call read_call(const struct place *at, char *line, const char *gpu
 static int by_order(const void *x, const void *y) {
     const struct call *a = x, *b = y;
     int order = strcmp(a->gpu, b->gpu);
+    if (!order) order = strcmp(a->model, b->model);
     if (!order) order = a->mode - b->mode;
     if (!order) order = strcmp(a->task, b->task);
     if (!order) order = a->round - b->round;
@@ -234,7 +248,7 @@ static bool left_out(const struct report *r, const struct call *c) {
     return r->rows[row].left_out || (column && report_left_out(r, column, row));
 }
 
-/* Whether a call is the first of its cell, in whatever mode. */
+/* Whether a call is the first of its cell, of whatever model and mode. */
 static bool first_of_cell(const struct search *s, int at) {
     for (int i = 0; i < at; i++)
         if (!strcmp(s->calls[i].gpu, s->calls[at].gpu) &&

@@ -94,6 +94,46 @@ check 'unless the table is moved away' is "$(tail -n +2 results/search/$cell.csv
 ask_make gen TASKS=l1_019
 check 'a table grows' is "$(tail -n +2 results/search/$cell.csv | wc -l)" 2
 
+# What another model did, or this one in another mode, stays beside it, whatever its name is.
+table=results/search/$cell.csv
+cp $table mine
+head -n 1 mine > names
+tail -n +2 mine > rows
+sed 's/,model-x,/,"a ""b"", model-x, c",/' rows > other_model
+sed 's/one_shot/repair/g' rows > other_mode
+sed 's/one_shot\.r1a1/one_shot.r1a10/; s/one_shot,1,1,/one_shot,1,10,/; s/,model-x,/,"model-x",/' rows | head -n 1 > lost
+cat names other_mode other_model > $table
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'rows of other models and modes stay' is "$(sort $table)" "$(cat names rows other_model other_mode | sort)"
+check 'and nothing is said of them' not says '^keep:'
+check 'they are in the order of attempts' is "$(tail -n +2 $table | cut -d, -f6-7 | tr '\n' ' ')" \
+    'one_shot.r1a1,"a ""b"" one_shot.r1a1,model-x one_shot.r1a2,"a ""b"" one_shot.r1a2,model-x repair.r1a1,model-x repair.r1a2,model-x '
+cp $table together
+{ cat names; tail -n +2 together | tac; } > $table
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'whatever the order was before' cmp together $table
+sed 's/,code,ok,/,code,wrong,/' together > $table
+ask_make gen TASKS=l1_019 SAMPLES=0
+# The second row repeats the first: it has no verdict of its own.
+check 'rows of what is here are those of now' is "$(grep -c ',model-x,code,ok,' $table) $(grep -c ',wrong,' $table)" '1 2'
+cat together lost > $table
+cp $table before
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'among others, too, an attempt that is here no more is not lost' cmp before $table
+check 'which is said again' lines 1 'lists attempts that are not in build/attempts'
+sed '1s/,class/,kind/' together > $table
+cp $table before
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'a table with other columns is left' cmp before $table
+check 'and that is said' lines 1 '^keep: results/search/h200/l1_019_relu.csv is no table with the columns of this one'
+: > $table
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'an empty one is written' cmp mine $table
+rm $table && mkdir $table+
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'one that cannot be written is one line' lines 1 '^keep: cannot write results/search/h200/l1_019_relu.csv'
+rmdir $table+
+
 # ---- Promotion -------------------------------------------------------------------------------------------
 
 # By hand: said each time, measured once.
@@ -121,6 +161,44 @@ rm optimized/$cell.cu
 reply 1 relu "$(kernel 1.5)"
 ask_make gen TASKS=l1_019
 check 'a kernel that was removed is not competed with' grep -q 'speed = 1.5' optimized/$cell.cu
+
+# That an attempt was taken once does not keep it out when it is there no more: removed, or put back
+# to what was there before.
+world
+reply 1 relu "$(kernel 1.5)"
+ask_make gen TASKS=l1_019
+cp optimized/$cell.cu first
+reply 1 relu "$(kernel 2.5)"
+ask_make gen TASKS=l1_019
+cp optimized/$cell.cu second
+cp first optimized/$cell.cu
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'a better attempt is taken again where an older kernel was put back' cmp second optimized/$cell.cu
+rm optimized/$cell.cu
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'and where there is none' cmp second optimized/$cell.cu
+rm optimized/$cell.cu
+: > steps.log
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'nor the second time it is removed' cmp second optimized/$cell.cu
+check 'each time by a new measurement' [ "$(measured confirm/one_shot.r1a2)" = 2 ]
+: > steps.log
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'while it is there it is not measured again' is "$(measured confirm)" 0
+# decided STATE - as a file beside the attempt may say of it, when the cell has no kernel.
+decided() {
+    echo "$(cat "$(attempt one_shot.r1a2).cu" tasks/level1/$relu.json optimized/include/* build/h200/flags \
+        build/{verify,record,arm,baseline,time} | sha256sum | cut -d' ' -f1) $1 fp32" > "$(attempt one_shot.r1a2).decided"
+}
+rm optimized/$cell.cu
+decided wrong
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'what was decided is read' lines 1 'one_shot.r1a2 was not right when it was measured again'
+check 'and makes room for the next' cmp first optimized/$cell.cu
+rm optimized/$cell.cu
+decided taken
+ask_make gen TASKS=l1_019 SAMPLES=0
+check 'but not that it was taken' cmp second optimized/$cell.cu
 
 # The best of many may have been lucky.
 world

@@ -111,12 +111,14 @@ static void test_table(void **state) {
     (void)state;
     struct search *s = loaded();
     struct texts t = texts_of(s);
-    holds(t.table, "| a100 | repair | 1 | 1 | 0 % | 1.000 | 7 | 8 | 0.00 | 0.00 | - |\n");
+    holds(t.table, "| a100 | m | repair | 1 | 1 | 0 % | 1.000 | 7 | 8 | 0.00 | 0.00 | - |\n");
     /* prices that are not known are not 0; a task without a right kernel counts 1 */
-    holds(t.table, "| h200 | one_shot | 1 | 1 | 0 % | 1.000 | 0 | 0 | unknown | unknown | - |\n");
+    holds(t.table,
+          "| h200 | m | one_shot | 1 | 1 | 0 % | 1.000 | 0 | 0 | unknown | unknown | - |\n");
     /* best 8, and 0.5, for which the baseline stands; 3 right of 7 measured; 3.5 USD, two tasks,
      * one verified speedup */
-    holds(t.table, "| h200 | branching | 2 | 8 | 43 % | 2.828 | 900 | 90 | 3.50 | 1.75 | 3.50 |\n");
+    holds(t.table,
+          "| h200 | m | branching | 2 | 8 | 43 % | 2.828 | 900 | 90 | 3.50 | 1.75 | 3.50 |\n");
     texts_free(&t);
     search_free(s);
 }
@@ -130,7 +132,7 @@ static void test_some_prices(void **state) {
     struct search *s = search_load(".");
     struct texts t = texts_of(s);
     holds(t.table, "| 14 | 16 | over 0.50 | over 0.50 | - |\n");
-    holds(t.titles, "\"a100: 2 attempts, 0.50 USD, 1 calls of unknown price\", ");
+    holds(t.titles, "\"a100, m: 2 attempts, 0.50 USD, 1 calls of unknown price\", ");
     texts_free(&t);
     search_free(s);
 }
@@ -140,16 +142,16 @@ static void test_figure(void **state) {
     struct search *s = loaded();
     struct texts t = texts_of(s);
     assert_int_equal(t.panels, 2);
-    assert_string_equal(t.titles, "\"a100: 1 attempts, 0.00 USD\", "
-                                  "\"h200: 9 attempts (1 not measured), 3.50 USD, 1 calls of "
+    assert_string_equal(t.titles, "\"a100, m: 1 attempts, 0.00 USD\", "
+                                  "\"h200, m: 9 attempts (1 not measured), 3.50 USD, 1 calls of "
                                   "unknown price\"");
     /* repair is bit 2, one_shot 1, branching 4; money of repair and of branching is known */
     assert_string_equal(t.tried, "132, 530");
     /* by attempts: relu 1 1 2 8, softmax 1; calls for ideas are none */
-    holds(t.data, "# h200 branching\n# attempts_of_a_task\tbest\n0\t1\n1\t1\n2\t1.41421\n"
+    holds(t.data, "# h200 m branching\n# attempts_of_a_task\tbest\n0\t1\n1\t1\n2\t1.41421\n"
                   "3\t2.82843\n4\t2.82843\n5\t2.82843\n\n\n");
     /* by money: relu spends .25 .5 .6 1, softmax .5 1 1.5 2 2.5 */
-    holds(t.data, "# h200 branching\n# usd_of_a_task\tbest\n0\t1\n0.25\t1\n0.5\t1\n0.6\t1.41421\n"
+    holds(t.data, "# h200 m branching\n# usd_of_a_task\tbest\n0\t1\n0.25\t1\n0.5\t1\n0.6\t1.41421\n"
                   "1\t2.82843\n1.5\t2.82843\n2\t2.82843\n2.5\t2.82843\n\n\n");
     holds(t.data, "# one_shot: prices are not known\nNaN\tNaN\n\n\n");
     holds(t.data, "# contrastive: not tried\nNaN\tNaN\n\n\n");
@@ -159,9 +161,96 @@ static void test_figure(void **state) {
     holds(t.data, "# middle\tmode\n1\tone_shot\n3.5\tbranching\n\n\n");
     int blocks = 0;
     for (const char *p = t.data; (p = strstr(p, "\n\n\n")); p++) blocks++;
-    assert_int_equal(blocks, 24); /* twelve a GPU */
+    assert_int_equal(blocks, 24); /* twelve a panel */
     texts_free(&t);
     search_free(s);
+}
+
+/* Two models on a GPU: a row, a panel and its blocks each, and no curve of both.  The same attempt
+ * of two models is no attempt twice. */
+static void test_models(void **state) {
+    (void)state;
+    write_files();
+    file_replace("search/h200/relu.csv",
+                 NAMES "h200,relu,repair,1,1,repair.r1a1,n,code,ok,fp32,8,7.9,8.1,5,100,10,0" END
+                       "h200,relu,repair,1,1,repair.r1a1,m,code,ok,fp32,2,1.9,2.1,5,100,10,1" END
+                       "h200,relu,one_shot,1,1,one_shot.r1a1,n,cut,,,,,,,,,0" END);
+    unlink("search/h200/softmax.csv");
+    struct search *s = search_load(".");
+    struct texts t = texts_of(s);
+    assert_int_equal(t.panels, 3);
+    assert_string_equal(t.titles, "\"a100, m: 1 attempts, 0.00 USD\", "
+                                  "\"h200, m: 1 attempts, 1.00 USD\", "
+                                  "\"h200, n: 2 attempts, 0.00 USD\"");
+    assert_string_equal(t.tried, "132, 132, 198");
+    holds(t.table,
+          "| h200 | m | repair | 1 | 1 | 100 % | 2.000 | 100 | 10 | 1.00 | 1.00 | 1.00 |\n"
+          "| h200 | n | one_shot | 1 | 1 | 0 % | 1.000 | 0 | 0 | 0.00 | 0.00 | - |\n"
+          "| h200 | n | repair | 1 | 1 | 100 % | 8.000 | 100 | 10 | 0.00 | 0.00 | 0.00 |\n");
+    holds(t.data, "# h200 m repair\n# attempts_of_a_task\tbest\n0\t1\n1\t2\n\n\n");
+    holds(t.data, "# h200 n repair\n# attempts_of_a_task\tbest\n0\t1\n1\t8\n\n\n");
+    texts_free(&t);
+    search_free(s);
+}
+
+/* Names that would be more than text in Markdown or in gnuplot. */
+static void test_names(void **state) {
+    static const struct {
+        const char *field, *table, *title, *data;
+    } cases[] = {
+        {"org/gpt-5.5_a:free", "org/gpt-5.5_a:free", "org/gpt-5.5_a:free", "org/gpt-5.5_a:free"},
+        {"", "unnamed", "unnamed", "unnamed"},
+        {"a|b*_c_[d](e)", "a&#124;b&#42;&#95;c&#95;&#91;d&#93;&#40;e&#41;",
+         "a\\174b\\052\\137c\\137\\133d\\135\\050e\\051", "a|b*_c_[d](e)"},
+        {"\"q \"\"x\"\", <b>\"", "q &#34;x&#34;&#44; &#60;b&#62;", "q \\042x\\042\\054 \\074b\\076",
+         "q \"x\", <b>"},
+        {"`id`$x\\n#@'", "&#96;id&#96;&#36;x&#92;n&#35;&#64;&#39;",
+         "\\140id\\140\\044x\\134n\\043\\100\\047", "`id`$x\\n#@'"},
+        {"a\tb\r\x1b\x7f.", "a b   &#46;", "a b   \\056", "a b   ."},
+        {"\xe6\x97\xa5 \xff\xc3", "\xe6\x97\xa5 \xef\xbf\xbd", "? ?", "\xe6\x97\xa5 \xef\xbf\xbd"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *text = text_format("%sa100,relu,repair,1,1,repair.r1a1,%s,cut,,,,,,,7,8,0" END, NAMES,
+                                 cases[i].field);
+        char *row = text_format("| a100 | %s | repair |", cases[i].table);
+        char *title = text_format("\"a100, %s: 1 attempts, 0.00 USD\"", cases[i].title);
+        char *data = text_format("# a100 %s repair\n# attempts", cases[i].data);
+        unlink("search/h200/relu.csv");
+        unlink("search/h200/softmax.csv");
+        file_replace("search/a100/relu.csv", text);
+        struct search *s = search_load(".");
+        struct texts t = texts_of(s);
+        holds(t.table, row);
+        assert_string_equal(t.titles, title);
+        holds(t.data, data);
+        texts_free(&t);
+        search_free(s);
+        free(text), free(row), free(title), free(data);
+    }
+}
+
+/* A long name has a line of the title; of a very long one it is the beginning. */
+static void test_long_names(void **state) {
+    (void)state;
+    char name[128];
+    memset(name, 'x', 127);
+    name[127] = 0;
+    for (int length = 127; length > 40; length -= 60) {
+        name[length] = 0;
+        char *text =
+            text_format("%sa100,relu,repair,1,1,repair.r1a1,%s,cut,,,,,,,7,8,0" END, NAMES, name);
+        char *row = text_format("| a100 | %s | repair |", name);
+        char *title = text_format("\"a100, %.80s%s:\\n1 attempts, 0.00 USD\"", name,
+                                  length > 80 ? "..." : "");
+        file_replace("search/a100/relu.csv", text);
+        struct search *s = search_load(".");
+        struct texts t = texts_of(s);
+        holds(t.table, row);
+        assert_string_equal(t.titles, title);
+        texts_free(&t);
+        search_free(s);
+        free(text), free(row), free(title);
+    }
 }
 
 /* A cell that carries no headline number, by its task or by its result, is in neither table nor
@@ -175,10 +264,11 @@ static void test_left_out(void **state) {
     struct search *s = loaded();
     search_leave_out(s, &r);
     struct texts t = texts_of(s);
-    holds(t.table, "| a100 | repair | 1 | 1 |");
-    holds(t.table, "| h200 | branching | 1 | 3 | 67 % | 8.000 | 400 | 40 | 1.00 | 1.00 | 1.00 |\n");
+    holds(t.table, "| a100 | m | repair | 1 | 1 |");
+    holds(t.table,
+          "| h200 | m | branching | 1 | 3 | 67 % | 8.000 | 400 | 40 | 1.00 | 1.00 | 1.00 |\n");
     holds(t.table, "Left out, with their attempts and costs: 1 cell ");
-    holds(t.titles, "\"h200: 4 attempts, 1.00 USD, 1 calls of unknown price\"");
+    holds(t.titles, "\"h200, m: 4 attempts, 1.00 USD, 1 calls of unknown price\"");
     texts_free(&t);
     search_free(s);
 
@@ -214,6 +304,7 @@ static void refused(const char *names, const char *line, const char *words) {
     ends(load_it, KP_INPUT, words);
 }
 
+#define X64  "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define GOOD "a100,relu,repair,1,1,repair.r1a1,m,code,ok,fp32,2,1.9,2.1,5,100,10,0.1" END
 
 static void test_malformed(void **state) {
@@ -234,6 +325,7 @@ static void test_malformed(void **state) {
                  {",2,1.9", ",2,2.05", "expected a ratio between low and high"},
                  {",0.1,", ",0.1 USD,", "expected a number"},
                  {",100,10", ",inf,10", "expected a number"},
+                 {",m,", "," X64 X64 ",", "expected a model's name of up to 127 bytes, found"},
                  {",m,", ",\"m,", ":2: field 7: its quotes are not closed"},
                  {",m,", ",\"m\"n,", ":2: field 7: its quotes are not closed"},
                  {",ab\n", ",\"ab\n", ":2: field 21: its quotes are not closed"},
@@ -269,6 +361,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_none),        cmocka_unit_test(test_table),
         cmocka_unit_test(test_some_prices), cmocka_unit_test(test_figure),
-        cmocka_unit_test(test_left_out),    cmocka_unit_test(test_malformed)};
+        cmocka_unit_test(test_models),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_long_names),  cmocka_unit_test(test_left_out),
+        cmocka_unit_test(test_malformed)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

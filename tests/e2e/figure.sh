@@ -1,0 +1,59 @@
+#!/bin/bash
+# The figure of searches, drawn by gnuplot from calls of several models, whose names say more than
+# a name should.
+# shellcheck disable=SC2016,SC2154  # out, root, scratch are lib.sh's
+. tests/e2e/lib.sh
+if ! [ -x build/report ] || ! command -v gnuplot > /dev/null; then
+    skip 'the figure of searches' 'no build/report, or no gnuplot'
+    exit
+fi
+out=$scratch/out
+mkdir -p "$scratch/plots" "$scratch/results/search/h200" "$scratch/results/h200"
+cp plots/*.gp "$scratch/plots"
+find results/h200 -name '*.json' | head -n 1 | xargs -I{} cp {} "$scratch/results/h200"
+cd "$scratch" || exit
+
+# rows MODEL COST RATIO [MODE] - calls of a model: two attempts in each of two rounds, the last the best.
+rows() {
+    local r a mode=${4-repair}
+    for r in 1 2; do
+        for a in 1 2; do
+            echo "h200,x,$mode,$r,$a,$mode.r${r}a$a,$1,code,ok,fp32,$3,$3,$3,5,100,10,$2,1,,2026-11-21T10:00:00Z,ab"
+        done
+    done
+}
+# drawn ROWS... - draw them, as SVG and PNG, and print the words of the figure, a line each.
+drawn() {
+    { echo gpu,task,mode,round,index,attempt,model,outcome,verdict,class,ratio,low,high,us,input_tokens,output_tokens,cost_usd,seconds,same_as,date,code_sha256
+      printf '%s\n' "$@"; } > results/search/h200/x.csv
+    printf '<!-- results:begin -->\n<!-- results:end -->\n' > README.md
+    rm -f plots/search.{svg,png}
+    "$root/build/report" --tasks "$root/tasks" > "$out" 2>&1
+    status=$?
+    sed -n 's|.*<text>\(.*\)</text>.*|\1|p' plots/search.svg | sed 's/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&apos;/'"'"'/g; s/&amp;/\&/g' > words
+}
+words() { grep -qxF -- "$1" words || { echo "not in the figure: $1"; return 1; }; }
+quiet() { ! grep -v '^report: 1 results' "$out"; }
+
+drawn "$(rows m 0.5 2)" "$(rows m 0.25 1.5 best_of_n)" "$(rows org/model-2_x:free 0 1.2)"
+check 'the figure of two models is drawn' [ "$status" = 0 ]
+check 'in silence' quiet
+check 'as PNG, too' [ -s plots/search.png ]
+check 'each has a panel' words 'h200, m: 8 attempts, 3.00 USD'
+check 'by its name' words 'h200, org/model-2_x:free: 4 attempts, 0.00 USD'
+check 'one has an axis of money' is "$(grep -cxF 'spent on a task (USD)' words)" 1
+check 'the other needs none' is "$(grep -cxF 'no call cost anything' words)" 1
+check 'each has a row' is "$(grep -cE '^\| h200 \| (m|org/model-2_x:free) \| (repair|best_of_n) \|' README.md)" 3
+
+drawn "$(rows m '' 2)" "$(rows n '' 2)" "$(rows n 0 2 best_of_n)"
+check 'prices that are not known are none' is "$(grep -cxF 'prices are not known' words)" 1
+check 'nor are those of some modes' is "$(grep -cxF 'no call cost anything whose price is known' words)" 1
+
+name='`touch one` $(touch two)\n'"'"'@x#_z_^w{u}%d<b>|[a](b)'
+drawn "$(rows "\"$name \"\"; system('touch three')\"" 0.5 2)" "$(rows 日本 0.5 2)"
+check 'names of any kind are drawn' [ "$status" = 0 ]
+check 'as they are' words "h200, $name \"; system('touch three'):"
+check 'but for what a font may lack' words 'h200, ??: 4 attempts, 2.00 USD'
+check 'and none is run' is "$(find . -name one -o -name two -o -name three)" ''
+check 'in the table they are one field' is "$(grep '| repair |' README.md | tr -dc '|\n' | sort -u)" '|||||||||||||'
+check 'which shows what is meant' grep -qF '| h200 | 日本 | repair |' README.md
