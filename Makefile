@@ -214,7 +214,7 @@ text.build/host.flags  := $(call found,cc) $(HOST_FLAGS) $(CFLAGS) $(DEPS_LIBS) 
 text.build/cuda.flags  := $(call found,cxx) $(call found,nvcc.id) $(CUDA_FLAGS) $(DEVICE_FLAGS) $(CUDA_LIB) $(CUDNN_LIBS)
 text.build/fake.flags  := $(CUDA_HOME)
 text.build/archs.flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $(ARCHS)
-text.build/sanitize.flags := $(TOOLS) $(SMALL) $(KP_SMALL_MB) $(KP_SANITIZE_SECONDS)
+text.build/sanitize.flags := $(TOOLS) $(SMALL) $(KP_SMALL_MB) $(KP_SMALL_GFLOP) $(KP_SMALL_TRIES) $(KP_SANITIZE_SECONDS)
 text.build/cells       := $(or $(GPUS),$(sort $(foreach f,$(wildcard build/*/*.time.json),$(word 2,$(subst /, ,$f))))) : $(TASKS)
 $(foreach g,$(GPUS),$(eval text.build/$g/flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $(arch.$g)))
 
@@ -510,7 +510,7 @@ build/%.profile.json: build/%.verify.json build/replay harness/profile harness/p
 # Every kernel under compute-sanitizer.  What it finds is a result; nothing depends on it.
 sanitize: $(if $(filter sanitize,$(GOALS)),$(CELLS:%=build/%.sanitize.json))
 	@$(if $(CELLS),harness/sanitize --summary $^,harness/probe --why; exit 4)
-build/%.sanitize.json: build/%.verify.json build/replay harness/sanitize harness/shrink.jq build/sanitize.flags
+build/%.sanitize.json: build/%.verify.json build/replay harness/sanitize harness/shrink harness/shrink.jq build/sanitize.flags
 	$Q$(on_gpu) harness/sanitize $(task.$(*F)) build/$* $(TOOLS)
 
 export: build/export
@@ -584,11 +584,19 @@ build/tests/%: build/obj/tests/unit/%.o build/tests/units.a build/host.flags | $
 
 $(UNIT:build/tests/%=build/obj/tests/unit/%.o): | $(call need,libcmocka-dev libcurl4-openssl-dev)
 
-GPU_TESTS := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/test_*.c))
+GPU_TESTS := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/test_*.c)) \
+             $(patsubst tests/gpu/%.cu,build/tests/gpu/%,$(wildcard tests/gpu/test_*.cu))
 
 test-gpu: $(GPU_TESTS) $(PROGRAMS:%=build/%) $(GPU_PROGRAMS:%=build/%) build/cells | $(INSTALL)
 	@$(if $(GPUS),:,harness/probe --why; exit 4)
 	tests/run-gpu $(firstword $(GPUS)) $(arch.$(firstword $(GPUS))) '$(or $(RUN.$(firstword $(GPUS))),$(RUN))' $(GPU_TESTS) tests/gpu/tampered
+
+# Those of optimized/include are whole in one file; what needs Hopper's own instructions says so
+# elsewhere, and ends.
+tested_arch = $(if $(findstring hopper,$1),90a,$(or $(arch.$(firstword $(GPUS))),90))
+build/tests/gpu/%: tests/gpu/%.cu $(HEADERS) $(wildcard tests/gpu/*.cuh) build/cuda.flags | build/tests/gpu/ $(call need,nvcc g++)
+	@echo "  NVCC $@"
+	$Q$(NVCC) -std=c++17 -O2 -Ioptimized/include -gencode arch=compute_$(call tested_arch,$*)$(,)code=sm_$(call tested_arch,$*) -o $@+ $< && mv $@+ $@
 
 build/tests/gpu/%: build/obj/tests/gpu/%.o $(filter-out %/baseline.o,$(OBJS_baseline)) build/tests/units.a build/cuda.flags | $$(@D)/
 	@echo "  LD $@"

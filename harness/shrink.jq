@@ -1,34 +1,28 @@
-# shrink.jq: a task with a shorter axis 0, or null where that would gain nothing: it holds at
-# most $limit bytes as it is, or parameters make up most of it.  For harness/sanitize.
+# shrink.jq: a task with shorter axes, for harness/shrink, one task a line.  Which ($step):
 #
-# The axis 0 of the first input ($which "first"), or of every input of that length ("all"),
-# becomes the longest divisor with which the task holds at most $limit bytes; or 1, where
-# none is short enough but that leaves a quarter.  So does the axis 0 of every value of the
-# graph that is as long.  A guess: whether shapes follow from one another, `task check` says.
+#   ways     one for each way to shorten an axis of the first input, and with it any axes of
+#            other tensors that are as long, as these may have to be; fewest first.  Each line is
+#            "AXIS AXES LENGTH PARAMETERS SET TASK": the axis, all of the first input's that it
+#            takes, their length, how many axes of parameters it takes, the set of all as
+#            [[TENSOR,AXIS],...], and the task with them at the longest divisor of the length
+#   shorten  the task with the axes of $set at each length of $to: "LENGTH TASK"
+#
+# Whether the shapes of such a task fit together is not decided here.
 
-def product: reduce .[] as $d (1; . * $d);
-def width: {"f16": 2, "bf16": 2, "i64": 8}[.] // 4;
-def shorter($from; $to): if .[0] == $from then .[0] = $to else . end;
+# All lists with one of each list.
+def choices: if length == 0 then [] else .[0][] as $first | .[1:] | [$first] + choices end;
+def subsets: map([[], [.]]) | [choices | add // []];
 
-# Each "NAME[SHAPE]" or "NAME[SHAPE]:DTYPE" that the op gives.
-def results: split(" = ")[0] | split(", ")[] |
-    capture("^(?<name>[^\\[]+)\\[(?<shape>[0-9,]*)\\](:(?<dtype>.*))?$") |
-    .shape |= (split(",") | map(tonumber));
+def shorten($set; $to): reduce $set[] as [$name, $axis] (.; (.inputs[], .parameters[]) |= if .name == $name then .shape[$axis] = $to else . end);
+def divisor: . as $n | $n / first(range(2; $n + 1) | select($n % . == 0));
 
-def bytes: . as $task | .inputs[0].dtype as $usual |
-    ([.inputs[], .parameters[] | (.shape | product) * (.dtype | width)] | add)
-    + ([.graph[] | results | select(.name as $n | $task.outputs | index($n))
-        | (.shape | product) * (.dtype // $usual | width)] | add // 0);
+def ways: . as $task | .inputs[0] as $x | range($x.shape | length) as $axis | $x.shape[$axis] as $n | select($n > 1) |
+    [[.inputs[], .parameters[] | .name as $name | [.shape | to_entries[] | select(.value == $n) | [$name, .key]]
+        | subsets | if $name == $x.name then map(select(index([[$name, $axis]]))) else . end]
+        | limit(1000; choices) | add]
+    | sort_by(length)[] as $set
+    | ($set | map(select(.[0] == $x.name)[1] | tostring) | join(",")) as $axes
+    | ($set | map(select(.[0] as $name | $task.parameters | any(.name == $name))) | length) as $parameters
+    | "\($axis) \($axes) \($n) \($parameters) \($set | tojson) \($task | shorten($set; $n | divisor) | tojson)";
 
-def shrunk($from; $to):
-    (if $which == "all" then .inputs[].shape else .inputs[0].shape end) |= shorter($from; $to)
-    | .graph[] |= ([results | .shape |= shorter($from; $to)
-                    | "\(.name)[\(.shape | map(tostring) | join(","))]" + (if .dtype then ":" + .dtype else "" end)]
-                   | join(", ")) + " = " + (split(" = ")[1:] | join(" = "));
-
-. as $task | (.inputs[0].shape[0] // 1) as $n | bytes as $whole |
-if $whole <= $limit then null else
-    [range($n - 1; 0; -1) | select($n % . == 0) | . as $to | $task | shrunk($n; $to)] |
-    [.[] | select(bytes <= $limit)][0] // (last | select(. and bytes * 4 <= $whole)) // null |
-    if . then .task += "_small" else null end
-end
+if $step == "ways" then ways else $to[] as $n | "\($n) \(shorten($set; $n) | tojson)" end

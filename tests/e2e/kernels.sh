@@ -14,6 +14,10 @@ if ! make -s print-LACKS | grep -qw -e nvcc; then
         result=build/archs/${name%.cu}.build.json
         check "$name compiles" is "$(jq -r '.verdict, .reason // empty' "$result" | tr '\n' ' ')" 'ok '
     done
+    tests=()
+    for file in tests/gpu/test_*.cu; do tests+=("build/tests/gpu/$(basename "$file" .cu)"); done
+    make -s -j"$(nproc)" "${tests[@]}" > "$out" 2>&1
+    check 'so are the tests of optimized/include' [ $? = 0 ]
     # Several architectures in one call of nvcc, which then names what it keeps differently.
     make -s build TASKS='l1_019_relu crfm_softmax' ARCHS=all > "$out" 2>&1
     check 'and so they are for all architectures' [ $? = 0 ]

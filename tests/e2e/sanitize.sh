@@ -13,12 +13,12 @@ if ! [ -e "$bin/verify" ] || ! [ -e "$bin/replay" ] || ! [ -e "$cuda/include/cud
 fi
 cd "$scratch" || exit
 out=$scratch/out
-mkdir -p harness build/h200 tasks/fake bin
-cp "$root"/harness/{sanitize,shrink.jq} harness/
+mkdir -p harness build/h200 tasks/fake bin optimized/include
+cp "$root"/harness/{sanitize,shrink,shrink.jq} harness/
 for p in replay verify record arm; do ln -s "$bin/$p" build/$p; done
 ln -s "$root/build/task" build/task
 export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin KP_FAKE_PROFILER=$scratch/events SANITIZER=$scratch/bin/compute-sanitizer
-unset SANITIZERFLAGS KP_SANITIZE_SECONDS SMALL KP_SMALL_MB KP_REPLAY
+unset SANITIZERFLAGS KP_SANITIZE_SECONDS SMALL KP_SMALL_MB KP_SMALL_GFLOP KP_SMALL_TRIES KP_REPLAY
 
 # ---- A verified kernel ------------------------------------------------------------------
 
@@ -51,13 +51,15 @@ task() {
 }
 task relu64 'y[64,64] = relu(x0)' '[64,64]'
 
-# What stands for the compiler: TASK.json OUT ARCHS KERNEL.  compile.fails holds a verdict.
+# What stands for the compiler: TASK.json OUT ARCHS KERNEL.  compile.fails holds a verdict,
+# compile.least the fewest elements that are not refused.
 cat > harness/compile <<COMPILE
 #!/bin/bash
 elements=\$(jq '.inputs[0].shape | .[0] * .[1]' "\$1")
 echo "\$*" >> compiled
 [ ! -e compile.dies ] || { echo 'compile: no nvcc' >&2; exit 4; }
 verdict=\$(cat compile.fails 2> /dev/null) || verdict=ok
+[ ! -e compile.least ] || [ \$elements -ge \$(cat compile.least) ] || verdict=build
 gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT=\$elements -DEVENTS='"$scratch/events"' -I"$root/tests/fake" -isystem "$cuda/include" \\
     -o "\$2.so" "\$4" -L"$bin" -lcudart -lm || exit 4
 cp "\$2.so" "\$2.cubin"
@@ -84,7 +86,7 @@ code=0
 while [ $# -gt 0 ]; do
     case $1 in
     --tool) tool=$2 ;; --log-file) log=$2 ;; --error-exitcode) code=$2 ;;
-    --report-api-errors) ;;
+    --report-api-errors | --print-limit) ;;
     */replay) break ;;
     *) echo "unrecognised option '$1'"; exit 1 ;;
     esac
@@ -194,6 +196,8 @@ log racecheck 'Warning: Race reported between Read access at relu+0x10 in relu.c
     'RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)'
 sanitize
 check 'races are errors' is "$(tool racecheck)" 'errors 1 1 null'
+check 'none of them of bulk copies' is "$(of .tools.racecheck.bulk_copies)" 0
+check 'which no other tool counts' is "$(of '.tools.memcheck | has("bulk_copies")')" false
 check 'the first error is told, not the warning before it' is "$(of .tools.racecheck.first)" \
     'Error: Race reported between Write access at relu+0x20 in relu.cu:7 and Read access at relu+0x60 in relu.cu:9 [16 hazards]'
 log racecheck 'Warning: Race reported between Read access at relu+0x10 in relu.cu:3' 'RACECHECK SUMMARY: 12 hazards displayed (0 errors, 12 warnings)'
@@ -201,6 +205,113 @@ sanitize
 check 'warnings are no errors' is "$(tool racecheck)" 'clean 0 12 null'
 check 'but are said' one '^h200/relu64: memcheck clean; racecheck clean but for 12 warnings$'
 check 'and told' is "$(of .tools.racecheck.first)" 'Warning: Race reported between Read access at relu+0x10 in relu.cu:3'
+sanitize
+
+# ---- Races with bulk copies ------------------------------------------------------------------------
+
+# Lines 6 to 9 are such a copy, and line 19 is; of the others racecheck is not let off.
+cat > optimized/include/copies.cuh <<'COPIES'
+/* Of these statements the first is one,
+ *
+ * and the last is, too. */
+__device__ __forceinline__ void bulk_copy(void *to, const void *from, uint32_t bytes,
+                                          uint64_t *bar) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(shared_address(to)), // a; comment (
+                 "l"(from), "r"(bytes), "r"(shared_address(bar))
+                 : "memory");
+    other[0] = from[0];
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+                 "r"(from), "r"(bytes)
+                 : "memory");
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], [%2];" ::"r"(to));
+    asm volatile("st.shared.u32 [%4], 0;\ncp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to));
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n"
+                 ::"r"(to));
+    if (bytes == 16) asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to));
+    other[0] = 1;
+}
+COPIES
+copy='bulk_copy(void *, const void *, unsigned int, unsigned long *)+0x4300 in copies.cuh'
+fetch='Plan<(int)100, (int)3>::At::fetch(const float *, int, float2 (&)[12]) const+0xbc0 in kernel.c'
+race() { printf 'Error: Race reported between Write access at %s\n    and Read access at %s [36144 hazards]\n\n' "$@"; }
+# raced SUMMARY LINE... - racecheck says these lines, and then this.
+raced() {
+    local summary=$1 lines
+    shift
+    mapfile -t lines < <(printf '%s\n' "$@")
+    log racecheck "${lines[@]}" "RACECHECK SUMMARY: $summary"
+    sanitize racecheck
+}
+races() { of '.tools.racecheck | [.verdict, .errors, .warnings, .bulk_copies] | map(tostring) | join(" ")'; }
+known=" and Read access at $fetch:68 [36144 hazards]"
+clean
+raced '3 hazards displayed (2 errors, 1 warning)' "$(race "$copy:8" "$fetch:68")" '' \
+    "$(printf '\n%s\n' "Warning: Race reported between Read access at $fetch:68" "    and Write access at $copy:8 [8 hazards]")" \
+    "$(race "$copy:6" "$fetch:70")"
+check 'races of bulk copies alone are a result' fails 0 $?
+check 'which is undecided, neither clean nor errors' is "$(races)" 'undecided 0 1 2'
+check 'for a reason' is "$(of .tools.racecheck.reason)" 'racecheck cannot order bulk copies that complete on an mbarrier'
+check 'the first is told' is "$(of .tools.racecheck.first)" "Error: Race reported between Write access at $copy:8$known"
+check 'all is said' one '^h200/relu64: racecheck undecided: racecheck cannot order .*: 2 errors, first: Error: Race reported .* in copies.cuh:8 and Read '
+cp $cell.sanitize.json undecided.json
+raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:19" "$fetch:68")"
+check 'a copy may depend on something' is "$(races)" 'undecided 0 0 1'
+raced '2 hazards displayed (2 errors, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "relu+0x20 in kernel.c:3" "$fetch:70")"
+check 'a race beside those is an error' is "$(races)" 'errors 1 0 1'
+check 'which is told' is "$(of .tools.racecheck.first)" "Error: Race reported between Write access at relu+0x20 in kernel.c:3 and Read access at $fetch:70 [36144 hazards]"
+check 'and said with the others' one '^h200/relu64: racecheck 1 error and 1 of bulk copies, first: .* in kernel.c:3 and '
+raced '1 hazard displayed (1 error, 0 warnings)' "Error: Race reported between Read access at $fetch:68
+    and Write access at $copy:7 [8 hazards]
+    and Write access at $copy:9 [8 hazards]"
+check 'reads are of bulk copies if all that wrote was' is "$(races)" 'undecided 0 0 1'
+raced '1 hazard displayed (1 error, 0 warnings)' "Error: Race reported between Read access at $fetch:68
+    and Write access at $copy:8 [8 hazards]
+    and Write access at relu+0x20 in kernel.c:3 [8 hazards]"
+check 'but not if one was not' is "$(races)" 'errors 1 0 0'
+for where in copies.cuh:10 copies.cuh:2 copies.cuh:5 copies.cuh:11 copies.cuh:14 copies.cuh:15 copies.cuh:18 copies.cuh:20 copies.cuh:99 none.cuh:8; do
+    raced '1 hazard displayed (1 error, 0 warnings)' "$(race "bulk_copy(void *)+0x10 in $where" "$fetch:68")"
+    check "nor is that of $where" is "$(races)" 'errors 1 0 0'
+done
+raced '1 hazard displayed (1 error, 0 warnings)' "$(race 'bulk_copy(void *)+0x10' "$fetch:68")"
+check 'nor one without a line' is "$(races)" 'errors 1 0 0'
+raced '1 hazard displayed (1 error, 0 warnings)' "Error: Race reported between Read access at $copy:8
+    and Read access at $fetch:68 [8 hazards]"
+check 'nor a read there' is "$(races)" 'errors 1 0 0'
+raced '1 hazard displayed (1 error, 0 warnings)' "Error: Race reported between Write access at $copy:8"
+check 'nor one of a single access' is "$(races)" 'errors 1 0 0'
+raced '1 hazard displayed (1 error, 0 warnings)' "Error: Potential RAW hazard detected at __shared__ 0x0 in block (0,0,0) :
+    Write Thread (0,0,0) at $copy:8"
+check 'nor one of another form' is "$(races)" 'errors 1 0 0'
+cp optimized/include/copies.cuh optimized/include/kernel.c
+raced '1 hazard displayed (1 error, 0 warnings)' "$(race 'bulk_copy(void *)+0x10 in kernel.c:8' "$fetch:68")"
+check 'nor one in either of two files' is "$(races)" 'errors 1 0 0'
+rm optimized/include/kernel.c
+raced '3 hazards displayed (3 errors, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "$copy:8" "$fetch:70")"
+check 'where the summary has more errors than were read all are' is "$(races)" 'errors 3 0 0'
+check 'the first of them is told' is "$(of .tools.racecheck.first)" "Error: Race reported between Write access at $copy:8$known"
+raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "$copy:8" "$fetch:70")"
+check 'so where it has fewer' is "$(races)" 'errors 1 0 0'
+raced '2 hazards displayed (1 error, 1 warning)' "$(race "$copy:8" "$fetch:68")"
+check 'or other warnings' is "$(races)" 'errors 1 1 0'
+raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:8" "$fetch:68")" \
+    'RACECHECK SUMMARY: 4 hazards were not printed. Use --print-limit option to adjust the number of printed hazards'
+check 'what was not printed is not known to be of bulk copies' is "$(races)" 'errors 1 0 0'
+raced '100 hazards displayed (100 errors, 0 warnings)' "$(for _ in {1..100}; do race "$copy:8" "$fetch:68"; done)"
+check 'nor is it at the most that it prints' is "$(races)" 'errors 100 0 0'
+SANITIZERFLAGS='--print-limit 2' raced '2 hazards displayed (2 errors, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "$copy:8" "$fetch:70")"
+check 'as asked for' is "$(races)" 'errors 2 0 0'
+SANITIZERFLAGS='--print-limit 3' raced '2 hazards displayed (2 errors, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "$copy:8" "$fetch:70")"
+check 'or below it' is "$(races)" 'undecided 0 0 2'
+raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:8" "$fetch:68")" 'Internal Sanitizer Error: The Sanitizer encountered an error'
+check 'nor where the tool failed inside' is "$(races)" 'errors 1 0 0'
+mv $cell.cubin cubin
+echo garbage > $cell.cubin
+raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:8" "$fetch:68")"
+check 'nor where the replay did' is "$(races)" 'errors 1 0 0'
+mv cubin $cell.cubin
+clean
 sanitize
 
 # ---- Where there is no verdict ------------------------------------------------------------------
@@ -280,72 +391,102 @@ chmod u+w build/h200
 sanitize
 cp $cell.sanitize.json clean.json
 jq '.tools.racecheck.verdict = "errors"' clean.json > errors.json
-harness/sanitize --summary clean.json errors.json slow.json clean.json > "$out"
-check 'the summary counts cells' one '^sanitize: 2 clean, 1 with errors, 1 not run or not to the end$'
+harness/sanitize --summary clean.json errors.json slow.json clean.json undecided.json > "$out"
+check 'the summary counts cells' one '^sanitize: 2 clean, 1 undecided \(bulk copies\), 1 with errors, 1 not run$'
+jq '.tools.memcheck.verdict = "not run"' undecided.json > both.json
+jq '.tools.memcheck.verdict = "errors"' undecided.json > worse.json
+harness/sanitize --summary both.json worse.json > "$out"
+check 'by the worst of their tools' one '^sanitize: 0 clean, 0 undecided \(bulk copies\), 1 with errors, 1 not run$'
 echo '{' > half.json
 harness/sanitize --summary clean.json half.json > "$out" 2>&1
 check 'and reads nothing that is none' fails 3 $?
 
 # ---- At a smaller size ---------------------------------------------------------------------------
 
-# shrunk WHICH LIMIT TASK - the shapes that harness/shrink.jq makes.
+# shrunk TASK.json N - the shapes of the Nth smaller task that harness/shrink makes; its bytes and products.
 shrunk() {
-    mkdir -p small/fake
-    jq --arg which "$1" --argjson limit "$2" -f harness/shrink.jq "tasks/fake/$3.json" > "small/fake/$3_small.json"
-    jq -c 'if . then [[.inputs[].shape], .graph] else . end' "small/fake/$3_small.json"
+    rm -rf smaller
+    harness/shrink "$1" smaller > sizes || return
+    sed -n "$2p" sizes > size
+    [ -s size ] || { echo none; return; }
+    build/task check "$(cut -d' ' -f1 size)" > checked 2>&1 || { cat checked; return; }
+    jq -c '[[.inputs[], .parameters[] | .shape], [.graph[] | split(" = ")[0]]]' "$(cut -d' ' -f1 size)"
+    awk '{ printf "%.0f MB, %.1f GFLOP\n", $3 / 1e6, $4 / 1e9 }' size
 }
-valid() { build/task check "small/fake/$1_small.json"; }
-check 'a task within the limit stays' is "$(shrunk first 32768 relu64)" null
-check 'another has the longest axis 0 that is' is "$(shrunk first 32767 relu64)" '[[[32,64]],["y[32,64] = relu(x0)"]]'
-check 'as the reader of tasks agrees' valid relu64
-task rows21 'y[21,64] = relu(x0)' '[21,64]'
-check 'it is a divisor' is "$(shrunk first 5000 rows21)" '[[[7,64]],["y[7,64] = relu(x0)"]]'
-task square 'y[64,64] = matmul(x0, x1)' '[64,64]' '[64,64]'
-check 'a square factor keeps its own' is "$(shrunk first 20000 square)" '[[[4,64],[64,64]],["y[4,64] = matmul(x0, x1)"]]'
-check 'which is right' valid square
-check 'all together is not' is "$(shrunk all 20000 square; valid square > /dev/null 2>&1 || echo no)" '[[[16,64],[16,64]],["y[16,64] = matmul(x0, x1)"]]
-no'
-check 'a task that is mostly the other factor stays' is "$(shrunk first 16000 square)" null
-task pair 't[64,64] = add(x0, x1) | m[64,1], y[64,1]:i64 = max(t; dim=1, keepdim=true)' '[64,64]' '[64,64]'
+of_shipped() { KP_SMALL_TRIES=1 shrunk "$root/tasks/$1.json" 1 | head -n 1; }
+check 'a task within the limits stays' is "$(shrunk tasks/fake/relu64.json 1)" none
+task rows 'y[65536,64] = relu(x0)' '[65536,64]'
+check 'another has the longest axis 0 that is' is "$(KP_SMALL_MB=10 shrunk tasks/fake/rows.json 1)" '[[[16384,64]],["y[16384,64]"]]
+8 MB, 0.0 GFLOP'
+check 'the next is within twice the limit' is "$(KP_SMALL_MB=10 shrunk tasks/fake/rows.json 2 | tail -n 1)" '17 MB, 0.0 GFLOP'
+check 'and none is the task itself' is "$(KP_SMALL_MB=10 shrunk tasks/fake/rows.json 3)" none
+check 'nor are there more than asked for' is "$(KP_SMALL_TRIES=1 KP_SMALL_MB=10 shrunk tasks/fake/rows.json 2)" none
+task thirds 'y[19683,64] = relu(x0)' '[19683,64]'
+check 'it is a divisor' is "$(KP_SMALL_MB=5 shrunk tasks/fake/thirds.json 1 | head -n 1)" '[[[6561,64]],["y[6561,64]"]]'
+task square 'y[4096,4096] = matmul(x0, x1)' '[4096,4096]' '[4096,4096]'
+check 'a product is so by its work: first in depth, then in rows' is "$(shrunk tasks/fake/square.json 1)" '[[[2048,256],[256,4096]],["y[2048,4096]"]]
+40 MB, 4.3 GFLOP'
+check 'within its limit' is "$(KP_SMALL_GFLOP=3 shrunk tasks/fake/square.json 1 | tail -n 1)" '22 MB, 2.1 GFLOP'
+task pair 't[65536,64] = add(x0, x1) | m[65536,1], y[65536,1]:i64 = max(t; dim=1, keepdim=true)' '[65536,64]' '[65536,64]'
 jq '.outputs = ["m"]' tasks/fake/pair.json > pair && cp pair tasks/fake/pair.json
-check 'every value follows' is "$(shrunk all 10000 pair)" '[[[16,64],[16,64]],["t[16,64] = add(x0, x1)","m[16,1], y[16,1]:i64 = max(t; dim=1, keepdim=true)"]]'
-check 'in ops of two results, too' valid pair
+check 'inputs that only fit together are shortened together' is "$(KP_SMALL_MB=10 shrunk tasks/fake/pair.json 1 | head -n 1)" \
+    '[[[16384,64],[16384,64]],["t[16384,64]","m[16384,1], y[16384,1]:i64"]]'
+check 'so is one that is another transposed' is "$(of_shipped hgemm/hgemm_4096_4096_4096)" '[[[2048,256],[256,4096],[4096,256]],["t1[2048,4096]"]]'
+check 'and both axes of one that is symmetric' is "$(of_shipped level1/l1_013_matmul_for_symmetric_matrices)" '[[[1024,1024],[1024,1024]],["t1[1024,1024]"]]'
+check 'and a parameter' is "$(of_shipped level2/l2_012_gemm_multiply_leaky_relu)" '[[[1024,256],[8192,256],[8192]],["t1[1024,8192]","t2[1024,8192]","t3[1024,8192]"]]'
+check 'after one axis comes the next' is "$(of_shipped level1/l1_097_scaled_dot_product_attention)" \
+    '[[[1,4,512,1024],[1,4,512,1024],[1,4,512,1024]],["t1[1,4,512,1024]"]]'
+check 'such as the rows of an image, which is padded' is "$(of_shipped level1/l1_063_conv2d_square_input_square_kernel)" \
+    '[[[1,16,128,1024],[128,16,3,3]],["t1[1,128,126,1022]"]]'
+check 'but no axis that is fixed otherwise' is "$(KP_SMALL_MB=1 of_shipped crfm/crfm_layernorm)" '[[[1,64,256,256],[64,256,256],[64,256,256]],["t1[1,64,256,256]"]]'
+KP_SMALL_MB=few harness/shrink tasks/fake/rows.json smaller > "$out" 2>&1
+check 'a limit that is no number is an error' fails 2 $?
+check 'in one line' one '^shrink: KP_SMALL_MB, '
+jq '.graph[0] = "y[1,1] = relu(x0)"' tasks/fake/rows.json > wrong && cp wrong tasks/fake/rows.json
+harness/shrink tasks/fake/rows.json smaller > "$out" 2>&1
+check 'so is a task that is wrong' fails 3 $?
 
 # At most a megabyte; this one's tensors are of one each.
 json=tasks/fake/tall.json cell=build/h200/tall
 task tall 'y[4096,64] = relu(x0)' '[4096,64]'
 verified
 SMALL=1 KP_SMALL_MB=1 sanitize
-check 'a kernel is checked at a smaller size' one '^h200/tall: memcheck clean; racecheck clean \(at 1024 of 4096\)$'
+check 'a kernel is checked at a smaller size' one '^h200/tall: memcheck clean; racecheck clean \(at \[1024,64\] of \[4096,64\]\)$'
 check 'for which it is compiled as before' is "$(cat compiled)" 'build/small/fake/tall_small.json build/small/h200/tall_small 90a kernel.c'
 check 'verified' is "$(jq -r .verdict build/small/h200/tall_small.verify.json)" ok
 check 'and only there replayed' is "$(tail -n 3 argv | tr '\n' ' ')" 'build/replay build/small/fake/tall_small.json build/small/h200/tall_small '
 check 'with its own header' grep -q '1024' build/tasks/tall_small/task.h
-check 'the result says so' is "$(of '[.axis_0.checked, .axis_0.of, .why_full] | map(tostring) | join(" ")')" '1024 4096 null'
+check 'the result says so' is "$(of '[.shape.checked, .shape.of, .why_full, .refused] | map(tostring) | join(" ")')" '[1024,64] [4096,64] null []'
 check 'of which binary' is "$(of .cubin_sha256)" "$(sha256sum < build/small/h200/tall_small.cubin | cut -d' ' -f1)"
 rm -f compiled
 sanitize
 check 'without SMALL it is checked at full size' one '^h200/tall: memcheck clean; racecheck clean$'
 check 'and compiled no more' [ ! -e compiled ]
 SMALL=1 sanitize
-check 'where it is small enough, too, which is said' one '^h200/tall: .* \(at full size: within 256 MB, or no shorter axis 0 is possible\)$'
+check 'where it is small enough, too, which is said' one '^h200/tall: .* \(at full size: small enough, or no axis can be shortened\)$'
+echo 100000 > compile.least
+rm -f compiled
+SMALL=1 KP_SMALL_MB=1 sanitize
+check 'one that refuses a size is checked at the next' one '^h200/tall: memcheck clean; racecheck clean \(at \[2048,64\] of \[4096,64\]\)$'
+check 'which is all that is compiled' is "$(wc -l < compiled)" 2
+check 'the result says why at no smaller one' is "$(of '[.shape.checked, .why_full, .refused] | tojson')" '[[2048,64],null,[{"shape":[1024,64],"why":"build: because"}]]'
+rm compile.least
 echo build > compile.fails
 SMALL=1 KP_SMALL_MB=1 sanitize
-check 'one that does not compile is checked at full size' one '^h200/tall: memcheck clean; racecheck clean \(at full size: at \[1024,64\] its verdict is build: because\)$'
-check 'so says the result' is "$(of '.axis_0, .why_full' | tr '\n' ' ')" 'null at [1024,64] its verdict is build: because '
+check 'one that does not compile at any is checked at full size' one '^h200/tall: memcheck clean; racecheck clean \(at full size: at \[2048,64\] its verdict is build: because\)$'
+check 'so says the result' is "$(of '[.shape, .why_full, (.refused | map(.shape))] | tojson')" \
+    '[null,"at [2048,64] its verdict is build: because",[[1024,64],[2048,64]]]'
+KP_SMALL_TRIES=1 SMALL=1 KP_SMALL_MB=1 sanitize
+check 'or after as many as may be tried' one '^h200/tall: .*\(at full size: at \[1024,64\] its verdict is build: because\)$'
 rm compile.fails
-# That the kernel is not one for it does not matter here.
-task both 'y[4096,64] = add(x0, x1)' '[4096,64]' '[4096,64]'
-json=tasks/fake/both.json cell=build/h200/both
-verified
-jq '.verdict = "ok"' $cell.verify.json > right && mv right $cell.verify.json
-SMALL=1 KP_SMALL_MB=1 sanitize
-check 'inputs that only fit together are shortened together' is "$(jq -c '[.inputs[].shape]' build/small/fake/both_small.json)" '[[1024,64],[1024,64]]'
-json=tasks/fake/tall.json cell=build/h200/tall
+KP_SMALL_MB=few SMALL=1 sanitize
+check 'a limit that is no number is an error here, too' fails 2 $?
+check 'in its words' one '^sanitize: h200/tall: shrink: KP_SMALL_MB, '
 sed -i 's/COUNT);/COUNT > 100000 ? COUNT : COUNT - 1);/' kernel.c
 verified
 SMALL=1 KP_SMALL_MB=1 sanitize
-check 'so is one that is wrong at that size' one '^h200/tall: memcheck clean; racecheck clean \(at full size: at \[1024,64\] its verdict is wrong: '
+check 'one that is wrong at a size is checked at the next' one '^h200/tall: memcheck clean; racecheck clean \(at \[2048,64\] of \[4096,64\]\)$'
+check 'which the result says' is "$(of '.refused[] | "\(.shape) \(.why)"' | sed 's/wrong: .*/wrong/')" '[1024,64] wrong'
 touch compile.dies
 SMALL=1 KP_SMALL_MB=1 sanitize
 check 'a compiler that fails is an error' fails 4 $?

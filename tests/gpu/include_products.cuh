@@ -1,0 +1,100 @@
+/* include_products.cuh: plain products and convolutions in double. */
+#pragma once
+#include "include_test.cuh"
+
+/* A result and what bounds its error: the same sum of absolute values. */
+struct Exact {
+    std::vector<double> value, size;
+    explicit Exact(size_t n) : value(n), size(n) {}
+};
+
+/* a (m x k) * b (k x n), both without gaps. */
+template <class T>
+static Exact plain_product(const std::vector<T> &a, const std::vector<T> &b, int m, int n, int k) {
+    Exact c((size_t)m * n);
+    std::vector<double> right(b.size());
+    for (size_t i = 0; i < b.size(); i++) right[i] = number(b[i]);
+    for (int i = 0; i < m; i++) {
+        double *value = &c.value[(size_t)i * n], *size = &c.size[(size_t)i * n];
+        for (int d = 0; d < k; d++) {
+            const double x = number(a[(size_t)i * k + d]);
+            const double *y = &right[(size_t)d * n];
+            for (int j = 0; j < n; j++) {
+                value[j] += x * y[j];
+                size[j] += std::fabs(x * y[j]);
+            }
+        }
+    }
+    return c;
+}
+
+/* x (m x n) transposed. */
+template <class T> static std::vector<T> transposed(const std::vector<T> &x, int m, int n) {
+    std::vector<T> y(x.size());
+    for (int i = 0; i < m; i++)
+        for (int j = 0; j < n; j++) y[(size_t)j * m + i] = x[(size_t)i * n + j];
+    return y;
+}
+
+/* x (m x n) with rows of `pitch`; what lies between them is large, and nobody's business. */
+static inline std::vector<float> with_pitch(const std::vector<float> &x, int m, int n, int pitch) {
+    std::vector<float> y((size_t)m * pitch, 3e30f);
+    for (int i = 0; i < m; i++) std::copy_n(&x[(size_t)i * n], n, &y[(size_t)i * pitch]);
+    return y;
+}
+
+/* The error of a sum of `depth` products that rounds each sum: sqrt(depth) roundings of the
+ * largest sum, times three, as they are random. One pass of TF32 or bf16 is off by 2^-12 or more
+ * of the sum of absolute values over sqrt(depth), which is more than this up to 1000 products. */
+static inline double fp32_slack(double size, int depth) {
+    return size * U * 3 * (std::sqrt((double)depth) + 1);
+}
+
+/* A convolution over up to three axes, and its operands. */
+struct Convolution {
+    int images, channels, d, h, w, filters, kd, kh, kw, stride, pad;
+
+    int out(int size, int taps) const {
+        return (size + 2 * (taps > 1 ? pad : 0) - taps) / stride + 1;
+    }
+    int pixels() const { return out(d, kd) * out(h, kh) * out(w, kw); }
+    int depth() const { return channels * kd * kh * kw; }
+    size_t in_count() const { return (size_t)images * channels * d * h * w; }
+    size_t weight_count() const { return (size_t)filters * depth(); }
+    size_t out_count() const { return (size_t)images * filters * pixels(); }
+
+    /* One row of the output += one tap. `from` is the row of the image at the tap's first column,
+     * which may lie in the padding: columns first to last of the output have a value. */
+    static void add(double *value, double *size, const float *from, double f, int first, int last,
+                    int step) {
+        for (int i = first; i < last; i++) {
+            const double v = f * from[(long long)i * step];
+            value[i] += v;
+            size[i] += std::fabs(v);
+        }
+    }
+
+    Exact plain(const std::vector<float> &x, const std::vector<float> &weight) const {
+        Exact y(out_count());
+        const int od = out(d, kd), oh = out(h, kh), ow = out(w, kw), right = kw > 1 ? pad : 0;
+        size_t at = 0;
+        for (int i = 0; i < images; i++)
+            for (int n = 0; n < filters; n++)
+                for (int z = 0; z < od; z++)
+                    for (int r = 0; r < oh; r++, at += ow)
+                        for (int t = 0; t < depth(); t++) {
+                            const int tap = t % kw, row = r * stride + t / kw % kh - (kh > 1) * pad;
+                            const int plane = z * stride + t / (kw * kh) % kd;
+                            const int channel = t / (kw * kh * kd);
+                            if (row < 0 || row >= h) continue;
+                            int first = 0, last = ow;
+                            while (first * stride + tap - right < 0) first++;
+                            while ((last - 1) * stride + tap - right >= w) last--;
+                            const long long line =
+                                ((((long long)i * channels + channel) * d + plane) * h + row) * w;
+                            add(&y.value[at], &y.size[at], x.data() + line + tap - right,
+                                weight[(size_t)n * depth() + t], first, last, stride);
+                        }
+        return y;
+    }
+};

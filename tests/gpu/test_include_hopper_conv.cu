@@ -1,0 +1,197 @@
+/* conv_f16.cuh with its plans, conv_f16_unit.cuh and conv_f16_alexnet.cuh (and hopper_f16.cuh),
+ * against a plain convolution in double; sm_90a. */
+#include "activation.cuh"
+#include "conv_f16_alexnet.cuh"
+#include "conv_f16_unit.cuh"
+#include "include_products.cuh"
+
+/* An epilogue of one's own: bias, then ReLU. */
+struct BiasedRelu {
+    static __device__ __forceinline__ float apply(float v, const float *bias, int channel) {
+        return Relu()(v + __ldg(bias + channel));
+    }
+};
+static double finished(Plain, double v, float) {
+    return v;
+}
+static double finished(Biased, double v, float bias) {
+    return v + bias;
+}
+static double finished(BiasedRelu, double v, float bias) {
+    return std::max(v + bias, 0.0);
+}
+
+/* fp32-class: what is left out is below 2^-22 of a product; four times that leaves room for the
+ * tensor cores' sums over 48 of the depth, which are truncated, and for the fp32 sums of `groups`
+ * of these. `size` is the sum of absolute values. The bias adds a rounding. */
+template <class F> static Want wanted(double value, double size, float bias, int groups) {
+    const double y = finished(F(), value, bias);
+    return {y, size * 0x1p-20 + fp32_slack(size, groups) + 2 * U * std::fabs(y) +
+                   (std::is_same<F, Plain>::value ? 0 : 2 * U)};
+}
+
+/* ---- conv_f16_unit.cuh ---- */
+
+/* Where nothing is added to the results: images, their rows and the filters far apart in size. A
+ * row is 2^-10 of the one above it, so that each row of the output shows the accuracy of its own
+ * row of the image; one row is zero. */
+template <class F>
+static void fill(const Convolution &c, std::vector<float> &x, std::vector<float> &weight) {
+    x = uniform(c.in_count(), 1);
+    weight = uniform(c.weight_count(), 2);
+    if constexpr (std::is_same<F, Plain>::value) {
+        for (size_t i = 0; i < x.size(); i++) {
+            const int row = (int)(i / c.w % c.h), image = (int)(i / c.w / c.h / c.channels);
+            x[i] = row == 2 && image == 1 ? 0 : std::ldexp(x[i], 15 * (image % 3) - 10 * row);
+        }
+        for (size_t i = 0; i < weight.size(); i++)
+            weight[i] = std::ldexp(weight[i], (int)(i / c.depth() % 5) * 10 - 20);
+    }
+}
+
+/* PITCH: 0, or the plane is one line, of rows of PITCH. */
+template <class F, int N, int CHANNELS, int IMAGES, int ROWS, int WIDTH, int KH, int PITCH, int WGS,
+          int X_STAGES, int W_STAGES, int SPLIT, int STORERS>
+static void test_unit(const char *name) {
+    using P = UnitPlan<N, CHANNELS, IMAGES, ROWS, WIDTH, KH, PITCH, WGS, X_STAGES, W_STAGES, SPLIT,
+                       STORERS>;
+    const Convolution c = {IMAGES,
+                           CHANNELS,
+                           1,
+                           PITCH ? WIDTH / (PITCH ? PITCH : 1) : ROWS,
+                           PITCH ? PITCH : WIDTH,
+                           N,
+                           1,
+                           KH,
+                           3,
+                           1,
+                           0};
+    begin("convolve<UnitPlan> (%s: %d x %d x %d x %d, %d filters %d x 3; %d, %d, %d, %d, %d)", name,
+          IMAGES, CHANNELS, c.h, c.w, N, KH, WGS, X_STAGES, W_STAGES, SPLIT, STORERS);
+    check(P::PIXELS == c.pixels(), "%d pixels, not %d", P::PIXELS, c.pixels());
+    std::vector<float> hx, hw;
+    fill<F>(c, hx, hw);
+    const std::vector<float> hb = uniform(N, 3);
+    const Buffer<float> x(hx), weight(hw), bias(hb), out(c.out_count());
+    const Buffer<unsigned char> scratch(convolve_scratch<P>());
+    convolve<P, F>(x.data, weight.data, bias.data, out.data, scratch.data, 0);
+    ran();
+    const Exact sums = c.plain(hx, hw);
+    std::vector<Want> want(out.count);
+    for (size_t i = 0; i < want.size(); i++)
+        want[i] = wanted<F>(sums.value[i], sums.size[i], hb[i / P::PIXELS % N], P::CHUNKS * KH);
+    compare(out, want);
+    scratch.guarded("scratch");
+    unchanged(x, hx, "x");
+    unchanged(weight, hw, "weight");
+}
+
+/* The filter's image: hi and lo parts where the tensor cores look for them, zeros, and what undoes
+ * the scales, which bring a channel's largest into [2^14, 2^15). The parts are right to 2^-23 of
+ * the element or 2^-39 of the channel's largest. */
+static void test_filter_image() {
+    constexpr int N = 64, CHANNELS = 32, KH = 3, DEPTH = CHANNELS * KH * 3;
+    using P = UnitPlan<N, CHANNELS, 1, 8, 64, KH, 0, 2, 2, 2, 1, 4>;
+    using L = Layout<P>;
+    begin("filter_image_kernel (%d filters, depth %d)", N, DEPTH);
+    std::vector<float> hw = uniform(N * DEPTH, 4);
+    for (int i = 0; i < N * DEPTH; i++)
+        hw[i] = i / DEPTH == 9 ? 0 : std::ldexp(hw[i], i / DEPTH % 7 * 9 - 30 - i % 4 * 8);
+    const Buffer<float> weight(hw);
+    const Buffer<unsigned char> image(convolve_scratch<P>());
+    filter_image_kernel<P><<<N, 256>>>(weight.data, (__half *)image.data);
+    ran();
+    const std::vector<unsigned char> bytes = image.read();
+    const __half *halves = (const __half *)bytes.data();
+    const float *zeros = (const float *)(bytes.data() + L::IMAGE_BYTES);
+    const float *down = zeros + L::ZEROS / 4;
+    int wrong = 0, first = 0, scales = 0;
+    for (int n = 0; n < N; n++) {
+        double top = 0x1p-112;
+        for (int d = 0; d < DEPTH; d++) top = std::max(top, std::fabs((double)hw[n * DEPTH + d]));
+        if (!(top / down[n] >= 0x1p14 && top / down[n] < 0x1p15)) scales++;
+        for (int i = 0; i < DEPTH; i++) { /* the i-th of depth that the steps of 16 pass through */
+            const int step = i / 16, column = i % 16;
+            const int channel =
+                step / (3 * KH) * 16 + column / 8 * 8 + column % 2 * 4 + column % 8 / 2;
+            const double v = hw[n * DEPTH + channel * KH * 3 + step % (3 * KH)];
+            const __half *p =
+                halves + step * 2 * N * 16 + n / 8 * 128 + column / 8 * 64 + n % 8 * 8 + column % 8;
+            const Want want = {v, std::max(std::fabs(v) * 0x1p-23, top * 0x1p-39)};
+            if (!want.accepts((number(p[0]) + number(p[N * 16])) * down[n]) && !wrong++)
+                first = n * DEPTH + i;
+        }
+    }
+    check(wrong == 0, "element %d of channel %d is wrong (%d are)", first % DEPTH, first / DEPTH,
+          wrong);
+    check(scales == 0, "%d of %d inverse scales are wrong", scales, N);
+    bool zero = true;
+    for (int i = 0; i < L::ZEROS / 4; i++) zero = zero && zeros[i] == 0;
+    check(zero, "the zeros are none");
+    image.guarded("image");
+}
+
+/* ---- conv_f16_alexnet.cuh ---- */
+
+/* Two images in turn, times powers of two: plain sums of two are enough. */
+template <class F, int IMAGES, int WGS, int W_STAGES>
+static void test_alexnet(const std::vector<float> &base, const std::vector<float> &hw,
+                         const Exact &sums) {
+    using P = AlexnetPlan<IMAGES, WGS, W_STAGES>;
+    constexpr int IN = P::CHANNELS * P::SIDE * P::SIDE, OUT = P::N * P::PIXELS;
+    begin("convolve<AlexnetPlan<%d, %d, %d>> (%s)", IMAGES, WGS, W_STAGES,
+          std::is_same<F, Plain>::value ? "plain" : "bias, ReLU");
+    const auto exponent = [](int image) {
+        return std::is_same<F, Plain>::value ? image * 19 % 61 - 30 : 0;
+    };
+    std::vector<float> hx((size_t)IMAGES * IN);
+    for (size_t i = 0; i < hx.size(); i++)
+        hx[i] = std::ldexp(base[i % (2 * IN)], exponent((int)(i / IN)));
+    const std::vector<float> hb = uniform(P::N, 3);
+    const Buffer<float> x(hx), weight(hw), bias(hb), out((size_t)IMAGES * OUT);
+    const Buffer<unsigned char> scratch(convolve_scratch<P>());
+    convolve<P, F>(x.data, weight.data, bias.data, out.data, scratch.data, 0);
+    ran();
+    std::vector<Want> want(out.count);
+    for (size_t i = 0; i < want.size(); i++) {
+        const size_t at = i % (2 * OUT);
+        const double scale = std::ldexp(1.0, exponent((int)(i / OUT)));
+        want[i] = wanted<F>(sums.value[at] * scale, sums.size[at] * scale, hb[i / P::PIXELS % P::N],
+                            P::GROUPS);
+    }
+    compare(out, want);
+    scratch.guarded("scratch");
+    unchanged(x, hx, "x");
+}
+
+int main() {
+    start(true);
+    test_filter_image();
+
+    /* The last numbers: warpgroups, image stages, filter stages, parts, storers. As shipped: */
+    test_unit<Plain, 128, 16, 2, 7, 136, 3, 0, 2, 3, 0, 1, 4>("two tiles a row");
+    test_unit<Plain, 128, 64, 3, 1, 300, 1, 0, 2, 6, 0, 1, 4>("one axis");
+    test_unit<Biased, 128, 64, 2, 1, 5 * 128, 3, 128, 2, 2, 4, 1, 4>("a line");
+    test_unit<Plain, 128, 64, 2, 1, 6 * 128, 3, 128, 2, 2, 4, 1, 4>("a line, far apart");
+
+    Convolution first = {2, 3, 1, 224, 224, 96, 1, 11, 11, 4, 2};
+    const std::vector<float> base = uniform(first.in_count(), 5);
+    std::vector<float> filters = uniform(first.weight_count(), 6);
+    for (size_t i = 0; i < filters.size(); i++)
+        filters[i] = std::ldexp(filters[i], (int)(i / first.depth() % 3) * 4);
+    const Exact sums = first.plain(base, filters);
+    test_alexnet<BiasedRelu, 1, 3, 4>(base, filters, sums);
+    test_alexnet<Plain, 9, 3, 4>(base, filters, sums); /* more tiles than multiprocessors */
+
+    /* Rows shorter than a tile; more tiles than multiprocessors. */
+    test_unit<Plain, 128, 16, 1, 3, 4, 3, 0, 2, 3, 0, 1, 4>("two pixels");
+    test_unit<BiasedRelu, 128, 16, 3, 9, 64, 3, 0, 2, 3, 0, 1, 4>("short rows");
+    test_unit<Biased, 128, 16, 4, 1, 4804, 1, 0, 2, 6, 0, 1, 4>("many tiles");
+    test_unit<Plain, 64, 32, 2, 4, 252, 3, 0, 2, 2, 2, 1, 4>("64 filters");
+    /* What no kernel uses so far: parts of N, tiles that their own warpgroups store. */
+    test_unit<Plain, 128, 32, 1, 4, 132, 3, 0, 2, 2, 3, 2, 4>("two parts");
+    test_unit<Plain, 64, 16, 2, 1, 6 * 64, 3, 64, 2, 2, 0, 1, 0>("a line, no storers");
+    test_unit<Biased, 64, 16, 1, 3, 68, 3, 0, 1, 2, 0, 1, 0>("one warpgroup");
+    test_alexnet<BiasedRelu, 1, 2, 4>(base, filters, sums);
+    finish();
+}
