@@ -587,7 +587,7 @@ $(UNIT:build/tests/%=build/obj/tests/unit/%.o): | $(call need,libcmocka-dev libc
 GPU_TESTS := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/test_*.c)) \
              $(patsubst tests/gpu/%.cu,build/tests/gpu/%,$(wildcard tests/gpu/test_*.cu))
 
-test-gpu: $(GPU_TESTS) $(PROGRAMS:%=build/%) $(GPU_PROGRAMS:%=build/%) build/cells | $(INSTALL)
+test-gpu: $(GPU_TESTS) $(PROGRAMS:%=build/%) $(GPU_PROGRAMS:%=build/%) $(ALL_TASKS:%=build/tasks/%/task.h) build/cells | $(INSTALL)
 	@$(if $(GPUS),:,harness/probe --why; exit 4)
 	tests/run-gpu $(firstword $(GPUS)) $(arch.$(firstword $(GPUS))) '$(or $(RUN.$(firstword $(GPUS))),$(RUN))' $(GPU_TESTS) tests/gpu/tampered
 

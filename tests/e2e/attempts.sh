@@ -5,9 +5,7 @@
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
 
-for p in gen best promote; do
-    [ -x "build/$p" ] || { skip 'attempts' "no build/$p (libcurl4-openssl-dev?)"; exit; }
-done
+needs 'attempts' gen best promote
 . tests/mock/world.sh
 cell=h200/$relu
 attempt() { echo "build/attempts/$1/$cell"; }

@@ -5,9 +5,7 @@
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
 
-for p in gen judge; do
-    [ -x "build/$p" ] || { skip 'gen and judge' "no build/$p (libcurl4-openssl-dev?)"; exit; }
-done
+needs 'gen and judge' gen judge
 mock_build
 mock_start main
 

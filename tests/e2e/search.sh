@@ -5,9 +5,7 @@
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
 
-for p in gen best promote; do
-    [ -x "build/$p" ] || { skip 'gen and search' "no build/$p (libcurl4-openssl-dev?)"; exit; }
-done
+needs 'gen and search' gen best promote
 . tests/mock/world.sh
 . tests/mock/killed.sh
 

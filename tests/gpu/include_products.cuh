@@ -50,6 +50,18 @@ static inline double fp32_slack(double size, int depth) {
     return size * U * 3 * (std::sqrt((double)depth) + 1);
 }
 
+/* f16 with fp32 sums: the result is rounded to f16 (2^-11 of it, or half of the last denormal), the
+ * sums are truncated where the tensor cores add, once in 16 products at the most 2^-20 of the sum
+ * of absolute values. */
+static inline std::vector<Want> half_want(const Exact &c, int depth) {
+    std::vector<Want> want(c.value.size());
+    for (size_t i = 0; i < want.size(); i++) {
+        const double sums = c.size[i] * (depth / 16 + 1) * 0x1p-20;
+        want[i] = {c.value[i], (std::fabs(c.value[i]) + sums) * 0x1p-11 + sums + 0x1p-25};
+    }
+    return want;
+}
+
 /* A convolution over up to three axes, and its operands. */
 struct Convolution {
     int images, channels, d, h, w, filters, kd, kh, kw, stride, pad;

@@ -152,9 +152,7 @@ static std::vector<__half> halves(size_t n, uint64_t seed, float low) {
     return v;
 }
 
-/* f16 with fp32 sums: the result is rounded to f16 (2^-11 of it, or half of the last denormal), the
- * sums are truncated where the tensor cores add, once in 16 products at the most 2^-20 of the sum
- * of absolute values. With low = 0 all products add up, and f16 sums would be far off. */
+/* With low = 0 all products add up, and f16 sums would be far off. */
 template <class T>
 static void test_half(int rows, int columns, int depth, float low, const char *name) {
     begin("half_product<%s> (%d x %d x %d, from %g)", name, rows, columns, depth, low);
@@ -163,13 +161,7 @@ static void test_half(int rows, int columns, int depth, float low, const char *n
     const Buffer<__half> left(a), right(b), out((size_t)rows * columns);
     half_product<T>(left.data, right.data, out.data, rows, columns, depth, 0);
     ran();
-    const Exact c = plain_product(a, b, rows, columns, depth);
-    std::vector<Want> want(out.count);
-    for (size_t i = 0; i < want.size(); i++) {
-        const double sums = c.size[i] * (depth / 16 + 1) * 0x1p-20;
-        want[i] = {c.value[i], (std::fabs(c.value[i]) + sums) * 0x1p-11 + sums + 0x1p-25};
-    }
-    compare(out, want);
+    compare(out, half_want(plain_product(a, b, rows, columns, depth), depth));
     unchanged(left, a, "a");
     unchanged(right, b, "b");
 }

@@ -17,6 +17,13 @@ servers=()
 # With characters that JSON may escape.  Never an argument of a program, never exported here.
 key="mk-$(od -An -N18 -tx1 /dev/urandom | tr -d ' \n')/+z"
 
+# needs WHAT PROGRAM... - end the test, as one that is skipped, where one of these is not built.
+needs() {
+    local what=$1 p
+    shift
+    for p; do [ -x "build/$p" ] || { skip "$what" "no build/$p (libcurl4-openssl-dev?)"; exit; }; done
+}
+
 # mock_build - compile the server, the shim that watches connections and run_many.
 mock_build() {
     gcc -std=gnu11 -O1 -iquote harness -o "$scratch/mock" tests/mock/{server,script,answer}.c harness/error.c -pthread &&
