@@ -47,8 +47,9 @@
 #
 # A kernel that does not compile, crashes or computes something else is a result: its
 # step writes the verdict and succeeds.  A step fails only where the machine does, and
-# the next make repeats just those.  A result depends on its kernel, its task, the
-# compiler, the flags and the harness; `make -o build/time` overlooks one of these once.
+# the next make repeats just those.  A result depends on its kernel, the headers that this
+# includes, its task, the compiler, the flags and the harness; `make -o build/time`
+# overlooks one of these once.
 #
 # LLM is openai:MODEL, responses:MODEL, anthropic:MODEL or replay:DIR (transcripts, no
 # network); OPENAI_API_KEY, ANTHROPIC_API_KEY or the variable that LLM_KEY_ENV names holds the
@@ -331,7 +332,7 @@ build/tasks/%/task.h: $$(task.$$*) build/task | $$(@D)/
 	$Qbuild/task header $< > $@+
 	$Qmv $@+ $@
 
-build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(HEADERS) harness/compile build/gate build/confine \
+build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h harness/compile build/gate build/confine \
                     build/$$(*D)/flags | build/$$(*D)/ $(call need,nvcc jq g++)
 	$Qharness/compile $(task.$(*F)) build/$* '$(call arch_of,$(*D),$(kernel.$*))' $(kernel.$*)
 
@@ -353,9 +354,18 @@ $(GPUS:%=build/%/peaks.json): build/%/peaks.json: build/peaks | build/%/
 # other for its own.  No result depends on them.
 archs_for = $(or $(if $(filter portable,$1),$(ARCHS)),$(patsubst sm_%,%,$(filter sm_%,$1)),$(call arch_of,$1,own))
 
-build/archs/%.build.json: optimized/%.cu build/tasks/$$(*F)/task.h $(HEADERS) harness/compile build/gate build/confine \
+build/archs/%.build.json: optimized/%.cu build/tasks/$$(*F)/task.h harness/compile build/gate build/confine \
                           build/archs.flags | build/archs/$$(*D)/ $(call need,nvcc jq g++)
 	$Qharness/compile $(task.$(*F)) build/archs/$* '$(call archs_for,$(*D))' $<
+
+# Which headers of optimized/include each kernel includes; one that is gone repeats those that did.
+# (Read by `include`, files are targets, too, and 5000 of them would take a quarter of a second.)
+define newline
+
+
+endef
+$(eval $(foreach f,$(wildcard $(GPUS:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d),$(file <$f)$(newline)))
+optimized/include/%:;
 
 # ---- Results: published data, never a target of measurement -------------------
 
@@ -462,7 +472,7 @@ CALLS = $(filter-out $(wildcard $(addsuffix .gen.json,$(ATTEMPTS) $(THOUGHT))),$
 
 $(call with_keys,build/attempts/%.gen.json)
 
-build/attempts/%.build.json: build/attempts/%.gen.json build/tasks/$$(*F)/task.h $(HEADERS) harness/compile harness/compile-attempt \
+build/attempts/%.build.json: build/attempts/%.gen.json build/tasks/$$(*F)/task.h harness/compile harness/compile-attempt \
                              build/gate build/confine build/$$(notdir $$(*D))/flags | $(call need,nvcc jq g++)
 	$Qharness/compile-attempt $(task.$(*F)) build/attempts/$* '$(call arch_of,$(gpu),)'
 

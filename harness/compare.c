@@ -40,8 +40,13 @@ static int machine_differs(const struct result *a, const struct result *b, char 
 
 enum judgment compare_results(const struct result *fresh, const struct result *recorded, char *why,
                               size_t size) {
-    if (strcmp(fresh->sha256, recorded->sha256)) {
-        snprintf(why, size, "the kernel differs");
+    bool kernel = strcmp(fresh->sha256, recorded->sha256) != 0;
+    bool headers = strcmp(fresh->headers, recorded->headers) != 0;
+    if (kernel || headers) {
+        snprintf(why, size, "%s",
+                 !headers  ? "the kernel differs"
+                 : !kernel ? "the headers that the kernel includes differ"
+                           : "the kernel and the headers that it includes differ");
         return NOT_COMPARABLE;
     }
     if (strcmp(fresh->verdict, recorded->verdict)) {

@@ -9,7 +9,7 @@ enum judgment {
     FASTER,         /* the new speedup is higher than that */
     SLOWER,         /* lower */
     VERDICT,        /* the same kernel got another verdict */
-    NOT_COMPARABLE, /* another machine, kernel or class: no question to answer */
+    NOT_COMPARABLE, /* another machine, kernel, headers or class: no question to answer */
     JUDGMENTS
 };
 extern const char *const judgment_name[JUDGMENTS];

@@ -115,7 +115,9 @@ static bool load_fields(const char *path, struct result *r, char *why, size_t si
     word(r->verdict, sizeof r->verdict, json, "verdict");
     word(r->reason, sizeof r->reason, json, "reason");
     word(r->class, sizeof r->class, json, "class");
-    word(r->sha256, sizeof r->sha256, cJSON_GetObjectItemCaseSensitive(json, "kernel"), "sha256");
+    const cJSON *kernel = cJSON_GetObjectItemCaseSensitive(json, "kernel");
+    word(r->sha256, sizeof r->sha256, kernel, "sha256");
+    word(r->headers, sizeof r->headers, kernel, "headers_sha256");
     r->floor_us = positive(json, "floor_us");
     load_flags(r);
 

@@ -20,6 +20,7 @@ struct result {
     char verdict[16]; /* one of the words of results/SCHEMA.md */
     char reason[400]; /* "" if null */
     char sha256[80];  /* of the kernel; "" if there was none */
+    char headers[80]; /* headers_sha256: of those that it includes; "" if there are none */
     char class[16];   /* "" unless verified */
     char against[16]; /* baseline that the speedup is quoted against */
     double ratio, low,

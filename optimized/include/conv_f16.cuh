@@ -132,6 +132,7 @@ __device__ __forceinline__ void produce_images(const Shared<P> &s, const float *
                 const float *from = P::copy(tile, chunk, i, x, zeros, &to);
                 bulk_copy(s.x + stage * P::X_WORDS + to, from, bytes, s.x_full + stage);
             }
+            bulk_copied(s.x_full + stage);
         }
 }
 
@@ -143,6 +144,7 @@ __device__ __forceinline__ void produce_filter(const Shared<P> &s, const unsigne
         barrier_expect(s.w_full, ALL * GROUP);
         for (int g = 0; g < ALL; g++)
             bulk_copy(s.w + g * GROUP, image + g * GROUP, GROUP, s.w_full);
+        bulk_copied(s.w_full);
         return;
     }
     uint32_t n = 0;
@@ -152,6 +154,7 @@ __device__ __forceinline__ void produce_filter(const Shared<P> &s, const unsigne
             barrier_wait(s.w_empty + stage, n / Layout<P>::W_SLOTS % 2 ^ 1);
             barrier_expect(s.w_full + stage, GROUP);
             bulk_copy(s.w + stage * GROUP, image + g * GROUP, GROUP, s.w_full + stage);
+            bulk_copied(s.w_full + stage);
         }
 }
 

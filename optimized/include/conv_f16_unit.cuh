@@ -33,7 +33,7 @@ template <class P> struct UnitBase {
         v[0] = make_float2(a.x, c.x), v[1] = make_float2(a.y, c.y);
         v[2] = make_float2(b.x, d.x), v[3] = make_float2(b.y, d.y);
     }
-    /* At the ends of rows a warp may see words that no copy wrote: let them be numbers. */
+    /* At the ends of planes a warp may see words that no copy wrote: let them be zero. */
     static __device__ __forceinline__ void prepare(float *x, int words) {
         for (int i = threadIdx.x; i < words; i += blockDim.x) x[i] = 0.0f;
     }
@@ -136,7 +136,10 @@ struct UnitPlan : UnitBase<UnitPlan<N_, CHANNELS, IMAGES, ROWS, WIDTH, KH, PITCH
     static constexpr int CHANNEL = (DENSE + 7) / 16 * 16 + 8;
     static constexpr int X_WORDS = 16 * CHANNEL, COPIES = 16 * SEGMENTS;
     static_assert(CHANNEL >= DENSE && CHANNELS % 16 == 0 && ROW % 4 == 0, "layout");
+    static_assert(!LINE || PITCH % 64 == 0, "a warpgroup's pixels are of one row");
 
+    /* Of a pixel of the row, or line, that a tile is of. */
+    static __device__ __forceinline__ int in_row(int i) { return LINE ? i % ROW : i; }
     static __device__ __forceinline__ int depth(int step, int column) {
         const int chunk = step / (3 * KH), tap = step % (3 * KH);
         return (chunk * 16 + UnitPlan::channel(column)) * KH * 3 + tap;
@@ -155,10 +158,14 @@ struct UnitPlan : UnitBase<UnitPlan<N_, CHANNELS, IMAGES, ROWS, WIDTH, KH, PITCH
         return x + ((image * CHANNELS + chunk * 16 + channel) * ROWS + row) * WIDTH + left;
     }
 
+    /* Pixels behind a row's outputs take the words of the last two: what lies there, of the next
+     * row or an earlier tile, must not count in the warp's scale. */
     struct At {
         int word;
-        __device__ __forceinline__ At(int, int wg, int warp, int lane) {
-            word = wg * 64 + warp * 16 + lane / 4 * 2 + lane % 4 * CHANNEL;
+        __device__ __forceinline__ At(int tile, int wg, int warp, int lane) {
+            const int i = wg * 64 + warp * 16 + lane / 4 * 2;
+            const int past = in_row(tile % TILES_ACROSS * STEP + i) - (OUT_WIDTH - 2);
+            word = i - max(past, 0) + lane % 4 * CHANNEL;
         }
         __device__ __forceinline__ void fetch(const float *x, int g, float2 (&v)[8]) const {
             const float *p = x + word + g * (LINE ? PITCH : SEGMENT_PITCH);
@@ -179,10 +186,9 @@ struct UnitPlan : UnitBase<UnitPlan<N_, CHANNELS, IMAGES, ROWS, WIDTH, KH, PITCH
     }
     static __device__ __forceinline__ long long run(int tile, int wg, int *width) {
         const int left = tile % TILES_ACROSS * STEP, band = tile / TILES_ACROSS;
-        const int i = left + wg * 64, column = i % ROW;
-        const int row = LINE ? i / ROW : band % TILES_DOWN;
+        const int i = left + wg * 64, row = LINE ? i / ROW : band % TILES_DOWN;
         const long long image = band / TILES_DOWN;
-        *width = row < OUT_ROWS ? OUT_WIDTH - column : 0;
-        return image * N * PIXELS + row * OUT_WIDTH + column;
+        *width = row < OUT_ROWS ? OUT_WIDTH - in_row(i) : 0;
+        return image * N * PIXELS + row * OUT_WIDTH + in_row(i);
     }
 };

@@ -8,6 +8,19 @@ constexpr int CHUNK_THREADS = 512, CHUNK_FOURS = 8;         /* float4 a thread, 
 constexpr int NORM_CHUNK = CHUNK_THREADS * CHUNK_FOURS * 4; /* values that one block sums */
 constexpr int NORM_ROWS = 4;                                /* rows that one block normalises */
 
+/* Takes in the float4 that a thread holds. */
+template <int FOURS> __device__ __forceinline__ void take(Moments &m, const float4 (&v)[FOURS]) {
+    static_assert(FOURS % 2 == 0, "eight values at a time");
+#pragma unroll
+    for (int j = 0; j < FOURS; j += 2) m.take(v[j], v[j + 1]);
+}
+
+/* (x - mean) * scale * weight + bias. */
+__device__ __forceinline__ float4 normalize(float4 x, Standard s, float4 w, float4 b) {
+    return make_float4((x.x - s.mean) * s.scale * w.x + b.x, (x.y - s.mean) * s.scale * w.y + b.y,
+                       (x.z - s.mean) * s.scale * w.z + b.z, (x.w - s.mean) * s.scale * w.w + b.w);
+}
+
 /* part[row][chunk] = moments of one chunk of one row. Grid: x the rows, so that the last chunks of
  * all rows are read last and may still be in L2 when normalize_kernel begins with them; y the
  * chunks. */
@@ -19,8 +32,7 @@ static __global__ void __launch_bounds__(CHUNK_THREADS, 1)
     Moments m = {0, 0};
 #pragma unroll
     for (int j = 0; j < CHUNK_FOURS; j++) v[j] = p[j * CHUNK_THREADS];
-#pragma unroll
-    for (int j = 0; j < CHUNK_FOURS; j += 2) m.take(v[j], v[j + 1]);
+    take(m, v);
     m = block_moments<CHUNK_THREADS>(m);
     if (threadIdx.x == 0) part[blockIdx.x * gridDim.y + blockIdx.y] = m;
 }
@@ -39,12 +51,8 @@ static __global__ void __launch_bounds__(NORM_THREADS)
 #pragma unroll
     for (int r = 0; r < NORM_ROWS; r++) v[r] = x[(first + r) * (long long)fours + i];
 #pragma unroll
-    for (int r = 0; r < NORM_ROWS; r++) {
-        const Standard s = row[first + r];
-        y[(first + r) * (long long)fours + i] = make_float4(
-            (v[r].x - s.mean) * s.scale * w.x + b.x, (v[r].y - s.mean) * s.scale * w.y + b.y,
-            (v[r].z - s.mean) * s.scale * w.z + b.z, (v[r].w - s.mean) * s.scale * w.w + b.w);
-    }
+    for (int r = 0; r < NORM_ROWS; r++)
+        y[(first + r) * (long long)fours + i] = normalize(v[r], row[first + r], w, b);
 }
 
 /* Bytes of scratch that layer_norm() needs. */

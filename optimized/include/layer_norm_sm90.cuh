@@ -65,11 +65,6 @@ __device__ __forceinline__ Standard join_row(Moments m, Moments *part, unsigned 
     return standard_of[team];
 }
 
-__device__ __forceinline__ float4 normalize(float4 x, Standard s, float4 w, float4 b) {
-    return make_float4((x.x - s.mean) * s.scale * w.x + b.x, (x.y - s.mean) * s.scale * w.y + b.y,
-                       (x.z - s.mean) * s.scale * w.z + b.z, (x.w - s.mean) * s.scale * w.w + b.w);
-}
-
 /* Grid: SLICES blocks, all at once. A thread has FOURS float4 of a row. */
 template <int ROWS, int FOURS>
 __global__ void __launch_bounds__(2 * TEAM, 1)
@@ -77,7 +72,8 @@ __global__ void __launch_bounds__(2 * TEAM, 1)
                            const float4 *__restrict__ bias, float4 *__restrict__ y,
                            Told<ROWS> *told, double eps) {
     constexpr int REST = FOURS - HELD, ROW = SLICES * FOURS * TEAM, COUNT = 4 * ROW;
-    static_assert(REST % IN == 0 && REST % OUT == 0 && HELD % 2 == 0, "whole batches");
+    static_assert(REST % IN == 0 && REST % OUT == 0, "whole batches");
+    static_assert(FOURS >= KEPT, "what is kept of weight and bias is the slice's");
     extern __shared__ float4 kept[]; /* weight[KEPT][TEAM], bias[KEPT][TEAM] */
     const int team = threadIdx.x / TEAM, thread = threadIdx.x % TEAM;
     const int slice = blockIdx.x * (FOURS * TEAM) + thread;
@@ -96,15 +92,13 @@ __global__ void __launch_bounds__(2 * TEAM, 1)
     for (int r = team; r < ROWS; r += 2) {
         const unsigned at = (unsigned)(r * ROW + slice); /* 32 bits: registers are scarce */
         Moments m = {0, 0};
-#pragma unroll
-        for (int j = 0; j < HELD; j += 2) m.take(v[j], v[j + 1]);
+        take(m, v);
 #pragma unroll
         for (int k = HELD; k < FOURS; k += IN) {
             float4 u[IN];
 #pragma unroll
             for (int j = 0; j < IN; j++) u[j] = __ldcg(x + (at + (k + j) * TEAM));
-#pragma unroll
-            for (int j = 0; j < IN; j += 2) m.take(u[j], u[j + 1]);
+            take(m, u);
         }
         const Standard s = join_row<COUNT>(m, told->part[r], &told->count[r], team, eps);
         if (r == 0) asm volatile("bar.sync %0, %1;" ::"n"(KEPT_IS_THERE), "n"(2 * TEAM) : "memory");

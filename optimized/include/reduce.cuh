@@ -3,13 +3,18 @@
  * Butterfly shuffles inside a warp, one word of shared memory a warp between them. Every thread
  * gets the same result, in the same order of operations on every run. */
 #pragma once
+#include <math.h>
 
 struct Add {
+    static constexpr float IDENTITY = 0;
     template <class T> __device__ __forceinline__ T operator()(T a, T b) const { return a + b; }
 };
 
+/* Passes over NaN. */
 struct Max {
+    static constexpr float IDENTITY = -INFINITY;
     __device__ __forceinline__ float operator()(float a, float b) const { return fmaxf(a, b); }
+    __device__ __forceinline__ double operator()(double a, double b) const { return fmax(a, b); }
 };
 
 /* `value` combined over each aligned group of WIDTH lanes (a power of two); all lanes get it. */

@@ -4,14 +4,16 @@
  * exp(value - largest), rescaled when the largest grows; the block joins them. Second pass: the
  * row again, last part first because it is still in L2, and the result. */
 #pragma once
-#include <math_constants.h>
+#include <float.h>
 #include "reduce.cuh"
 
 constexpr int SOFTMAX_BATCH = 4; /* float4 that a thread has in flight */
 
-/* The running maximum and sum of exponentials of the values one thread has seen. */
+/* The running maximum and sum of exponentials of the values one thread has seen. The maximum begins
+ * at the least finite number: -inf counts as 0, and -inf - -inf, which is no number, is not met. A
+ * row of -inf has the sum 0, so it becomes NaN, as it should. */
 struct SoftmaxState {
-    float top, sum;
+    float top = -FLT_MAX, sum = 0;
 
     __device__ __forceinline__ void take(const float4 (&v)[SOFTMAX_BATCH]) {
         float t = top;
@@ -40,7 +42,7 @@ __global__ void __launch_bounds__(THREADS)
     float4 *out = (float4 *)(y + (long long)blockIdx.x * COLUMNS) + threadIdx.x;
     float4 v[SOFTMAX_BATCH];
 
-    SoftmaxState state = {-CUDART_INF_F, 0};
+    SoftmaxState state;
     for (int i = 0; i < FOURS; i += STEP) {
 #pragma unroll
         for (int j = 0; j < SOFTMAX_BATCH; j++) v[j] = in[i + j * THREADS];

@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(256)
 }
 
 /* Splits the columns of matrices of DEPTH x WIDTH, as rows of the operand: 32 columns a CTA of
- * DEPTH / 64 warps. blockIdx.y is the matrix. The blocks are put together in shared memory. */
+ * 8 warps. blockIdx.y is the matrix. The blocks are put together in shared memory. */
 template <int DEPTH, int WIDTH>
 __global__ void __launch_bounds__(256)
     split_columns_kernel(const float *__restrict__ x, unsigned char *__restrict__ to,
@@ -130,6 +130,10 @@ template <int CTAS_, int BLOCKS_> struct SplitShape {
     static constexpr int CTAS = CTAS_, BLOCKS = BLOCKS_, STAGES = 3, STAGE_BYTES = 2 * BLOCK_BYTES;
     static constexpr int BARS = STAGES * STAGE_BYTES, SIDE = BARS + 256, SIDE_BYTES = 5120;
     static constexpr int BYTES = 1024 + SIDE + 2 * SIDE_BYTES, THREADS = 384;
+    /* What a tile needs besides is overwritten for the tile after the next, as soon as one warp of
+     * each group is done with block BLOCKS - STAGES of the tile between. All have begun that block;
+     * but where it is block 0, some may still finish the tile. */
+    static_assert(BLOCKS > STAGES, "two sets of what a tile needs besides are too few");
 };
 
 /* A place in the ring of stages, and the parity of its barriers. */
@@ -186,7 +190,7 @@ __global__ void __cluster_dims__(T::CTAS) __launch_bounds__(T::THREADS, 1)
     if (threadIdx.x == 0) {
         SplitRing<T> r = ring;
         for (int s = 0; s < T::STAGES; s++, r.next()) {
-            bar_init(r.full(), 1);
+            bar_init_bulk(r.full(), T::CTAS);
             bar_init(r.empty(), 2 * T::CTAS);
         }
         bar_init_fence();
@@ -207,6 +211,7 @@ __global__ void __cluster_dims__(T::CTAS) __launch_bounds__(T::THREADS, 1)
                     copy_bulk_to(ring.a() + rank * SHARE, a + k * BLOCK_BYTES + rank * SHARE, SHARE,
                                  ring.full(), (1 << T::CTAS) - 1);
                     copy_bulk(ring.b(), b + k * BLOCK_BYTES, BLOCK_BYTES, ring.full());
+                    bar_bulk_done(ring.full(), T::CTAS);
                 }
             }
     } else {
@@ -219,7 +224,7 @@ __global__ void __cluster_dims__(T::CTAS) __launch_bounds__(T::THREADS, 1)
         };
         for (int tile = first; tile < Job::TILES; tile += step) {
             float cross[64], high[64];
-            bar_wait(ring.full(), ring.parity);
+            bar_wait_bulk(ring.full(), ring.parity);
             start_block(cross, high, ring.a() + group * 64 * ROW_BYTES, ring.b(), group);
             if (tile != first) job.finish(tile - step, rank, row, lane, sums, side(round - 1));
             typename Job::Weights weights = job.begin(row, side(round));
@@ -232,7 +237,7 @@ __global__ void __cluster_dims__(T::CTAS) __launch_bounds__(T::THREADS, 1)
 #pragma unroll 1
             for (int k = 1; k < T::BLOCKS; k++, ring.next()) {
                 weights.next(k);
-                bar_wait(ring.full(), ring.parity);
+                bar_wait_bulk(ring.full(), ring.parity);
                 start_block(cross, high, ring.a() + group * 64 * ROW_BYTES, ring.b(), group);
                 mma_wait<0>();
                 if (thread < T::CTAS) bar_arrive_at(ring.empty(), thread);

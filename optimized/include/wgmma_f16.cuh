@@ -38,12 +38,6 @@ __device__ __forceinline__ void bar_arrive_at(uint32_t bar, int rank) {
                  : "memory");
 }
 
-/* Arrives, and says that copies will bring `bytes` more before the barrier completes. */
-__device__ __forceinline__ void bar_expect(uint32_t bar, int bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes)
-                 : "memory");
-}
-
 /* Waits until the phase of the given parity is complete. */
 __device__ __forceinline__ void bar_wait(uint32_t bar, int parity) {
     asm volatile("{\n.reg .pred done;\nagain:\n"
@@ -118,7 +112,85 @@ template <int N> __device__ __forceinline__ void copy_wait() {
     asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory");
 }
 
-/* Starts one copy of a multiple of 16 bytes, which reports to `bar`. */
+/* Orders ordinary accesses to shared memory and those of tensor cores and bulk copies. */
+__device__ __forceinline__ void fence_async() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Bulk copies, of multiples of 16 bytes, report to a barrier of bar_init_bulk(), which has copies
+ * by one thread of each of `ctas` CTAs of the cluster. The thread announces the bytes that come to
+ * its own CTA by bar_expect(); copy_bulk() starts one copy, copy_bulk_to() one into each CTA in
+ * `mask`, at the same place, which reports to the barrier of each; bar_bulk_done() is after the
+ * last. Who needs them waits by bar_wait_bulk(). store_bulk() starts one copy to global memory, and
+ * store_bulk_wait() waits until shared memory may be reused.
+ *
+ * Racecheck finds no order between a bulk copy and those who wait at its barrier. Where
+ * KP_RACECHECK is defined the thread copies by ordinary loads and stores, and then arrives at the
+ * barrier of each CTA: the same protocol, and racecheck sees every copy (harness/sanitize compiles
+ * it for that alone). */
+#ifdef KP_RACECHECK
+__device__ __forceinline__ void bar_init_bulk(uint32_t bar, int ctas) {
+    bar_init(bar, ctas);
+}
+
+__device__ __forceinline__ void bar_expect(uint32_t, int) {}
+
+__device__ __forceinline__ void copy_bulk(uint32_t to, const void *from, int bytes, uint32_t) {
+#pragma unroll 1
+    for (int i = 0; i < bytes; i += 16) {
+        const uint4 v = *(const uint4 *)((const char *)from + i);
+        asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to + i), "r"(v.x), "r"(v.y),
+                     "r"(v.z), "r"(v.w)
+                     : "memory");
+    }
+}
+
+__device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int bytes, uint32_t,
+                                             int mask) {
+#pragma unroll 1
+    for (int i = 0; i < bytes; i += 16) {
+        const uint4 v = *(const uint4 *)((const char *)from + i);
+#pragma unroll 1
+        for (int rank = 0; mask >> rank; rank++)
+            if (mask >> rank & 1)
+                asm volatile("st.shared::cluster.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(
+                                 at_rank(to + i, rank)),
+                             "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w)
+                             : "memory");
+    }
+}
+
+__device__ __forceinline__ void bar_bulk_done(uint32_t bar, int ctas) {
+#pragma unroll 1
+    for (int rank = 0; rank < ctas; rank++) bar_arrive_at(bar, rank);
+}
+
+__device__ __forceinline__ void bar_wait_bulk(uint32_t bar, int parity) {
+    bar_wait_cluster(bar, parity);
+    fence_async(); /* tensor cores may read it */
+}
+
+__device__ __forceinline__ void store_bulk(void *to, uint32_t from, int bytes) {
+#pragma unroll 1
+    for (int i = 0; i < bytes; i += 16) {
+        uint4 v;
+        asm volatile("ld.shared.v4.b32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "r"(from + i)
+                     : "memory");
+        *(uint4 *)((char *)to + i) = v;
+    }
+}
+#else
+__device__ __forceinline__ void bar_init_bulk(uint32_t bar, int) {
+    bar_init(bar, 1);
+}
+
+__device__ __forceinline__ void bar_expect(uint32_t bar, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(bar), "r"(bytes)
+                 : "memory");
+}
+
 __device__ __forceinline__ void copy_bulk(uint32_t to, const void *from, int bytes, uint32_t bar) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
                  " [%0], [%1], %2, [%3];" ::"r"(to),
@@ -126,7 +198,6 @@ __device__ __forceinline__ void copy_bulk(uint32_t to, const void *from, int byt
                  : "memory");
 }
 
-/* The same into each CTA of the cluster in `mask`, at the same place, to the barrier of each. */
 __device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int bytes, uint32_t bar,
                                              int mask) {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
@@ -135,21 +206,22 @@ __device__ __forceinline__ void copy_bulk_to(uint32_t to, const void *from, int 
                  : "memory");
 }
 
-/* Starts one copy to global memory; store_bulk_wait() waits until shared memory may be reused. */
+__device__ __forceinline__ void bar_bulk_done(uint32_t, int) {}
+
+__device__ __forceinline__ void bar_wait_bulk(uint32_t bar, int parity) {
+    bar_wait(bar, parity);
+}
+
 __device__ __forceinline__ void store_bulk(void *to, uint32_t from, int bytes) {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
                  "cp.async.bulk.commit_group;" ::"l"(to),
                  "r"(from), "r"(bytes)
                  : "memory");
 }
+#endif
 
 __device__ __forceinline__ void store_bulk_wait() {
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-}
-
-/* Orders ordinary accesses to shared memory and those of tensor cores and bulk copies. */
-__device__ __forceinline__ void fence_async() {
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 /* Lets the threads of this warpgroup use at most N registers each: fewer, or more, than before. */

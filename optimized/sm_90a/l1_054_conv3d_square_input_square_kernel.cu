@@ -37,14 +37,16 @@ struct Plan : UnitBase<Plan> {
         return x + (((image * CHANNELS + i / 3) * D + d + i % 3) * H + band * WGS) * W;
     }
 
+    /* The two pixels behind a row's outputs take the words of the last two: the next row's must not
+     * count in the warp's scale. */
     struct At {
         int word[4 * GROUPS]; /* of the thread's four filter rows of each group */
         __device__ __forceinline__ At(int, int wg, int warp, int lane) {
+            const int pixel = min(warp * 16 + lane / 4 * 2, OUT_W - 2);
 #pragma unroll
             for (int i = 0; i < 4 * GROUPS; i++) {
                 const int line = i * 4 + lane % 4, real = line < LINES ? line : 0;
-                word[i] =
-                    wg * W + warp * 16 + lane / 4 * 2 + real % PLANES * PLANE + real / PLANES * W;
+                word[i] = wg * W + pixel + real % PLANES * PLANE + real / PLANES * W;
             }
         }
         __device__ __forceinline__ void fetch(const float *x, int g, float2 (&v)[8]) const {

@@ -1,8 +1,16 @@
 #!/bin/bash
-# Every kernel of optimized/ compiles and passes the gates, and every specimen gets the
-# verdict it should where that needs no GPU.  Needs nvcc.
-# shellcheck disable=SC2154  # out is lib.sh's
+# Every kernel of optimized/ compiles and passes the gates, its result has the hash of its
+# headers, and every specimen gets the verdict it should where that needs no GPU.  Needs nvcc.
+# shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
+
+# The headers that a source includes, by its lines.
+included() {
+    local name
+    sed -n 's/^#include "\(.*\.cuh\)"$/\1/p' "$1" | while read -r name; do echo "$name"; included "optimized/include/$name"; done
+}
+# The hash of headers, given by name.
+sums() { (cd optimized/include && sha256sum "$@") | sha256sum | cut -d' ' -f1; }
 
 out=$scratch/out
 export CUDA_HOME=$real_cuda NVCC=$real_nvcc
@@ -13,6 +21,10 @@ if ! make -s print-LACKS | grep -qw -e nvcc; then
         name=${kernel#optimized/}
         result=build/archs/${name%.cu}.build.json
         check "$name compiles" is "$(jq -r '.verdict, .reason // empty' "$result" | tr '\n' ' ')" 'ok '
+        mapfile -t headers < <(included "$kernel" | LC_ALL=C sort -u)
+        hash=null
+        [ ${#headers[@]} = 0 ] || hash=$(sums "${headers[@]}")
+        check "$name: the hash of its headers" is "$(jq -r .kernel.headers_sha256 "$result")" "$hash"
     done
     tests=()
     for file in tests/gpu/test_*.cu; do tests+=("build/tests/gpu/$(basename "$file" .cu)"); done
@@ -25,6 +37,26 @@ if ! make -s print-LACKS | grep -qw -e nvcc; then
         check "$name compiles for every architecture" is "$(jq -r '.verdict, .kernel.arch, ([.kernel.resources[].arch] | unique | length)' \
             "build/archs/portable/$name.build.json" | tr '\n' ' ')" 'ok sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 6 '
     done
+    # Headers that not every pass of the compiler sees, and that it takes for those of the system.
+    mkdir -p "$scratch/tree/"{build/tasks,optimized/include}
+    (
+        cp -r build/{gate,confine} "$scratch/tree/build/" && cp -r build/tasks/l1_019_relu "$scratch/tree/build/tasks/" && cd "$scratch/tree" || exit
+        printf '#pragma GCC system_header\n#include "within.cuh"\n' > optimized/include/system.cuh
+        touch optimized/include/{within,device,hopper,host,other}.cuh
+        printf '%s\n' '#include "task.h"' '#include "system.cuh"' '#ifdef __CUDA_ARCH__' '#include "device.cuh"' '#else' '#include "host.cuh"' \
+            '#endif' '#if __CUDA_ARCH__ == 900' '#include "hopper.cuh"' '#endif' '__global__ void nothing() {}' \
+            'extern "C" void launch(const struct Inputs *, const struct Outputs *, void *, cudaStream_t) {}' > kernel.cu
+        for arch in 80 90 '80 90'; do
+            "$root/harness/compile" l1_019_relu.json build/out "$arch" kernel.cu
+            jq -r '.verdict, .kernel.headers_sha256' build/out.build.json
+        done
+        echo wrong >> kernel.cu
+        "$root/harness/compile" l1_019_relu.json build/out 80 kernel.cu 2> /dev/null
+        jq -r '.verdict, .kernel.headers_sha256' build/out.build.json
+        few=$(sums device.cuh host.cuh system.cuh within.cuh) most=$(sums device.cuh hopper.cuh host.cuh system.cuh within.cuh)
+        printf '%s\n' ok "$few" ok "$most" ok "$most" build "$few" > expected
+    ) > "$scratch/found" 2> "$out"
+    check 'a header counts if one pass of the compiler includes it' cmp "$scratch/found" "$scratch/tree/expected"
     find tests/specimens -name '*.cu' -print0 | xargs -0 -n1 basename -s .cu | sort | xargs -P2 -n8 tests/specimens/compile 90
 else
     skip 'kernels and specimens' 'no CUDA Toolkit 12.4 or newer here'

@@ -53,10 +53,11 @@ toolkit() {
     cat > toolkit/bin/nvcc <<'NVCC'
 #!/bin/sh
 while [ $# -gt 1 ]; do
-    case $1 in --keep-dir) keep=$2 ;; -o) object=$2 ;; -gencode) archs="$archs $2" ;; esac
+    case $1 in --keep-dir) keep=$2 ;; -o) object=$2 ;; -gencode) archs="$archs $2" ;; -MF) depends=$2 ;; -I*) folders="$folders $1" ;; esac
     shift
 done
 echo "nvcc $(basename "$1" .cu)$archs" >> steps.log
+gcc -x assembler-with-cpp -MM $folders -MF "$depends" "$1" || { rm -f "$depends"; exit 1; }
 if grep -q BROKEN "$1"; then echo "$1(1): error: broken"; exit 2; fi
 echo 'void launch(void) {}' | gcc -fPIC -c -x c -o "$object" - || exit
 echo cubin > "$keep/$(basename "$1" .cu).cubin"

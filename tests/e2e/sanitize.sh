@@ -1,7 +1,7 @@
 #!/bin/bash
 # harness/sanitize, with a pretend compute-sanitizer on the pretend GPU: what is run, what is
-# made of the tools' summaries, what is said where there is no verdict, and checks at a
-# smaller size.  Needs CUDA's headers.
+# made of the tools' summaries, what is said where there is no verdict, checks at a smaller
+# size, and the variant for racecheck.  Needs CUDA's headers.
 # shellcheck disable=SC2154  # out is lib.sh's
 . tests/e2e/lib.sh
 
@@ -18,7 +18,7 @@ cp "$root"/harness/{sanitize,shrink,shrink.jq} harness/
 for p in replay verify record arm; do ln -s "$bin/$p" build/$p; done
 ln -s "$root/build/task" build/task
 export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin KP_FAKE_PROFILER=$scratch/events SANITIZER=$scratch/bin/compute-sanitizer
-unset SANITIZERFLAGS KP_SANITIZE_SECONDS SMALL KP_SMALL_MB KP_SMALL_GFLOP KP_SMALL_TRIES KP_REPLAY
+unset SANITIZERFLAGS NVCCFLAGS KP_SANITIZE_SECONDS SMALL KP_SMALL_MB KP_SMALL_GFLOP KP_SMALL_TRIES KP_REPLAY
 
 # ---- A verified kernel ------------------------------------------------------------------
 
@@ -52,16 +52,18 @@ task() {
 task relu64 'y[64,64] = relu(x0)' '[64,64]'
 
 # What stands for the compiler: TASK.json OUT ARCHS KERNEL.  compile.fails holds a verdict,
-# compile.least the fewest elements that are not refused.
+# compile.variant that of the variant, compile.least the fewest elements that are not refused.
 cat > harness/compile <<COMPILE
 #!/bin/bash
 elements=\$(jq '.inputs[0].shape | .[0] * .[1]' "\$1")
-echo "\$*" >> compiled
+echo "\$*\${NVCCFLAGS:+ \$NVCCFLAGS}" >> compiled
 [ ! -e compile.dies ] || { echo 'compile: no nvcc' >&2; exit 4; }
 verdict=\$(cat compile.fails 2> /dev/null) || verdict=ok
+[[ ! -e compile.variant || "\$NVCCFLAGS" != *-DKP_RACECHECK ]] || verdict=\$(cat compile.variant)
 [ ! -e compile.least ] || [ \$elements -ge \$(cat compile.least) ] || verdict=build
-gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT=\$elements -DEVENTS='"$scratch/events"' -I"$root/tests/fake" -isystem "$cuda/include" \\
-    -o "\$2.so" "\$4" -L"$bin" -lcudart -lm || exit 4
+gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT=\$elements -DEVENTS='"$scratch/events"' \$NVCCFLAGS -MMD -MF depends \\
+    -Ioptimized/include -I"$root/tests/fake" -isystem "$cuda/include" -o "\$2.so" "\$4" -L"$bin" -lcudart -lm || exit 4
+echo "\$2.build.json: \$(grep -o 'optimized/include/[^ ]*' depends | tr '\n' ' ')" > "\$2.d"
 cp "\$2.so" "\$2.cubin"
 jq -n --arg verdict "\$verdict" --arg path "\$4" '{schema: 1, verdict: \$verdict, reason: (if \$verdict == "ok" then null else "because" end),
     kernel: {path: \$path, sha256: "07", arch: "sm_90a"}}' > "\$2.build.json"
@@ -141,7 +143,7 @@ check 'unlike for a profiler' is "$(grep relu events)" 'relu poisoned'
 check 'of build/replay' is "$(tail -n 3 argv | tr '\n' ' ')" "build/replay $json $cell "
 check 'findings have an exit status of their own' grep -qx 99 <(grep -x -A1 -e --error-exitcode argv)
 check 'the verdict of the kernel is as it was' cmp before $cell.verify.json
-check 'nothing else is left' is "$(echo build/h200/*)" "$(printf 'build/h200/%s ' relu64.{build.json,cubin,sanitize.json,so,tape,verify.json} | sed 's/ $//')"
+check 'nothing else is left' is "$(echo build/h200/*)" "$(printf 'build/h200/%s ' relu64.{build.json,cubin,d,sanitize.json,so,tape,verify.json} | sed 's/ $//')"
 check 'each tool has its verdict' is "$(tool memcheck), $(tool racecheck)" 'clean 0 0 null, clean 0 0 null'
 check 'and its time' is "$(of '.tools.memcheck.seconds | type')" number
 check 'the result says of what' is "$(of '[.schema, .task, .gpu, .kernel.path, .kernel.sha256] | map(tostring) | join(" ")')" '1 relu64 h200 kernel.c 07'
@@ -196,8 +198,6 @@ log racecheck 'Warning: Race reported between Read access at relu+0x10 in relu.c
     'RACECHECK SUMMARY: 2 hazards displayed (1 error, 1 warning)'
 sanitize
 check 'races are errors' is "$(tool racecheck)" 'errors 1 1 null'
-check 'none of them of bulk copies' is "$(of .tools.racecheck.bulk_copies)" 0
-check 'which no other tool counts' is "$(of '.tools.memcheck | has("bulk_copies")')" false
 check 'the first error is told, not the warning before it' is "$(of .tools.racecheck.first)" \
     'Error: Race reported between Write access at relu+0x20 in relu.cu:7 and Read access at relu+0x60 in relu.cu:9 [16 hazards]'
 log racecheck 'Warning: Race reported between Read access at relu+0x10 in relu.cu:3' 'RACECHECK SUMMARY: 12 hazards displayed (0 errors, 12 warnings)'
@@ -205,113 +205,6 @@ sanitize
 check 'warnings are no errors' is "$(tool racecheck)" 'clean 0 12 null'
 check 'but are said' one '^h200/relu64: memcheck clean; racecheck clean but for 12 warnings$'
 check 'and told' is "$(of .tools.racecheck.first)" 'Warning: Race reported between Read access at relu+0x10 in relu.cu:3'
-sanitize
-
-# ---- Races with bulk copies ------------------------------------------------------------------------
-
-# Lines 6 to 9 are such a copy, and line 19 is; of the others racecheck is not let off.
-cat > optimized/include/copies.cuh <<'COPIES'
-/* Of these statements the first is one,
- *
- * and the last is, too. */
-__device__ __forceinline__ void bulk_copy(void *to, const void *from, uint32_t bytes,
-                                          uint64_t *bar) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];" ::"r"(shared_address(to)), // a; comment (
-                 "l"(from), "r"(bytes), "r"(shared_address(bar))
-                 : "memory");
-    other[0] = from[0];
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
-                 "r"(from), "r"(bytes)
-                 : "memory");
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], [%2];" ::"r"(to));
-    asm volatile("st.shared.u32 [%4], 0;\ncp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1], %2, [%3];" ::"r"(to));
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %2;\n"
-                 ::"r"(to));
-    if (bytes == 16) asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to));
-    other[0] = 1;
-}
-COPIES
-copy='bulk_copy(void *, const void *, unsigned int, unsigned long *)+0x4300 in copies.cuh'
-fetch='Plan<(int)100, (int)3>::At::fetch(const float *, int, float2 (&)[12]) const+0xbc0 in kernel.c'
-race() { printf 'Error: Race reported between Write access at %s\n    and Read access at %s [36144 hazards]\n\n' "$@"; }
-# raced SUMMARY LINE... - racecheck says these lines, and then this.
-raced() {
-    local summary=$1 lines
-    shift
-    mapfile -t lines < <(printf '%s\n' "$@")
-    log racecheck "${lines[@]}" "RACECHECK SUMMARY: $summary"
-    sanitize racecheck
-}
-races() { of '.tools.racecheck | [.verdict, .errors, .warnings, .bulk_copies] | map(tostring) | join(" ")'; }
-known=" and Read access at $fetch:68 [36144 hazards]"
-clean
-raced '3 hazards displayed (2 errors, 1 warning)' "$(race "$copy:8" "$fetch:68")" '' \
-    "$(printf '\n%s\n' "Warning: Race reported between Read access at $fetch:68" "    and Write access at $copy:8 [8 hazards]")" \
-    "$(race "$copy:6" "$fetch:70")"
-check 'races of bulk copies alone are a result' fails 0 $?
-check 'which is undecided, neither clean nor errors' is "$(races)" 'undecided 0 1 2'
-check 'for a reason' is "$(of .tools.racecheck.reason)" 'racecheck cannot order bulk copies that complete on an mbarrier'
-check 'the first is told' is "$(of .tools.racecheck.first)" "Error: Race reported between Write access at $copy:8$known"
-check 'all is said' one '^h200/relu64: racecheck undecided: racecheck cannot order .*: 2 errors, first: Error: Race reported .* in copies.cuh:8 and Read '
-cp $cell.sanitize.json undecided.json
-raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:19" "$fetch:68")"
-check 'a copy may depend on something' is "$(races)" 'undecided 0 0 1'
-raced '2 hazards displayed (2 errors, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "relu+0x20 in kernel.c:3" "$fetch:70")"
-check 'a race beside those is an error' is "$(races)" 'errors 1 0 1'
-check 'which is told' is "$(of .tools.racecheck.first)" "Error: Race reported between Write access at relu+0x20 in kernel.c:3 and Read access at $fetch:70 [36144 hazards]"
-check 'and said with the others' one '^h200/relu64: racecheck 1 error and 1 of bulk copies, first: .* in kernel.c:3 and '
-raced '1 hazard displayed (1 error, 0 warnings)' "Error: Race reported between Read access at $fetch:68
-    and Write access at $copy:7 [8 hazards]
-    and Write access at $copy:9 [8 hazards]"
-check 'reads are of bulk copies if all that wrote was' is "$(races)" 'undecided 0 0 1'
-raced '1 hazard displayed (1 error, 0 warnings)' "Error: Race reported between Read access at $fetch:68
-    and Write access at $copy:8 [8 hazards]
-    and Write access at relu+0x20 in kernel.c:3 [8 hazards]"
-check 'but not if one was not' is "$(races)" 'errors 1 0 0'
-for where in copies.cuh:10 copies.cuh:2 copies.cuh:5 copies.cuh:11 copies.cuh:14 copies.cuh:15 copies.cuh:18 copies.cuh:20 copies.cuh:99 none.cuh:8; do
-    raced '1 hazard displayed (1 error, 0 warnings)' "$(race "bulk_copy(void *)+0x10 in $where" "$fetch:68")"
-    check "nor is that of $where" is "$(races)" 'errors 1 0 0'
-done
-raced '1 hazard displayed (1 error, 0 warnings)' "$(race 'bulk_copy(void *)+0x10' "$fetch:68")"
-check 'nor one without a line' is "$(races)" 'errors 1 0 0'
-raced '1 hazard displayed (1 error, 0 warnings)' "Error: Race reported between Read access at $copy:8
-    and Read access at $fetch:68 [8 hazards]"
-check 'nor a read there' is "$(races)" 'errors 1 0 0'
-raced '1 hazard displayed (1 error, 0 warnings)' "Error: Race reported between Write access at $copy:8"
-check 'nor one of a single access' is "$(races)" 'errors 1 0 0'
-raced '1 hazard displayed (1 error, 0 warnings)' "Error: Potential RAW hazard detected at __shared__ 0x0 in block (0,0,0) :
-    Write Thread (0,0,0) at $copy:8"
-check 'nor one of another form' is "$(races)" 'errors 1 0 0'
-cp optimized/include/copies.cuh optimized/include/kernel.c
-raced '1 hazard displayed (1 error, 0 warnings)' "$(race 'bulk_copy(void *)+0x10 in kernel.c:8' "$fetch:68")"
-check 'nor one in either of two files' is "$(races)" 'errors 1 0 0'
-rm optimized/include/kernel.c
-raced '3 hazards displayed (3 errors, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "$copy:8" "$fetch:70")"
-check 'where the summary has more errors than were read all are' is "$(races)" 'errors 3 0 0'
-check 'the first of them is told' is "$(of .tools.racecheck.first)" "Error: Race reported between Write access at $copy:8$known"
-raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "$copy:8" "$fetch:70")"
-check 'so where it has fewer' is "$(races)" 'errors 1 0 0'
-raced '2 hazards displayed (1 error, 1 warning)' "$(race "$copy:8" "$fetch:68")"
-check 'or other warnings' is "$(races)" 'errors 1 1 0'
-raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:8" "$fetch:68")" \
-    'RACECHECK SUMMARY: 4 hazards were not printed. Use --print-limit option to adjust the number of printed hazards'
-check 'what was not printed is not known to be of bulk copies' is "$(races)" 'errors 1 0 0'
-raced '100 hazards displayed (100 errors, 0 warnings)' "$(for _ in {1..100}; do race "$copy:8" "$fetch:68"; done)"
-check 'nor is it at the most that it prints' is "$(races)" 'errors 100 0 0'
-SANITIZERFLAGS='--print-limit 2' raced '2 hazards displayed (2 errors, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "$copy:8" "$fetch:70")"
-check 'as asked for' is "$(races)" 'errors 2 0 0'
-SANITIZERFLAGS='--print-limit 3' raced '2 hazards displayed (2 errors, 0 warnings)' "$(race "$copy:8" "$fetch:68")" "$(race "$copy:8" "$fetch:70")"
-check 'or below it' is "$(races)" 'undecided 0 0 2'
-raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:8" "$fetch:68")" 'Internal Sanitizer Error: The Sanitizer encountered an error'
-check 'nor where the tool failed inside' is "$(races)" 'errors 1 0 0'
-mv $cell.cubin cubin
-echo garbage > $cell.cubin
-raced '1 hazard displayed (1 error, 0 warnings)' "$(race "$copy:8" "$fetch:68")"
-check 'nor where the replay did' is "$(races)" 'errors 1 0 0'
-mv cubin $cell.cubin
-clean
 sanitize
 
 # ---- Where there is no verdict ------------------------------------------------------------------
@@ -391,12 +284,11 @@ chmod u+w build/h200
 sanitize
 cp $cell.sanitize.json clean.json
 jq '.tools.racecheck.verdict = "errors"' clean.json > errors.json
-harness/sanitize --summary clean.json errors.json slow.json clean.json undecided.json > "$out"
-check 'the summary counts cells' one '^sanitize: 2 clean, 1 undecided \(bulk copies\), 1 with errors, 1 not run$'
-jq '.tools.memcheck.verdict = "not run"' undecided.json > both.json
-jq '.tools.memcheck.verdict = "errors"' undecided.json > worse.json
-harness/sanitize --summary both.json worse.json > "$out"
-check 'by the worst of their tools' one '^sanitize: 0 clean, 0 undecided \(bulk copies\), 1 with errors, 1 not run$'
+harness/sanitize --summary clean.json errors.json slow.json clean.json > "$out"
+check 'the summary counts cells' one '^sanitize: 2 clean, 1 with errors, 1 not run$'
+jq '.tools.memcheck.verdict = "not run"' errors.json > worse.json
+harness/sanitize --summary worse.json > "$out"
+check 'by the worst of their tools' one '^sanitize: 0 clean, 1 with errors, 0 not run$'
 echo '{' > half.json
 harness/sanitize --summary clean.json half.json > "$out" 2>&1
 check 'and reads nothing that is none' fails 3 $?
@@ -491,3 +383,88 @@ touch compile.dies
 SMALL=1 KP_SMALL_MB=1 sanitize
 check 'a compiler that fails is an error' fails 4 $?
 check 'in its words' one '^sanitize: h200/tall: compiling it for tall_small fails: compile: no nvcc$'
+rm compile.dies
+
+# ---- The variant for racecheck ---------------------------------------------------------------------
+
+# One that leaves out the last MISSING elements, and says which it is whenever it runs.
+copies() { # MISSING of the variant
+    cat > optimized/include/copies.h << COPIES
+#ifdef KP_RACECHECK
+#define RELU "variant"
+#define MISSING $1
+#else
+#define RELU "relu"
+#define MISSING 0
+#endif
+COPIES
+}
+kinds() { sed -n 's/ bare$//p' events | tr '\n' ' '; }
+copies 0
+sed -i '1i #include "copies.h"
+s/"relu %s\\n"/RELU " %s\\n"/; s/COUNT > .*);/COUNT - MISSING);/' kernel.c
+json=tasks/fake/relu64.json cell=build/h200/relu64
+verified
+rm -rf runs
+NVCCFLAGS=-g1 sanitize
+check 'a kernel with a variant for racecheck is checked' one '^h200/relu64: memcheck clean; racecheck clean$'
+check 'the variant is compiled as the kernel is' is "$(cat compiled)" "$json build/race/h200/relu64 90a kernel.c -g1 -DKP_RACECHECK"
+check 'for the same task' [ ! -e build/tasks/relu64 ]
+check 'verified' is "$(jq -r .verdict build/race/h200/relu64.verify.json)" ok
+check 'and replayed' is "$(tail -n 3 argv | tr '\n' ' ')" "build/replay $json build/race/h200/relu64 "
+check 'which is after memcheck' is "$(kinds)" 'relu variant '
+check 'each tool runs once' is "$(sed 's/ .*//' runs | tr '\n' ' ')" 'memcheck racecheck '
+check 'the result says so' is "$(of '.tools | map_values(.variant) | tojson')" '{"memcheck":null,"racecheck":"KP_RACECHECK"}'
+check 'and of which binaries' is "$(of '[.cubin_sha256, .tools.racecheck.cubin_sha256] | join(" ")')" \
+    "$(sha256sum $cell.cubin build/race/h200/relu64.cubin | cut -d' ' -f1 | tr '\n' ' ' | sed 's/ $//')"
+check 'which differ' not cmp -s $cell.cubin build/race/h200/relu64.cubin
+rm -f events compiled
+sanitize memcheck initcheck synccheck
+check 'no other tool looks at it' is "$(kinds)" 'relu relu relu '
+check 'so that it is not compiled' [ ! -e compiled ]
+log racecheck 'RACECHECK SUMMARY: 3 hazards displayed (2 errors, 1 warning)'
+sanitize
+check 'its errors are errors' is "$(tool racecheck)" 'errors 2 1 null'
+clean
+copies 1
+rm -f runs
+sanitize
+check 'a variant that is wrong is no error of the machine' fails 0 $?
+check 'racecheck is not run then' is "$(sed 's/ .*//' runs)" memcheck
+check 'which is said' one '^h200/relu64: memcheck clean; racecheck not run: with KP_RACECHECK its verdict is wrong: '
+check 'so does the result' is "$(of '.tools.racecheck | [.verdict, .errors, .variant, (.reason | test("verdict is wrong: "))] | tojson')" \
+    '["not run",null,"KP_RACECHECK",true]'
+copies 0
+echo build > compile.variant
+sanitize racecheck
+check 'nor where it does not compile' is "$(tool racecheck)" 'not run null null with KP_RACECHECK its verdict is build: because'
+rm compile.variant
+touch compile.dies
+sanitize
+check 'a compiler that fails is an error here, too' fails 4 $?
+check 'there is no result then, either' none
+rm compile.dies
+mv $cell.d depends
+sanitize
+check 'what a kernel includes has to be known' fails 3 $?
+check 'or it is built again' one '^sanitize: build/h200/relu64\.d: cannot be read; build it again$'
+mv depends $cell.d
+rm optimized/include/copies.h
+sed -i '1s/.*/#define RELU "relu"\n#define MISSING 0/' kernel.c
+verified
+sanitize
+check 'a kernel that names KP_RACECHECK nowhere has none' is "$(of '.tools.racecheck | has("variant")')" false
+check 'and is not compiled again' [ ! -e compiled ]
+sed -i '1i #ifdef KP_RACECHECK\n#endif' kernel.c
+sanitize
+check 'one that does itself has one' is "$(of .tools.racecheck.variant)" KP_RACECHECK
+copies 0
+sed -i '1,4s/.*//; 1s/^/#include "copies.h"/' kernel.c
+json=tasks/fake/tall.json cell=build/h200/tall
+verified
+rm -f events
+SMALL=1 KP_SMALL_MB=1 sanitize
+check 'the variant is checked at a smaller size as the kernel is' one '^h200/tall: memcheck clean; racecheck clean \(at \[1024,64\] of \[4096,64\]\)$'
+check 'being that of the smaller one' is "$(tail -n 2 argv | tr '\n' ' ')" 'build/small/fake/tall_small.json build/race/h200/tall_small '
+check 'for which both are compiled' is "$(sed 's/.* build/build/' compiled | tr '\n' ';')" \
+    'build/small/h200/tall_small 90a kernel.c;build/race/h200/tall_small 90a kernel.c -DKP_RACECHECK;'

@@ -22,10 +22,10 @@ EOF_PEAKS
 cat > toolkit/bin/nvcc << EOF_NVCC
 #!/bin/sh
 while [ \$# -gt 1 ]; do
-    case \$1 in --keep-dir) keep=\$2 ;; -o) object=\$2 ;; esac
+    case \$1 in --keep-dir) keep=\$2 ;; -o) object=\$2 ;; -MF) depends=\$2 ;; esac
     shift
 done
-gcc -std=gnu11 -O1 -fPIC -DCOUNT=4096 -isystem '$real_cuda/include' -iquote '$root/tests/fake/kernels' -x c -c -o "\$object" "\$1" &&
+gcc -std=gnu11 -O1 -fPIC -DCOUNT=4096 -isystem '$real_cuda/include' -iquote '$root/tests/fake/kernels' -x c -c -MD -MF "\$depends" -o "\$object" "\$1" &&
     gcc -shared -o "\$keep/\$(basename "\$1" .cu).cubin" "\$object" -L'$root/build/fake' -lcudart -lm
 EOF_NVCC
 chmod +x pretend/* toolkit/bin/nvcc

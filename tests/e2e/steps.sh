@@ -22,9 +22,50 @@ check 'touching one .cu repeats that cell only' ran "$one"
 touch tasks/level1/l1_019_relu.json
 mk time
 check 'touching one task repeats that cell only' ran "$one"
-touch optimized/include/a.cuh
+
+# A header repeats the cells that include it, be it through another, and their results have its hash.
+hash() { jq -r .kernel.headers_sha256 "build/h200/$1.build.json"; }
+sums() { (cd optimized/include && sha256sum "$@") | sha256sum | cut -d' ' -f1; }
+check 'without headers there is no hash of them' is "$(hash l1_019_relu)" null
+echo '// a' > optimized/include/a.cuh
+echo '#include "a.cuh"' > optimized/include/b.cuh
+echo '// c' > optimized/include/c.cuh
 mk time
-check 'a new shared header repeats every cell' ran "$all"
+check 'a header that no kernel includes repeats none' ran ''
+echo '#include "b.cuh"' >> optimized/portable/l1_019_relu.cu
+echo '#include "../include/c.cuh"' >> optimized/portable/crfm_softmax.cu
+mk time TASKS='l1_019 crfm_softmax'
+steps > all.steps
+check 'the hash is what sha256sum says of those' is "$(hash l1_019_relu) $(hash crfm_softmax)" "$(sums a.cuh b.cuh) $(sums c.cuh)"
+echo '// another' >> optimized/include/c.cuh
+mk time
+check 'a header that changes repeats the cells that include it' ran 'nvcc crfm_softmax;time h200/crfm_softmax;verify h200/crfm_softmax;'
+check 'and changes their hash, no other' is "$(hash l1_019_relu) $(hash crfm_softmax)" "$(sums a.cuh b.cuh) $(sums c.cuh)"
+before=$(hash l1_019_relu)
+echo '// another' >> optimized/include/a.cuh
+mk time
+check 'so does one that another includes' ran "$one"
+check 'whose hash is another, too' not is "$(hash l1_019_relu)" "$before"
+mk build ARCHS=80
+steps > all.steps
+touch optimized/include/c.cuh
+mk -n build ARCHS=80
+check 'checks of architectures look at headers, too' lines 2 'harness/compile .*crfm_softmax'
+check 'and at no others' lines 2 'harness/compile'
+mk time
+steps > all.steps
+echo > optimized/include/b.cuh
+rm optimized/include/a.cuh
+mk time
+check 'a header can be removed' ran "$one"
+echo '#include "new.cuh"' > optimized/include/b.cuh
+mk time
+check 'one that is not there is a verdict' is "$(verdict h200/l1_019_relu build) $(hash l1_019_relu)" 'build null'
+steps > all.steps
+echo '// new' > optimized/include/new.cuh
+mk time
+check 'and repeats what lacked it when it is' ran "$one"
+check 'which then compiles' is "$(verdict h200/l1_019_relu build) $(hash l1_019_relu)" "ok $(sums b.cuh new.cuh)"
 touch harness/compile
 mk time
 check 'a change of the compile script repeats every cell' ran "$all"

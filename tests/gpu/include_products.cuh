@@ -1,6 +1,11 @@
 /* include_products.cuh: plain products and convolutions in double. */
 #pragma once
+#include <cuda_bf16.h>
 #include "include_test.cuh"
+
+static inline double number(__nv_bfloat16 v) {
+    return __bfloat162float(v);
+}
 
 /* A result and what bounds its error: the same sum of absolute values. */
 struct Exact {
@@ -50,16 +55,33 @@ static inline double fp32_slack(double size, int depth) {
     return size * U * 3 * (std::sqrt((double)depth) + 1);
 }
 
-/* f16 with fp32 sums: the result is rounded to f16 (2^-11 of it, or half of the last denormal), the
- * sums are truncated where the tensor cores add, once in 16 products at the most 2^-20 of the sum
- * of absolute values. */
-static inline std::vector<Want> half_want(const Exact &c, int depth) {
+/* Where the tensor cores add they cut off, once in `step` products at the most 2^-20 of the sum of
+ * absolute values: 16 of f16 and bf16, 8 of TF32. */
+static inline double tensor_slack(double size, int depth, int step) {
+    return size * (depth / step + 1) * 0x1p-20;
+}
+
+/* The largest error of one rounding: relative, and of denormals. */
+template <class E> struct Rounding;
+template <> struct Rounding<__half> { static constexpr double UNIT = 0x1p-11, LEAST = 0x1p-25; };
+template <> struct Rounding<__nv_bfloat16> {
+    static constexpr double UNIT = 0x1p-8, LEAST = 0x1p-134;
+};
+template <> struct Rounding<float> { static constexpr double UNIT = U, LEAST = 0x1p-150; };
+
+/* A product of elements that multiply exactly, with fp32 sums, rounded to E at the end. */
+template <class E> static std::vector<Want> tensor_want(const Exact &c, int depth, int step) {
     std::vector<Want> want(c.value.size());
     for (size_t i = 0; i < want.size(); i++) {
-        const double sums = c.size[i] * (depth / 16 + 1) * 0x1p-20;
-        want[i] = {c.value[i], (std::fabs(c.value[i]) + sums) * 0x1p-11 + sums + 0x1p-25};
+        const double sums = tensor_slack(c.size[i], depth, step);
+        want[i] = {c.value[i],
+                   (std::fabs(c.value[i]) + sums) * Rounding<E>::UNIT + sums + Rounding<E>::LEAST};
     }
     return want;
+}
+
+static inline std::vector<Want> half_want(const Exact &c, int depth) {
+    return tensor_want<__half>(c, depth, 16);
 }
 
 /* A convolution over up to three axes, and its operands. */

@@ -4,19 +4,19 @@
 
 /* ---- softmax ---- */
 
-/* Rows of several kinds in turn: plain, far apart, all equal, every seventh value -inf, about
- * 10000; then, if `kinds` is 7, one whose first half is -inf and one that is -inf throughout. */
-static inline std::vector<float> softmax_rows(int rows, int columns, int kinds) {
+/* Rows of seven kinds in turn: plain, far apart, all equal, every seventh value -inf, about 10000,
+ * -inf but for the last 37 values, -inf throughout. */
+static inline std::vector<float> softmax_rows(int rows, int columns) {
     Random random(rows + columns);
     std::vector<float> x((size_t)rows * columns);
     for (size_t i = 0; i < x.size(); i++) {
-        const int kind = (int)(i / columns % kinds), c = (int)(i % columns);
+        const int kind = (int)(i / columns % 7), c = (int)(i % columns);
         float v = random.uniform(-3, 3);
         if (kind == 1) v *= 30;
         if (kind == 2) v = -7.25f;
         if (kind == 3 && c % 7 == 0) v = -INFINITY;
         if (kind == 4) v += 10000;
-        if (kind == 5 && c < columns / 2) v = -INFINITY;
+        if (kind == 5 && c < columns - 37) v = -INFINITY;
         if (kind == 6) v = -INFINITY;
         x[i] = v;
     }

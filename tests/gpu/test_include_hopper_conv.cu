@@ -32,17 +32,20 @@ template <class F> static Want wanted(double value, double size, float bias, int
 
 /* ---- conv_f16_unit.cuh ---- */
 
-/* Where nothing is added to the results: images, their rows and the filters far apart in size. A
- * row is 2^-10 of the one above it, so that each row of the output shows the accuracy of its own
- * row of the image; one row is zero. */
+/* Where nothing is added to the results: images, their rows and the filters far apart in size. The
+ * first half of the images is 2^30 times the others, for what it leaves in shared memory. A row is
+ * 2^rise of the one above it, so that each row of the output shows the accuracy of one row of the
+ * image: of its own, or of the last that it needs if rise is above 0. One row is zero. */
 template <class F>
-static void fill(const Convolution &c, std::vector<float> &x, std::vector<float> &weight) {
+static void fill(const Convolution &c, int rise, std::vector<float> &x,
+                 std::vector<float> &weight) {
     x = uniform(c.in_count(), 1);
     weight = uniform(c.weight_count(), 2);
     if constexpr (std::is_same<F, Plain>::value) {
         for (size_t i = 0; i < x.size(); i++) {
             const int row = (int)(i / c.w % c.h), image = (int)(i / c.w / c.h / c.channels);
-            x[i] = row == 2 && image == 1 ? 0 : std::ldexp(x[i], 15 * (image % 3) - 10 * row);
+            const int exponent = (image < c.images / 2 ? 30 : 0) + rise * (row - c.h / 2);
+            x[i] = row == 2 && image == 1 ? 0 : std::ldexp(x[i], exponent);
         }
         for (size_t i = 0; i < weight.size(); i++)
             weight[i] = std::ldexp(weight[i], (int)(i / c.depth() % 5) * 10 - 20);
@@ -52,7 +55,7 @@ static void fill(const Convolution &c, std::vector<float> &x, std::vector<float>
 /* PITCH: 0, or the plane is one line, of rows of PITCH. */
 template <class F, int N, int CHANNELS, int IMAGES, int ROWS, int WIDTH, int KH, int PITCH, int WGS,
           int X_STAGES, int W_STAGES, int SPLIT, int STORERS>
-static void test_unit(const char *name) {
+static void test_unit(const char *name, int rise = -10) {
     using P = UnitPlan<N, CHANNELS, IMAGES, ROWS, WIDTH, KH, PITCH, WGS, X_STAGES, W_STAGES, SPLIT,
                        STORERS>;
     const Convolution c = {IMAGES,
@@ -70,7 +73,7 @@ static void test_unit(const char *name) {
           IMAGES, CHANNELS, c.h, c.w, N, KH, WGS, X_STAGES, W_STAGES, SPLIT, STORERS);
     check(P::PIXELS == c.pixels(), "%d pixels, not %d", P::PIXELS, c.pixels());
     std::vector<float> hx, hw;
-    fill<F>(c, hx, hw);
+    fill<F>(c, rise, hx, hw);
     const std::vector<float> hb = uniform(N, 3);
     const Buffer<float> x(hx), weight(hw), bias(hb), out(c.out_count());
     const Buffer<unsigned char> scratch(convolve_scratch<P>());
@@ -188,10 +191,16 @@ int main() {
     test_unit<BiasedRelu, 128, 16, 3, 9, 64, 3, 0, 2, 3, 0, 1, 4>("short rows");
     test_unit<Biased, 128, 16, 4, 1, 4804, 1, 0, 2, 6, 0, 1, 4>("many tiles");
     test_unit<Plain, 64, 32, 2, 4, 252, 3, 0, 2, 2, 2, 1, 4>("64 filters");
+    /* Behind the end of a row lies what is 2^30 times as large. Of an earlier tile: each block has
+     * one of the first half of the images first, and not the same of a row's 7 then, as the number
+     * of blocks is no multiple of 7. Of the next row. */
+    test_unit<Plain, 64, 32, 38, 1, 780, 1, 0, 2, 2, 0, 1, 4>("seven tiles a row");
+    test_unit<Plain, 128, 64, 2, 1, 6 * 128, 3, 128, 2, 2, 4, 1, 4>("a line, rising", 30);
     /* What no kernel uses so far: parts of N, tiles that their own warpgroups store. */
     test_unit<Plain, 128, 32, 1, 4, 132, 3, 0, 2, 2, 3, 2, 4>("two parts");
     test_unit<Plain, 64, 16, 2, 1, 6 * 64, 3, 64, 2, 2, 0, 1, 0>("a line, no storers");
     test_unit<Biased, 64, 16, 1, 3, 68, 3, 0, 1, 2, 0, 1, 0>("one warpgroup");
+    test_unit<Plain, 64, 16, 2, 3, 60, 3, 0, 2, 2, 0, 1, 0>("a warpgroup without pixels");
     test_alexnet<BiasedRelu, 1, 2, 4>(base, filters, sums);
     finish();
 }

@@ -8,7 +8,7 @@
 /* All kinds of rows of include_rows.cuh: a warp or a block may see nothing but -inf. */
 template <int COLUMNS, int CLUSTER, int THREADS> static void test_softmax(int rows) {
     begin("cluster_softmax<%d, %d, %d> (%d rows)", COLUMNS, CLUSTER, THREADS, rows);
-    const std::vector<float> host = softmax_rows(rows, COLUMNS, 7);
+    const std::vector<float> host = softmax_rows(rows, COLUMNS);
     const Buffer<float> x(host), y(host.size());
     cluster_softmax<COLUMNS, CLUSTER, THREADS>(x.data, y.data, rows, 0);
     ran();

@@ -151,10 +151,9 @@ template <int CTAS, int BLOCKS, int ROWS, int COLUMNS, bool WEIGHTED> struct Job
     }
 };
 
-/* BLOCKS is 3 or more: with fewer the ring's three stages let copies for the tile after the next
- * overtake the two sets of what a tile needs besides. What is left out is 2^-22 of a product; four
- * times that leaves room for the sums over 64 of the depth, which the tensor cores truncate.
- * Elements far below their row's largest are off by 2^-39 of that. */
+/* What is left out is 2^-22 of a product; four times that leaves room for the sums over 64 of the
+ * depth, which the tensor cores truncate. Elements far below their row's largest are off by 2^-39
+ * of that. */
 template <int CTAS, int BLOCKS, int ROWS, int COLUMNS, bool WEIGHTED> static void test_product() {
     constexpr int DEPTH = BLOCKS * BLOCK_DEPTH;
     using Work = Job<CTAS, BLOCKS, ROWS, COLUMNS, WEIGHTED>;
@@ -208,8 +207,8 @@ int main() {
     test_product<2, 16, 128, 256, true>();
     test_product<2, 8, 384, 512, true>();
     test_product<2, 4, 128, 256, false>();
-    test_product<2, 3, 256, 256, true>();
-    test_product<2, 3, 128 * 12, 256 * 6, false>(); /* more tiles than clusters */
+    test_product<2, 5, 256, 256, true>();
+    test_product<2, 5, 128 * 12, 256 * 6, false>(); /* more tiles than clusters */
     /* Clusters that no kernel uses so far. */
     test_product<1, 4, 256, 128, true>();
     test_product<4, 4, 256, 512, false>();

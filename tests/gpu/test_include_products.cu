@@ -1,8 +1,8 @@
-/* gemm.cuh and hgemm.cuh against plain double. */
+/* gemm.cuh and tensor_gemm.cuh against plain double. */
 #include "activation.cuh"
 #include "gemm.cuh"
-#include "hgemm.cuh"
 #include "reduce.cuh"
+#include "tensor_gemm.cuh"
 #include "include_products.cuh"
 
 /* ---- gemm.cuh: its own operands ---- */
@@ -143,47 +143,199 @@ static void test_gemm() {
     test_ragged<96>(97, 257, 100);
 }
 
-/* ---- hgemm.cuh ---- */
+/* ---- tensor_gemm.cuh ---- */
 
-static std::vector<__half> halves(size_t n, uint64_t seed, float low) {
-    Random random(seed);
-    std::vector<__half> v(n);
-    for (__half &x : v) x = __float2half_rn(random.uniform(low, 1));
+/* What a float becomes as bf16, and as TF32: rounded, ties away from zero, or cut off. */
+static float as_bf16(float v) {
+    return __bfloat162float(__float2bfloat16_rn(v));
+}
+static float with_bits(float v, uint32_t add) {
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    bits = (bits + add) & ~(uint32_t)0x1fff;
+    memcpy(&v, &bits, sizeof bits);
+    return v;
+}
+static float as_tf32(float v) {
+    return with_bits(v, 0x1000);
+}
+static float cut_to_tf32(float v) {
+    return with_bits(v, 0);
+}
+
+/* An element of each kind, and what it is multiplied as. */
+template <class E> struct Kind;
+template <> struct Kind<__half> {
+    static constexpr const char *NAME = "f16";
+    static constexpr int STEP = 16;
+    static __half of(float v) { return __float2half_rn(v); }
+    static __half multiplied(__half v) { return v; }
+};
+template <> struct Kind<__nv_bfloat16> {
+    static constexpr const char *NAME = "bf16";
+    static constexpr int STEP = 16;
+    static __nv_bfloat16 of(float v) { return __float2bfloat16_rn(v); }
+    static __nv_bfloat16 multiplied(__nv_bfloat16 v) { return v; }
+};
+template <> struct Kind<float> {
+    static constexpr const char *NAME = "TF32";
+    static constexpr int STEP = 8;
+    static float of(float v) { return v; }
+    static float multiplied(float v) { return as_tf32(v); }
+};
+
+template <class E, class F> static std::vector<E> each(std::vector<E> v, F f) {
+    for (E &x : v) x = f(x);
     return v;
 }
 
-/* With low = 0 all products add up, and f16 sums would be far off. */
-template <class T>
-static void test_half(int rows, int columns, int depth, float low, const char *name) {
-    begin("half_product<%s> (%d x %d x %d, from %g)", name, rows, columns, depth, low);
-    const std::vector<__half> a = halves((size_t)rows * depth, 7, low);
-    const std::vector<__half> b = halves((size_t)depth * columns, 8, low);
-    const Buffer<__half> left(a), right(b), out((size_t)rows * columns);
-    half_product<T>(left.data, right.data, out.data, rows, columns, depth, 0);
-    ran();
-    compare(out, half_want(plain_product(a, b, rows, columns, depth), depth));
-    unchanged(left, a, "a");
-    unchanged(right, b, "b");
+/* The operands of a product. With low = 0 all products add up, and sums in less than fp32 would be
+ * far off. */
+template <class T> struct Operands {
+    using E = typename T::Element;
+    int rows, columns, depth;
+    std::vector<E> a, b, given; /* given: b as the product wants it */
+    Buffer<E> left, right;
+
+    static std::vector<E> elements(size_t n, uint64_t seed, float low) {
+        Random random(seed);
+        std::vector<E> v(n);
+        for (E &x : v) x = Kind<E>::of(random.uniform(low, 1));
+        return v;
+    }
+    Operands(const char *what, int rows, int columns, int depth, float low)
+        : rows(rows), columns(columns), depth(depth), a(elements((size_t)rows * depth, 7, low)),
+          b(elements((size_t)depth * columns, 8, low)),
+          given(T::B_ALONG_DEPTH ? transposed(b, depth, columns) : b), left(a), right(given) {
+        begin("tensor_product<%s, %d, %d, %d, %d, %d, %d%s> (%s, %d x %d x %d, from %g)",
+              Kind<E>::NAME, T::M, T::N, T::K, T::WARPS_M, T::WARPS_N, T::STAGES,
+              T::B_ALONG_DEPTH ? ", along" : "", what, rows, columns, depth, low);
+    }
+    size_t count() const { return (size_t)rows * columns; }
+
+    /* The product of what f makes of the elements. */
+    template <class F> Exact exact(F f) const {
+        return plain_product(each(a, f), each(b, f), rows, columns, depth);
+    }
+    Exact exact() const { return exact(Kind<E>::multiplied); }
+
+    template <class Out> std::vector<Want> want(const Exact &c) const {
+        return tensor_want<Out>(c, depth, Kind<E>::STEP);
+    }
+    template <class Epilogue> void run(const Epilogue &epilogue) const {
+        tensor_product<T>(left.data, right.data, epilogue, rows, columns, depth, 0);
+        ran();
+        unchanged(left, a, "a");
+        unchanged(right, given, "b");
+    }
+};
+
+template <class T> static void test_stored(int rows, int columns, int depth, float low) {
+    using E = typename T::Element;
+    const Operands<T> x("stored", rows, columns, depth, low);
+    const Buffer<E> out(x.count());
+    x.run(StoreAs<E, Same>{{}, out.data});
+    compare(out, x.template want<E>(x.exact()));
 }
 
-static void test_hgemm() {
-    using Least = HalfTile<32, 32, 16, 1, 1, 2>;
-    using Deep = HalfTile<64, 64, 64, 2, 2, 4>;
-    using Wide = HalfTile<128, 128, 32, 2, 4, 3>;
-    using Uneven = HalfTile<32, 96, 32, 1, 2, 5>;
-    test_half<Deep>(64, 64, 64, -1, "64, 64, 64, 2, 2, 4");
-    test_half<Deep>(128, 192, 512, 0, "64, 64, 64, 2, 2, 4");
-    test_half<Wide>(128, 128, 32, -1, "128, 128, 32, 2, 4, 3");
-    test_half<Wide>(384, 256, 160, -1, "128, 128, 32, 2, 4, 3");
-    test_half<Wide>(1536, 1408, 64, -1, "128, 128, 32, 2, 4, 3");
-    test_half<Least>(32, 32, 16, -1, "32, 32, 16, 1, 1, 2");
-    test_half<Least>(96, 64, 80, 0, "32, 32, 16, 1, 1, 2");
-    test_half<Uneven>(64, 288, 96, -1, "32, 96, 32, 1, 2, 5");
+/* Whatever the elements: bias and ReLU in fp32, and not rounded. */
+template <class T> static void test_biased(int rows, int columns, int depth) {
+    const Operands<T> x("bias, ReLU", rows, columns, depth, -1);
+    const std::vector<float> biases = uniform(columns, 9);
+    const Buffer<float> bias(biases), out(x.count());
+    x.run(StoreAs<float, BiasedRelu>{{bias.data}, out.data});
+    Exact c = x.exact();
+    for (size_t i = 0; i < x.count(); i++)
+        c.value[i] = std::max(c.value[i] + biases[i % columns], 0.0);
+    compare(out, x.template want<float>(c));
+}
+
+/* Adds to what there is, so that a second call shows; and the sums of 16 columns, by the two lanes
+ * that share a row. */
+struct AddRows {
+    float *out, *sums;
+    __device__ void row(int m, int n, int columns, const float (&v)[8]) const {
+        float sum = 0;
+        for (int j = 0; j < 8; j++) {
+            atomicAdd(out + (long long)m * columns + n + j, v[j]);
+            sum += v[j];
+        }
+        sum = warp_reduce<2>(sum, Add());
+        if (n % 16 == 0) sums[(long long)m * (columns / 16) + n / 16] = sum;
+    }
+};
+
+template <class T> static void test_added(int rows, int columns, int depth) {
+    const Operands<T> x("added", rows, columns, depth, -1);
+    const Buffer<float> out(std::vector<float>(x.count(), 0.0f)), sums(x.count() / 16);
+    x.run(AddRows{out.data, sums.data});
+    const Exact c = x.exact();
+    const std::vector<Want> want = x.template want<float>(c);
+    std::vector<Want> sum(sums.count, Want{0, 0});
+    for (size_t i = 0; i < want.size(); i++) {
+        sum[i / 16].value += want[i].value;
+        sum[i / 16].slack += want[i].slack + c.size[i] * 8 * U;
+    }
+    compare(out, want);
+    compare(sums, sum, "sums of 16 columns");
+}
+
+/* Checks that the bounds tell this arithmetic from another one. */
+static void refuses(const std::vector<Want> &want, const Exact &other, const char *what) {
+    size_t refused = 0;
+    for (size_t i = 0; i < want.size(); i++) refused += !want[i].accepts(other.value[i]);
+    check(refused * 2 > want.size(), "the bounds refuse %zu of %zu elements of %s", refused,
+          want.size(), what);
+}
+
+/* Floats are rounded to TF32: their error is not that of fp32, of cutting off, or of bf16. */
+template <class T> static void test_tf32(int rows, int columns, int depth) {
+    const Operands<T> x("as TF32", rows, columns, depth, -1);
+    const Buffer<float> out(x.count());
+    x.run(StoreAs<float, Same>{{}, out.data});
+    const std::vector<Want> want = x.template want<float>(x.exact());
+    compare(out, want);
+    refuses(want, x.exact(Kind<float>::of), "fp32");
+    refuses(want, x.exact(cut_to_tf32), "TF32 cut off");
+    refuses(want, x.exact(as_bf16), "bf16");
+}
+
+/* What all kinds of elements have in common: tiles that are least, deep, wide and uneven. */
+template <class E, int K> static void test_kind() {
+    using Least = TensorTile<E, 32, 32, K, 1, 1, 2>;
+    using Deep = TensorTile<E, 64, 64, 2 * K, 2, 2, 4>;
+    using Uneven = TensorTile<E, 32, 96, 2 * K, 1, 2, 5>;
+    using Along = TensorTile<E, 64, 96, 2 * K, 2, 2, 3, true>;
+    test_stored<Least>(32, 32, K, -1);
+    test_stored<Least>(96, 64, 5 * K, 0);
+    test_stored<Deep>(128, 192, 32 * K, 0);
+    test_stored<Uneven>(64, 288, 6 * K, -1);
+    test_stored<Along>(64, 96, 2 * K, -1);
+    test_stored<Along>(192, 288, 10 * K, -1);
+    test_biased<Least>(64, 96, 3 * K);
+    test_biased<Deep>(192, 128, 8 * K);
+    test_biased<Along>(128, 384, 14 * K);
+    test_added<Uneven>(96, 192, 4 * K);
+    test_added<Along>(128, 192, 6 * K);
+}
+
+static void test_tensor_gemm() {
+    using Wide = TensorTile<__half, 128, 128, 32, 2, 4, 3>;
+    test_kind<__half, 16>();
+    test_kind<__nv_bfloat16, 16>();
+    test_kind<float, 8>();
+    test_stored<TensorTile<__half, 64, 64, 64, 2, 2, 4>>(64, 64, 64, -1);
+    test_stored<Wide>(128, 128, 32, -1);
+    test_stored<Wide>(384, 256, 160, -1);
+    test_stored<Wide>(1536, 1408, 64, -1);
+    test_biased<TensorTile<__nv_bfloat16, 128, 128, 32, 2, 4, 3, true>>(256, 384, 96);
+    test_biased<TensorTile<float, 128, 128, 16, 2, 4, 4, true>>(256, 384, 96);
+    test_tf32<TensorTile<float, 128, 128, 16, 2, 4, 4>>(256, 384, 64);
 }
 
 int main() {
     start(false);
     test_gemm();
-    test_hgemm();
+    test_tensor_gemm();
     finish();
 }

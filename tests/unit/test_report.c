@@ -196,7 +196,7 @@ static void test_judgments(void **state) {
                  {"eight", SLOWER, "7.000x"},
                  {"wrong", VERDICT, "ok, recorded wrong"},
                  {"even", NOT_COMPARABLE, "another machine: ecc, driver"},
-                 {"weak", NOT_COMPARABLE, "the kernel differs"},
+                 {"weak", NOT_COMPARABLE, "the kernel and the headers that it includes differ"},
                  {"constant", NOT_COMPARABLE, "class tf32 against fp32, recorded fp32"}};
     char path[256], why[600];
     (void)state;
@@ -229,6 +229,27 @@ static void test_margin(void **state) {
     struct result none = {.verdict = "missing"};
     assert_int_equal(compare_results(&none, &none, why, sizeof why), REPRODUCED);
     assert_string_equal(why, "missing again");
+}
+
+/* The same kernel with other headers is another. */
+static void test_kernels(void **state) {
+    struct result a = {
+        .verdict = "ok", .sha256 = "1", .headers = "2", .ratio = 1, .low = 1, .high = 1};
+    struct result header = a, kernel = a, both = a, none = a;
+    char why[600];
+    (void)state;
+    *header.headers = *both.headers = '3';
+    *kernel.sha256 = *both.sha256 = '3';
+    *none.headers = 0;
+    assert_int_equal(compare_results(&a, &a, why, sizeof why), REPRODUCED);
+    assert_int_equal(compare_results(&header, &a, why, sizeof why), NOT_COMPARABLE);
+    assert_string_equal(why, "the headers that the kernel includes differ");
+    assert_int_equal(compare_results(&a, &none, why, sizeof why), NOT_COMPARABLE);
+    assert_string_equal(why, "the headers that the kernel includes differ");
+    assert_int_equal(compare_results(&kernel, &a, why, sizeof why), NOT_COMPARABLE);
+    assert_string_equal(why, "the kernel differs");
+    assert_int_equal(compare_results(&both, &a, why, sizeof why), NOT_COMPARABLE);
+    assert_string_equal(why, "the kernel and the headers that it includes differ");
 }
 
 static void test_torch(void **state) {
@@ -290,6 +311,7 @@ int main(void) {
         cmocka_unit_test(test_tables),        cmocka_unit_test(test_broken),
         cmocka_unit_test(test_without_tasks), cmocka_unit_test(test_lines),
         cmocka_unit_test(test_judgments),     cmocka_unit_test(test_margin),
-        cmocka_unit_test(test_torch),         cmocka_unit_test(test_no_torch)};
+        cmocka_unit_test(test_kernels),       cmocka_unit_test(test_torch),
+        cmocka_unit_test(test_no_torch)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
