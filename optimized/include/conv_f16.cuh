@@ -254,14 +254,12 @@ __device__ __forceinline__ void consume(const Shared<P> &s, const float *scale, 
                 }
                 if (P::W_STAGES && lane == 0) barrier_arrive(s.w_empty + w_stage);
             }
-            __syncwarp();
-            if (lane == 0) barrier_arrive(s.x_empty + x_stage);
+            barrier_arrive_warp(s.x_empty + x_stage);
         }
         if constexpr (P::STORERS > 0) {
             barrier_wait(s.y_empty, k % 2 ^ 1);
             P::template stage<F>(wg, warp, lane, sum, scale, bias, s.y);
-            __syncwarp();
-            if (lane == 0) barrier_arrive(s.y_full);
+            barrier_arrive_warp(s.y_full);
         } else {
             P::template store<F>(tile, wg, warp, lane, sum, scale, bias, out);
         }
@@ -275,8 +273,7 @@ __device__ __forceinline__ void store_tiles(const Shared<P> &s, int storer, floa
     for (int tile = blockIdx.x; tile < P::TILES; tile += gridDim.x, k++) {
         barrier_wait(s.y_full, k % 2);
         P::store_staged(tile, storer, threadIdx.x % 32, s.y, out);
-        __syncwarp();
-        if (threadIdx.x % 32 == 0) barrier_arrive(s.y_empty);
+        barrier_arrive_warp(s.y_empty);
     }
 }
 
@@ -289,14 +286,14 @@ __global__ void __launch_bounds__(Layout<P>::THREADS, 1)
     if (threadIdx.x == 0) {
         for (int i = 0; i < P::X_STAGES; i++) {
             barrier_init(s.x_full + i, 32);
-            barrier_init(s.x_empty + i, 4 * P::WGS);
+            barrier_init(s.x_empty + i, 4 * P::WGS * WARP_ARRIVALS);
         }
         for (int i = 0; i < Layout<P>::W_BARS; i++) {
             barrier_init(s.w_full + i, 1);
             barrier_init(s.w_empty + i, 4 * P::WGS);
         }
-        barrier_init(s.y_full, 4 * P::WGS);
-        barrier_init(s.y_empty, 4);
+        barrier_init(s.y_full, 4 * P::WGS * WARP_ARRIVALS);
+        barrier_init(s.y_empty, 4 * WARP_ARRIVALS);
         barrier_init_done();
     }
     P::prepare(s.x, P::X_STAGES * P::X_WORDS);

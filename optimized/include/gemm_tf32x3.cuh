@@ -316,7 +316,7 @@ __device__ __forceinline__ void multiply_all(const A &a, const Epilogue &epilogu
 #pragma unroll
             for (int j = 0; j < 64; j++) part.v[0][j] += sum[j];
             multiply_slab<HALF>(a, from, big, 1, sum);
-            if (threadIdx.x % 32 < CLUSTER) barrier_arrive(empty + stage * 8, threadIdx.x % 32);
+            barrier_arrive_warp<CLUSTER>(empty + stage * 8);
 #pragma unroll
             for (int j = 0; j < 64; j++) part.v[1][j] += sum[j];
             if (++stage == STAGES) stage = 0, turn ^= 1;
@@ -335,7 +335,7 @@ __global__ void __cluster_dims__(CLUSTER, 1, 1) __launch_bounds__(THREADS, 1)
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) {
             barrier_init(full + s * 8, 128 + 1);
-            barrier_init(empty + s * 8, 8 * CLUSTER);
+            barrier_init(empty + s * 8, 8 * CLUSTER * WARP_ARRIVALS);
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }

@@ -42,7 +42,34 @@ __device__ __forceinline__ void barrier_arrive(uint32_t barrier, int rank) {
                  : "memory");
 }
 
-/* Arrives once this thread's copy16 so far are done. */
+/* barrier_arrive_copied() arrives once this thread's copy16() so far are done;
+ * barrier_arrive_warp(), at the same barrier of each block of the cluster, after what the warp's
+ * lanes did: its lanes have just waited for a product together.
+ *
+ * Racecheck finds no order between asynchronous copies and those who wait at their barrier, nor
+ * between these and what other lanes did before one of a warp arrived. Where KP_RACECHECK is
+ * defined copies are ordinary ones and every lane arrives (harness/sanitize compiles it for that
+ * alone). What tensor cores alone read, racecheck does not look at: copy_bulk() stays. */
+#ifdef KP_RACECHECK
+constexpr int WARP_ARRIVALS = 32; /* at each barrier */
+
+__device__ __forceinline__ void barrier_arrive_copied(uint32_t barrier) {
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+
+__device__ __forceinline__ void copy16(uint32_t to, const float *from) {
+    const float4 v = *(const float4 *)from;
+    asm volatile("st.shared.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(v.x), "f"(v.y), "f"(v.z),
+                 "f"(v.w)
+                 : "memory");
+}
+
+template <int CLUSTER> __device__ __forceinline__ void barrier_arrive_warp(uint32_t barrier) {
+    for (int rank = 0; rank < CLUSTER; rank++) barrier_arrive(barrier, rank);
+}
+#else
+constexpr int WARP_ARRIVALS = 1;
+
 __device__ __forceinline__ void barrier_arrive_copied(uint32_t barrier) {
     asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(barrier) : "memory");
 }
@@ -50,6 +77,11 @@ __device__ __forceinline__ void barrier_arrive_copied(uint32_t barrier) {
 __device__ __forceinline__ void copy16(uint32_t to, const float *from) {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
+
+template <int CLUSTER> __device__ __forceinline__ void barrier_arrive_warp(uint32_t barrier) {
+    if (threadIdx.x % 32 < CLUSTER) barrier_arrive(barrier, threadIdx.x % 32);
+}
+#endif
 
 /* One bulk copy, to this block or to the same place in all blocks of the cluster. */
 template <int CLUSTER>

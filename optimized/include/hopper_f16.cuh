@@ -43,11 +43,14 @@ __device__ __forceinline__ void barrier_wait(uint64_t *bar, uint32_t parity) {
  * multiple of 16, both addresses too) from global to shared memory, bulk_copied() is after the
  * last. That is one arrival at the barrier.
  *
- * Racecheck finds no order between a bulk copy and those who wait at its barrier. Where
- * KP_RACECHECK is defined the thread copies by ordinary loads and stores, and its arrival is after
- * them: the same protocol, and racecheck sees every copy (harness/sanitize compiles it for that
+ * Racecheck finds no order between a bulk copy and those who wait at its barrier, nor between these
+ * and what other lanes did before one of a warp arrived. Where KP_RACECHECK is defined the thread
+ * copies by ordinary loads and stores, and its arrival is after them; and every lane of a warp
+ * arrives: the same protocol, and racecheck sees all of it (harness/sanitize compiles it for that
  * alone). */
 #ifdef KP_RACECHECK
+constexpr int WARP_ARRIVALS = 32; /* at a barrier, by barrier_arrive_warp() */
+
 __device__ __forceinline__ void barrier_expect(uint64_t *, uint32_t) {}
 
 __device__ __forceinline__ void bulk_copy(void *to, const void *from, uint32_t bytes, uint64_t *) {
@@ -60,6 +63,8 @@ __device__ __forceinline__ void bulk_copied(uint64_t *bar) {
     barrier_arrive(bar);
 }
 #else
+constexpr int WARP_ARRIVALS = 1;
+
 __device__ __forceinline__ void barrier_expect(uint64_t *bar, uint32_t bytes) {
     asm volatile(
         "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(bar)),
@@ -77,6 +82,12 @@ __device__ __forceinline__ void bulk_copy(void *to, const void *from, uint32_t b
 
 __device__ __forceinline__ void bulk_copied(uint64_t *) {}
 #endif
+
+/* A warp arrives, after what its lanes did. */
+__device__ __forceinline__ void barrier_arrive_warp(uint64_t *bar) {
+    __syncwarp();
+    if (threadIdx.x % 32 < WARP_ARRIVALS) barrier_arrive(bar);
+}
 
 template <int REGISTERS> __device__ __forceinline__ void more_registers() {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS));
