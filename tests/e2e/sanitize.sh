@@ -88,7 +88,7 @@ code=0
 while [ $# -gt 0 ]; do
     case $1 in
     --tool) tool=$2 ;; --log-file) log=$2 ;; --error-exitcode) code=$2 ;;
-    --report-api-errors | --print-limit) ;;
+    --report-api-errors | --padding | --print-limit) ;;
     */replay) break ;;
     *) echo "unrecognised option '$1'"; exit 1 ;;
     esac
@@ -154,7 +154,7 @@ rm -f runs
 sanitize initcheck synccheck
 check 'other tools run where they are named' is "$(sed 's/ .*//' runs | tr '\n' ' ')" 'initcheck synccheck '
 check 'and no others are in the result' is "$(of '.tools | keys | join(" ")')" 'initcheck synccheck'
-check 'options of memcheck are for it alone' not grep -qx -e --report-api-errors argv
+check 'options of memcheck are for it alone' not grep -qxE -e '--report-api-errors|--padding' argv
 sanitize memchek
 check 'a tool that there is not is an error' fails 2 $?
 check 'which is said in one line' one '^sanitize: usage: '
