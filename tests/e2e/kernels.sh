@@ -7,7 +7,7 @@
 # The headers that a source includes, by its lines.
 included() {
     local name
-    sed -n 's/^#include "\(.*\.cuh\)"$/\1/p' "$1" | while read -r name; do echo "$name"; included "optimized/include/$name"; done
+    sed -n 's/^#include "\(.*\.cuh\)".*/\1/p' "$1" | while read -r name; do echo "$name"; included "optimized/include/$name"; done
 }
 # The hash of headers, given by name.
 sums() { (cd optimized/include && sha256sum "$@") | sha256sum | cut -d' ' -f1; }
