@@ -43,7 +43,8 @@
 #
 # A cell is one GPU and one task.  In every rule of a cell % is GPU/TASK, so $(*D) is
 # its GPU and $(*F) its task.  Its kernel is the first found of optimized/GPU/TASK.cu,
-# optimized/sm_XXa/TASK.cu (XX: the GPU's architecture) and optimized/portable/TASK.cu.
+# optimized/sm_XX/TASK.cu (XX: the GPU's architecture, 80 86 89 90a 100a 120a) and
+# optimized/portable/TASK.cu.
 #
 # A kernel that does not compile, crashes or computes something else is a result: its
 # step writes the verdict and succeeds.  A step fails only where the machine does, and
@@ -57,10 +58,13 @@
 # the rest: LLM_..., BUDGET_..., TASK_..., ROUNDS, WIDTH, SAMPLES.
 #
 # NVCC and CUDA_HOME name the toolkit (else: PATH, then /usr/local/cuda), CUDNN_HOME
-# cuDNN; CC, CXX, CFLAGS, LDFLAGS and NVCCFLAGS are as usual.  For a GPU that is not in
-# the table below say its architecture: make GPUS=rtx2000ada arch.rtx2000ada=89.
+# cuDNN; CC, CXX, CFLAGS, LDFLAGS and NVCCFLAGS are as usual.  V=1 shows commands.  For a
+# GPU that the Makefile does not list say its architecture: make GPUS=rtx2000ada
+# arch.rtx2000ada=89.
 
 $(if $(filter grouped-target,$(.FEATURES)),,$(error GNU make 4.3 or newer is needed; this is $(MAKE_VERSION)))
+
+$(if $(word 2,$(CURDIR)),$(error make cannot work in a folder whose path has a space: $(CURDIR)))
 
 CFLAGS    ?= -O2 -g
 NVCCFLAGS ?= -lineinfo
@@ -75,6 +79,14 @@ WIDTH     ?= 6
 SAMPLES   ?= 1
 TOOLS     ?= memcheck racecheck
 export ROUNDS WIDTH
+export LC_ALL := C
+
+# A misspelt name on the command line would be ignored, and TASK=l1_019 measure all of them.
+VARIABLES := GPUS SUITE TASKS ARCHS RUN RUN.% arch.% PREFIX PACKAGES NVCC CUDA_HOME CUDA_LIB CUDNN_HOME DEVICE_ARCHS \
+    CC CXX CFLAGS LDFLAGS NVCCFLAGS NVCC_% V TOOLS SMALL SANITIZER% NCU% PROFILE FORCE NAMES KP_% OBJS_% LIBS_% \
+    LLM LLM_% JUDGE_% BUDGET_% TASK_% MODE ROUNDS WIDTH SAMPLES IDEAS BUCKETS TAU TURNS SEARCH_SEED ROUND INDEX \
+    COMPILED OPENAI_% ANTHROPIC_% %_KEY %_TOKEN MAKEFLAGS MAKEOVERRIDES -*-%
+$(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $v)),$(if $(filter $(VARIABLES),$v),,$(error no variable '$v'; `make help` names them))))
 
 ALL_ARCHS := 80 86 89 90 100 120
 arch.a100     := 80
@@ -156,7 +168,9 @@ deps:; harness/deps unpack $(PREFIX)
 TASK_FILES := $(wildcard tasks/*/*.json)
 ALL_TASKS  := $(sort $(basename $(notdir $(TASK_FILES))))
 $(foreach f,$(TASK_FILES),$(eval task.$(basename $(notdir $f)) := $f))
-$(if $(filter $(words $(ALL_TASKS)),$(words $(TASK_FILES))),,$(error two files under tasks/ have the same name))
+$(if $(filter $(words $(ALL_TASKS)),$(words $(TASK_FILES))),,$(error two files under tasks/ have the same name: $(foreach t,$(ALL_TASKS),$(if $(word 2,$(filter %/$t.json,$(TASK_FILES))),$(filter %/$t.json,$(TASK_FILES))))))
+$(foreach t,$(filter-out peaks $(ALL_TASKS),$(foreach g,$(filter build/%.json,$(GOALS)),$(firstword $(subst ., ,$(notdir $g))))),\
+    $(error no task '$t'; `make tasks` lists them))
 
 # The tasks that a word of TASKS stands for: its name, a pattern with %, or a unique prefix.
 choose = $(or $(filter $1,$(ALL_TASKS)),$(call unique,$1,$(filter $1%,$(ALL_TASKS))))
@@ -169,8 +183,11 @@ ifneq ($(strip $(SUITE)),)
 override TASKS := $(filter $(basename $(notdir $(filter $(SUITE:%=tasks/%/%),$(TASK_FILES)))),$(TASKS))
 endif
 
+# Only portable kernels keep to the instructions that later architectures have, too.
+arch_of = $(arch.$1)$(if $(filter optimized/portable/%,$2),,$(if $(filter 80 86 89,$(arch.$1)),,a))
+
 # kernel.GPU/TASK is the kernel of a cell: later folders overrule earlier ones.
-folders = portable sm_$(arch.$1)a $1
+folders = portable sm_$(call arch_of,$1,own) $1
 $(foreach g,$(GPUS),$(foreach d,$(call folders,$g),$(foreach k,$(wildcard optimized/$d/*.cu),\
     $(eval kernel.$g/$(basename $(notdir $k)) := $k))))
 HEADERS := $(wildcard optimized/include/*)
@@ -183,9 +200,6 @@ $(MOVED): FORCE
 
 override ARCHS := $(if $(filter all,$(ARCHS)),$(ALL_ARCHS),$(ARCHS))
 CHECKS := $(if $(ARCHS),$(patsubst optimized/%.cu,build/archs/%.build.json,$(wildcard $(TASKS:%=optimized/*/%.cu))))
-
-# Only portable kernels keep to the instructions that later architectures have, too.
-arch_of = $(arch.$1)$(if $(filter optimized/portable/%,$2),,$(if $(filter 80 86 89,$(arch.$1)),,a))
 
 # ---- Flags --------------------------------------------------------------------
 # A file for each set of flags, with the identity of the compilers.  Only those whose
@@ -391,6 +405,7 @@ measured: build/cells build/compare build/report | $(INSTALL)
 	+@$(MAKE) --no-print-directory -k COMPILED=compiled time || touch build/unmeasured
 
 compare: build/compare build/cells
+	@$(if $(GPUS)$(wildcard build/*/*.time.json),:,harness/probe --why; exit 4)
 	harness/keep compare
 
 record: build/cells
@@ -514,6 +529,7 @@ $(PROMOTED): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/
 
 # Where the time of a cell's kernel goes, as ncu sees it.
 profile: $(if $(filter profile,$(GOALS)),$(CELLS:%=build/%.profile.json))
+	@$(if $(CELLS),:,harness/probe --why; exit 4)
 build/%.profile.json: build/%.verify.json build/replay harness/profile harness/profile.jq FORCE
 	$Q$(on_gpu) harness/profile $(task.$(*F)) build/$*
 
@@ -534,6 +550,7 @@ judge-eval: build/judge
 JUDGED := $(if $(filter judge,$(GOALS)),$(foreach c,$(CELLS),$(if $(kernel.$c),build/$c.judge.json)))
 $(call with_keys,$(JUDGED))
 judge: $(JUDGED)
+	@$(if $(CELLS),:,harness/probe --why; exit 4)
 $(JUDGED): build/%.judge.json: build/%.verify.json build/judge FORCE | build/attempts/judge/$$(*D)/
 	@[ ! -e build/$*.tape ] || exec build/judge $(*D) $(task.$(*F)) $(kernel.$*) --tape build/$*.tape \
 	    --transcript build/attempts/judge/$*.jsonl > $@+
@@ -550,6 +567,7 @@ reward:
 # MODE, ROUND, INDEX: of which attempt (else the first of gen).
 asked_of = $(or $(INDEX),1) $(if $(wildcard $(call start,$1,$2)),$(call present,$1,$2),$(kernel.$2))
 prompt: build/gen
+	@$(if $(CELLS),:,harness/probe --why; exit 4)
 	@$(foreach m,$(if $(filter file,$(origin MODE)),one_shot,$(MODE)),$(foreach c,$(CELLS),$(if $(filter one_shot,$m),WIDTH=$(or $(INDEX),1) )build/gen prompt \
 	    $(subst /, $(call arch_of,$(firstword $(subst /, ,$c)),) $(task.$(notdir $c)) ,$(dir $c)) $m $(or $(ROUND),1) $(call asked_of,$m,$c);)) :
 

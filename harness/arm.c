@@ -48,20 +48,23 @@ static void find_variables(struct candidate *c) {
     c->variables = realloc(c->variables, (c->nvariables + n + 1) * sizeof *c->variables);
     if (!c->variables) die(KP_MACHINE, "out of memory");
     for (size_t i = 0; i < n; i++) {
-        if (list[i].constant || !list[i].size) continue; /* device code cannot write it */
-        struct variable *v = &c->variables[c->nvariables++];
+        if (!list[i].size) continue;
+        struct variable *v = &c->variables[c->nvariables];
         if (cu.cuModuleGetGlobal(&v->at, &v->bytes, c->module, list[i].name)) {
+            if (list[i].constant) continue; /* the compiler's own need not have an address */
             snprintf(why, sizeof why, "the module variable %.200s cannot be watched", list[i].name);
             arm_reply(ARM_TAPE, 0, 0, why, NULL);
         }
-        /* A variable has a slot of 256 bytes: what is behind it in there may hide state, too. */
-        size_t slot = (v->bytes + 255) / 256 * 256;
+        /* A variable has a slot of 256 bytes: what is behind it in there may hide state, too.
+         * (Constants lie side by side.  They are written through an address, if at all.) */
+        size_t slot = list[i].constant ? v->bytes : (v->bytes + 255) / 256 * 256;
         v->name = strdup(list[i].name);
         v->image = malloc(slot);
         v->now = malloc(slot);
         if (!v->name || !v->image || !v->now) die(KP_MACHINE, "out of memory");
         if (cu.cuMemcpyDtoH(v->image, v->at, slot) == CUDA_SUCCESS) v->bytes = slot;
         KP_CU(cu.cuMemcpyDtoH(v->image, v->at, v->bytes));
+        c->nvariables++;
     }
     free(list);
     elf_free(e);

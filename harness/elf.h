@@ -69,7 +69,7 @@ void elf_free(struct elf *e);
 struct elf_variable {
     const char *name;
     uint64_t size;
-    bool constant; /* in __constant__ memory, which device code cannot write */
+    bool constant; /* in __constant__ memory, which device code is not to write */
     bool managed;
     bool initialized; /* has an initial image in the file; else it starts as zeros */
     unsigned bind;    /* STB_* */

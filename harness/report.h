@@ -48,7 +48,8 @@ void report_load(struct report *r, const char *results, const char *tasks);
 void report_free(struct report *r);
 
 /* Whether a cell is out of the headline numbers: its task cannot tell a right
- * kernel from a wrong one, or its baseline is weaker than what users have. */
+ * kernel from a wrong one, its baseline is weaker than what users have, or its
+ * time is doubtful (flag_kind of result.h). */
 bool report_left_out(const struct report *r, const struct column *c, int row);
 
 /* ---- aggregates (report_stats.c) ---- */

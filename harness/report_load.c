@@ -7,10 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A task or a cell with one of these is shown, and left out of every aggregate. */
-static const char *const left_out_flags[] = {"degenerate", "no-influence", "weak-baseline"};
-enum { LEFT_OUT = sizeof left_out_flags / sizeof *left_out_flags };
-
 /* Make room for one more entry of `size` bytes in an array of n; zeroes it. */
 static void *grown(void *array, int n, size_t size) {
     char *more = realloc(array, ((size_t)n + 1) * size);
@@ -70,12 +66,9 @@ static struct row *add_row(struct report *r, const char *task, const char *suite
     return row;
 }
 
+/* A task or a cell with such a flag is shown, and left out of every aggregate. */
 static bool flag_left_out(const char *flag) {
-    for (int i = 0; i < LEFT_OUT; i++) {
-        size_t n = strlen(left_out_flags[i]);
-        if (!strncmp(flag, left_out_flags[i], n) && (!flag[n] || flag[n] == ':')) return true;
-    }
-    return false;
+    return flag_kind(flag) != FLAG_REMARK;
 }
 
 /* Add a row for a task file; only what the tables need is read. */

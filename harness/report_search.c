@@ -174,11 +174,10 @@ void search_table(const struct search *s, FILE *out) {
         "calls are not known.",
         out);
     if (s->left_out)
-        fprintf(
-            out,
-            " Left out, with their attempts and costs: %d cell%s whose task or baseline cannot\n"
-            "carry a headline number.",
-            s->left_out, s->left_out == 1 ? "" : "s");
+        fprintf(out,
+                " Left out, with their attempts and costs: %d cell%s whose task, baseline or time\n"
+                "cannot carry a headline number.",
+                s->left_out, s->left_out == 1 ? "" : "s");
     fputs("\n\n![best speedup so far by attempt and by money, and what became of each round's "
           "attempts](plots/search.svg)\n",
           out);

@@ -76,7 +76,8 @@ static int find_word(const char *const *list, int n, const char *word) {
 
 /* The fate of a kernel that was written, by its verdict. */
 static enum fate fate_of_kernel(const struct place *at, char **field) {
-    static const char *const wrong[] = {"tape", "crash", "timeout", "wrong", "impossible"};
+    static const char *const wrong[] = {"tape",  "crash",      "timeout",
+                                        "wrong", "impossible", "doubtful"};
     static const char *const unknown[] = {"", "missing", "skipped"};
     const char *verdict = field[VERDICT];
     double ratio = amount(at, field[RATIO], 0), low = amount(at, field[LOW], 0);
@@ -89,7 +90,7 @@ static enum fate fate_of_kernel(const struct place *at, char **field) {
     if (!strcmp(verdict, "build")) return BUILD;
     if (!strcmp(verdict, "gate")) return GATED;
     if (!strcmp(verdict, "duplicate")) return DUPLICATE;
-    if (find_word(wrong, 5, verdict) >= 0) return WRONG;
+    if (find_word(wrong, 6, verdict) >= 0) return WRONG;
     if (find_word(unknown, 3, verdict) >= 0) return UNMEASURED;
     malformed(at, "expected a verdict", verdict);
 }

@@ -91,8 +91,9 @@ static void aggregate_tables(const struct report *r, FILE *out) {
     for (int i = 0; i < r->ncolumns; i++) each_suite(r, &r->columns[i], out, count_row);
     fputs("\nfast_p: share of all tasks whose kernel is correct and more than p times as fast as "
           "its baseline.\nSurely faster: the low end of the 95 % interval is above 1. Left out: "
-          "cells whose task or\nbaseline cannot carry a headline number (degenerate, "
-          "no-influence, weak-baseline); they are in\nno other column.\n\n",
+          "cells whose task,\nbaseline or time cannot carry a headline number (degenerate, "
+          "no-influence, weak-baseline,\ndecoy-ratio, clocks-disagree); they are in no other "
+          "column.\n\n",
           out);
     fputs("| GPU | suite | speedup over | n | geometric mean | median | mean | quartiles | "
           "maximum |\n|---|---|---|--:|--:|--:|--:|--:|--:|\n",

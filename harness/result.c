@@ -154,3 +154,27 @@ void result_free(struct result *r) {
 bool result_ok(const struct result *r) {
     return strcmp(r->verdict, "ok") == 0;
 }
+
+enum flag_kind flag_kind(const char *flag) {
+    static const struct {
+        const char *name;
+        enum flag_kind kind;
+    } known[] = {{"degenerate", FLAG_VOID},
+                 {"no-influence", FLAG_VOID},
+                 {"weak-baseline", FLAG_WEAK},
+                 {"decoy-ratio", FLAG_DOUBT},
+                 {"clocks-disagree", FLAG_DOUBT}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t n = strlen(known[i].name); /* a colon and details may follow */
+        if (!strncmp(flag, known[i].name, n) && (!flag[n] || flag[n] == ':')) return known[i].kind;
+    }
+    return FLAG_REMARK;
+}
+
+const char *result_flag(const cJSON *json, enum flag_kind kind) {
+    const cJSON *flag;
+    cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(json, "flags")) {
+        if (cJSON_IsString(flag) && flag_kind(flag->valuestring) == kind) return flag->valuestring;
+    }
+    return NULL;
+}

@@ -48,4 +48,18 @@ void result_free(struct result *r);
 
 bool result_ok(const struct result *r);
 
+/* What a flag takes from a result. */
+enum flag_kind {
+    FLAG_REMARK, /* nothing */
+    FLAG_VOID,   /* degenerate, no-influence: the task does not tell a kernel that computes it
+                    from one that does not */
+    FLAG_WEAK,   /* weak-baseline: the speedup is over less than what users have */
+    FLAG_DOUBT   /* decoy-ratio, clocks-disagree: on other contents the kernel takes another
+                    time, or by the host's clock it took longer: its time is not to be trusted */
+};
+enum flag_kind flag_kind(const char *flag);
+
+/* The first flag of this kind in a result; NULL if there is none. */
+const char *result_flag(const struct cJSON *json, enum flag_kind kind);
+
 #endif

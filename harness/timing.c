@@ -79,9 +79,10 @@ struct round {
     double rms[4];
 };
 
-/* Decide a round by lot.  Secret: the lots come from a seed drawn after the tape. */
+/* Decide a round by lot.  Each seed is drawn, none derived from others: who searches long enough
+ * finds a round's seed from its contents, and must not learn from it what is to come. */
 static struct round draw_round(struct timing *t, int number, bool record) {
-    struct round q = {.seed = kp_mix(t->master, (uint64_t)number), .record = record};
+    struct round q = {.seed = random_seed(), .record = record};
     uint64_t lot = kp_mix(q.seed, 1);
     q.placement = number % t->r.nplacements;
     q.decoy = record && lot % 10 == 0;
@@ -210,7 +211,7 @@ static bool settled(const struct timing *t) {
 
 /* Rounds with the arms that run now, at most `most` of them in at most `seconds`. */
 static bool rounds(struct timing *t, int most, double seconds) {
-    static int number; /* seeds differ also between calls */
+    static int number; /* placements take turns */
     for (int i = 0; i < 2 * t->r.nplacements; i++)
         if (!one_round(t, number++, false)) return false; /* warm up */
     double until = seconds_now() + seconds;

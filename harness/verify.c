@@ -20,8 +20,9 @@ enum { SEEDS = 2 }; /* for each distribution */
 struct verify {
     struct kp_task *task;
     const char *prefix;
-    uint64_t master; /* every seed derives from it; kept in the result */
-    cJSON *json;     /* what PREFIX.verify.json will say */
+    uint64_t master;                     /* of what is recorded; kept in the result */
+    uint64_t seed[KP_DIST_COUNT][SEEDS]; /* of the samples: none tells another */
+    cJSON *json;                         /* what PREFIX.verify.json will say */
     struct referee r;
     struct judge j;
     struct kp_process arm;
@@ -196,7 +197,7 @@ static void replay(struct verify *v, uint64_t seed) {
 
 /* The same contents twice: the same bits? */
 static void determinism(struct verify *v) {
-    uint64_t seed = kp_mix(v->master, 500);
+    uint64_t seed = random_seed();
     unsigned long long sum[2];
     referee_fill(&v->r, 0, KP_DIST_DECLARED, seed);
     for (int i = 0; i < 2; i++) {
@@ -206,15 +207,11 @@ static void determinism(struct verify *v) {
     cJSON_AddBoolToObject(v->json, "deterministic", sum[0] == sum[1]);
 }
 
-static uint64_t sample_seed(const struct verify *v, int d, int s) {
-    return kp_mix(v->master, (uint64_t)(1000 + d * SEEDS + s));
-}
-
 static void judge_all(struct verify *v) {
     for (int d = 0; d < KP_DIST_COUNT; d++)
         for (int s = 0; s < SEEDS; s++) {
             struct judgement found;
-            uint64_t seed = sample_seed(v, d, s);
+            uint64_t seed = v->seed[d][s];
             referee_fill(&v->r, 0, (enum kp_distribution)d, seed);
             replay(v, seed);
             judge_sample(&v->j, 0, INFINITY, &found);
@@ -254,7 +251,7 @@ static void wrong(struct verify *v, int d, const char *measure) {
     const char *name = kp_math_name(t, v->j.math[last]);
     for (int s = 0; s < SEEDS; s++) {
         struct judgement found;
-        uint64_t seed = sample_seed(v, d, s);
+        uint64_t seed = v->seed[d][s];
         referee_fill(&v->r, 0, (enum kp_distribution)d, seed);
         replay(v, seed);
         judge_sample(&v->j, 0, tolerance.element, &found);
@@ -330,10 +327,8 @@ int main(int argc, char **argv) {
     device_check(cudaFree(0), "starting the CUDA runtime");
     allocate(&v);
     make_tape(&v);
-    v.master = random_seed(); /* seeds of samples are drawn once the tape is closed */
-    free(hex);
-    hex = text_format("%016llx", (unsigned long long)v.master);
-    cJSON_AddStringToObject(v.json, "sample_seed", hex);
+    for (int d = 0; d < KP_DIST_COUNT; d++) /* once the tape is closed */
+        for (int s = 0; s < SEEDS; s++) v.seed[d][s] = random_seed();
     start_arm(&v);
     determinism(&v);
     judge_all(&v);

@@ -129,6 +129,12 @@ static void take_result(struct attempt *a, struct result *r) {
     a->high = r->high;
     a->us = r->candidate_us;
     a->against_us = r->against_us;
+    const char *doubt = result_flag(r->json, FLAG_DOUBT);
+    if (doubt && a->ratio > 0) {
+        strcpy(a->verdict, "doubtful");
+        snprintf(a->reason, sizeof a->reason, "flagged %s", doubt);
+        a->ratio = a->low = a->high = a->us = a->against_us = 0;
+    }
     cJSON_Delete(a->result);
     a->result = r->json;
     r->json = NULL;

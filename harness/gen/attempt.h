@@ -21,6 +21,7 @@ struct attempt {
     int round, index;
     char outcome[16]; /* code, ideas, duplicate, cut, empty, refused, invalid, no-code */
     char verdict[16]; /* ok once it was timed; else what stopped it (build, gate, wrong, ...);
+                         doubtful: ok, but its time is not to be trusted (FLAG_DOUBT of result.h);
                          duplicate; "" if not measured yet, or there is nothing to measure */
     char reason[400]; /* of outcome or verdict */
     char class[16];
@@ -54,7 +55,7 @@ bool attempt_load(const char *root, const char *name, const char *gpu, const cha
 bool attempt_current(struct attempt *a, const char *path, const char *kernel_sha256, char *why,
                      int size);
 
-/* Whether it passed everything and was timed. */
+/* Whether it passed everything and has a time that can be trusted. */
 bool attempt_ok(const struct attempt *a);
 
 /* How accurate a class is: 0 for exact and fp32, 1 for tf32, 2 for f16 and bf16, 3 for any other.

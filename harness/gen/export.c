@@ -4,6 +4,7 @@
 #include "../error.h"
 #include "../hash.h"
 #include "../json.h"
+#include "../result.h"
 #include "../stats.h"
 
 #include <math.h>
@@ -60,6 +61,14 @@ double export_score(const cJSON *time, double *variance) {
     if (variance) *variance = spread;
     free(ratio);
     return export_round(stat_median(mean, EXPORT_BUCKETS));
+}
+
+double export_worth(const cJSON *result, bool shaped) {
+    const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(result, "speedup");
+    const char *verdict = json_text(result, "verdict", "");
+    if (!strcmp(verdict, "skipped") || result_flag(result, FLAG_VOID)) return NAN;
+    if (strcmp(verdict, "ok") || result_flag(result, FLAG_DOUBT)) return 0;
+    return shaped ? export_score(result, NULL) : json_number(speedup, "ratio", 0);
 }
 
 void export_rewards(const double *score, double *reward, int n) {

@@ -17,7 +17,9 @@
  *     every line, null where unknown.
  *
  * Cells whose results are flagged degenerate or no-influence are in no file: there, a kernel
- * that does not do the work is right.
+ * that does not do the work is right.  An answer whose result is flagged decoy-ratio or
+ * clocks-disagree has the verdict "doubtful": a time that cannot be trusted earns nothing, as that
+ * of a wrong kernel, and it is in no file of pairs.
  *
  * split is "test" for the tasks whose name's SHA-256, its first eight digits read as a
  * number over 2^32, is less than the test's share (0.2), else "train": a task never changes
@@ -45,6 +47,11 @@ enum { EXPORT_BUCKETS = 7 };
 
 /* The score of an ok time.json; *variance is NAN where there were too few pairs (may be NULL). */
 double export_score(const cJSON *time, double *variance);
+
+/* What a result is worth by itself: the ratio, or `shaped` the score, of an ok kernel whose time
+ * can be trusted; 0 of any other; NAN where it says nothing of the kernel: it could not be tried,
+ * or the task cannot tell work from none. */
+double export_worth(const cJSON *result, bool shaped);
 
 /* Two decimals, towards 1. */
 double export_round(double ratio);

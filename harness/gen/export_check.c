@@ -154,12 +154,12 @@ static bool pair_row(const struct check *c, const cJSON *row, char *task, char *
 
 /* The verdict of an answer, and the numbers that go with it. */
 static bool judgment(const struct check *c, const cJSON *row, const cJSON *extra) {
-    static const char *const verdicts[] = {"ok",      "build",   "gate",       "tape",    "crash",
-                                           "timeout", "wrong",   "impossible", "no-code", "cut",
-                                           "empty",   "refused", "invalid"};
+    static const char *const verdicts[] = {"ok",      "build", "gate",       "tape",     "crash",
+                                           "timeout", "wrong", "impossible", "doubtful", "no-code",
+                                           "cut",     "empty", "refused",    "invalid"};
     const char *verdict = json_text(row, "verdict", "");
     bool ok = !strcmp(verdict, "ok");
-    if (!is_among(verdict, verdicts, 13)) return no(c, "\"verdict\" is none");
+    if (!is_among(verdict, verdicts, 14)) return no(c, "\"verdict\" is none");
     if (!cJSON_IsString(cJSON_GetObjectItemCaseSensitive(row, "answer")))
         return no(c, "\"answer\" is no text");
     if (ok && !is_class(c, extra)) return false;

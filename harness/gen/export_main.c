@@ -1,8 +1,10 @@
 /* export_main.c: attempts as data for training (export.h says what is written).
  *
- *   export OUT_DIR [ROOT] [--test-share X]   OUT_DIR/{sft,correct,rl}.jsonl from ROOT
- * (build/attempts) export --check FILE...                   whether every line of these is as it
- * should be export --score FILE.time.json            the score of one result, as in rl.jsonl
+ *   export OUT_DIR [ROOT] [--test-share X]   OUT_DIR/{sft,correct,rl}.jsonl from ROOT, which is
+ *                                            build/attempts unless it is given
+ *   export --check FILE...                   whether every line of these is as it should be
+ *   export --reward FILE.time.json           what one result is worth: its ratio, 0, or null
+ *   export --score FILE.time.json            the same, but the score, as in rl.jsonl
  *
  * Same attempts, same bytes.  The three files are replaced together, at the end. */
 #define _GNU_SOURCE
@@ -136,7 +138,8 @@ static struct judged judge(const struct attempts *l, const struct attempt *a) {
     if (!m) return j;
     bool code = !strcmp(m->outcome, "code");
     const char *verdict = code ? m->verdict : m->outcome;
-    j.verified = code && *m->class && !strcmp(json_text(m->result, "verdict", ""), "ok");
+    j.verified = code && *m->class && strcmp(verdict, "doubtful") &&
+                 !strcmp(json_text(m->result, "verdict", ""), "ok");
     bool timed = j.verified && m->ratio > 0;
     /* ok before timing, and what could not be tried, say nothing of the answer */
     bool unknown = (!strcmp(verdict, "ok") && !timed) || !strcmp(verdict, "missing") ||
@@ -288,13 +291,8 @@ static void write_rl(struct export *e, const struct judged *j, const struct said
 /* Whether a task does not tell a kernel that computes it from one that does not: what is rewarded
  * then is leaving the work undone.  Its results say so. */
 static bool is_void(const struct attempts *l) {
-    static const char *const flags[] = {"degenerate", "no-influence"};
-    const cJSON *flag;
     for (int i = 0; i < l->n; i++)
-        cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(l->a[i].result, "flags")) {
-            for (int k = 0; k < 2 && cJSON_IsString(flag); k++)
-                if (!strncmp(flag->valuestring, flags[k], strlen(flags[k]))) return true;
-        }
+        if (result_flag(l->a[i].result, FLAG_VOID)) return true;
     return false;
 }
 
@@ -387,19 +385,24 @@ static int export_all(struct export *e, const char *out) {
     return KP_OK;
 }
 
-static int print_score(const char *path) {
+static int print_worth(const char *path, bool shaped) {
     cJSON *time = json_read(path);
     bool ok = !strcmp(json_text(time, "verdict", ""), "ok");
     const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(time, "speedup");
     if (!*json_text(time, "verdict", "") || (ok && !(json_number(speedup, "ratio", 0) > 0)))
         die(KP_INPUT, "%s: no verdict, or ok without a speedup: not a result of time", path);
-    printf("%.2f\n", ok ? export_score(time, NULL) : 0);
+    cJSON *worth = cJSON_CreateNumber(export_worth(time, shaped)); /* prints NAN as null */
+    char *text = worth ? cJSON_PrintUnformatted(worth) : NULL;
+    if (!text) die(KP_MACHINE, "out of memory");
+    puts(text);
+    free(text);
+    cJSON_Delete(worth);
     cJSON_Delete(time);
     return KP_OK;
 }
 
 static const char usage[] = "usage: export OUT_DIR [ROOT] [--test-share X] | --check FILE... | "
-                            "--score FILE.time.json";
+                            "--reward FILE.time.json | --score FILE.time.json";
 
 int main(int argc, char **argv) {
     struct export e = {.root = "build/attempts", .test_share = 0.2};
@@ -410,7 +413,8 @@ int main(int argc, char **argv) {
         export_check(argv + 2);
         return KP_OK;
     }
-    if (argc == 3 && !strcmp(argv[1], "--score")) return print_score(argv[2]);
+    if (argc == 3 && !strcmp(argv[1], "--reward")) return print_worth(argv[2], false);
+    if (argc == 3 && !strcmp(argv[1], "--score")) return print_worth(argv[2], true);
     for (int i = 1; i < argc; i++) {
         char *end = NULL;
         if (!strcmp(argv[i], "--test-share") && i + 1 < argc) {

@@ -113,27 +113,17 @@ static double time_end(const struct result *r, const char *end) {
     return json_number(cJSON_GetObjectItemCaseSensitive(times, "candidate"), end, NAN);
 }
 
-/* A flag of a result that makes its time doubtful: by the host's clock it took longer, or on other
- * contents it takes another time.  A search is good at finding such kernels, so someone has to
- * look.  NULL if there is none. */
-static const char *doubt(const struct result *r) {
-    static const char *const flags[] = {"clocks-disagree", "decoy-ratio"};
-    for (int i = 0; i < r->nflags; i++)
-        for (int k = 0; k < 2; k++)
-            if (!strncmp(r->flags[i], flags[k], strlen(flags[k]))) return r->flags[i];
-    return NULL;
-}
-
 /* Why the attempt is not to be promoted, as a new string; NULL if it is. */
 static char *objection(const struct promotion *p) {
     const struct result *new = &p->confirm, *old = &p->current;
+    const char *doubt = result_flag(new->json, FLAG_DOUBT);
     if (!result_ok(new))
         return text_format("%s, measured again, has the verdict %s%s%s", p->name, new->verdict,
                            *new->reason ? ": " : "", new->reason);
-    if (doubt(new))
+    if (doubt) /* a search is good at finding such kernels */
         return text_format("%s, measured again, is flagged %s: look at it, and if it is honest "
                            "copy it by hand",
-                           p->name, doubt(new));
+                           p->name, doubt);
     if (!old->json) return NULL;
     if (!strcmp(new->sha256, old->sha256)) return text_format("it is %s already", p->name);
     if (!strcmp(old->verdict, "skipped"))

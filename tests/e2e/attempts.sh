@@ -293,8 +293,8 @@ for last; do :; done
 case $last in *trivial.cu) exit 0 ;; esac
 case $(cat "$last") in
 *LONG*) printf 'k.cu(1): error: '; head -c 300000 /dev/zero | tr '\0' x; echo ;;
-*SPOOF*) echo 'k.cu(3): error: #error directive: No space left on device'; echo "   int died due to signal 9;" ;;
-*) echo "nvcc error   : 'cicc' died due to signal 9 (Kill signal)" ;;
+*SPOOF*) printf '%s\n' 'k.cu(3): error: static assertion failed with "x' 'No space left on device"' "nvcc error   : 'cicc' died due to signal 9 (Kill signal)" ;;
+*) echo "nvcc error   : 'cicc' died due to signal 9 (Kill signal)"; exit 9 ;;
 esac
 exit 2
 NVCC
@@ -306,7 +306,7 @@ done
 check 'an error of 300 KB is a verdict' is "$(jq -r .verdict "$(attempt one_shot.r1a1).build.json")" build
 check 'cut to what fits into a table' [ "$(jq -r .reason "$(attempt one_shot.r1a1).build.json" | wc -c)" -lt 2100 ]
 check 'a kernel cannot speak for the machine' is "$(jq -r .verdict "$(attempt one_shot.r1a2).build.json")" build
-check 'which speaks for itself' grep -q '^compile: .*died due to signal 9' out.KILLED
+check 'which speaks for itself' grep -q '^compile: .*: nvcc was killed' out.KILLED
 check 'and has no verdict then' [ ! -e "$(attempt one_shot.r1a3).build.json" ]
 
 # ---- The reward service through make ------------------------------------------------------------------------------

@@ -139,6 +139,14 @@ cp -r attempts with_void
 run void with_void
 check 'a task that cannot tell work from none is left out' is "$(jq -r '.task // .extra_info.task' void/*.jsonl | sort -u)" l1_019_relu
 check 'which is said' says '^export: 1 cells were left out'
+# A time that cannot be trusted is worth as much as a wrong kernel, and teaches nothing.
+cp -r attempts with_doubt
+(cd with_doubt && f=one_shot.r1a3/h200/l1_019_relu.time.json && jq '.flags = ["noisy", "decoy-ratio"]' "$f" > x && mv x "$f")
+run doubt with_doubt
+check 'a doubtful kernel, and what repeats it, says so' is "$(jq -r '"\(.extra_info.attempt | ltrimstr("one_shot.")):\(.verdict):\(.ratio):\(.extra_info.score)"' doubt/rl.jsonl | tr '\n' ' ')" \
+    'r1a1:ok:1.5:1.5 r1a2:wrong:0:0 r1a3:doubtful:0:0 r1a4:doubtful:0:0 r1a5:refused:0:0 r1a6:build:0:0 repair.r1a1:ok:0.8:0.81 '
+check 'and is in no pair' is "$(jq -r .attempt doubt/sft.jsonl doubt/correct.jsonl | sort -u | tr '\n' ' ')" 'one_shot.r1a1 one_shot.r1a9 repair.r1a1 '
+
 # Tasks that are the same under two names must not be on both sides.
 twins=$(cd "$root" && for f in tasks/*/*.json; do
     t=$(basename "$f" .json) h=$(printf %s "$(basename "$f" .json)" | sha256sum | cut -c 1-8)
@@ -152,7 +160,9 @@ check 'no task is on both sides under two names' is "$twins" ''
 run --score "$(at repair.r1a1 l1_026_gelu .time.json)"
 check 'the score of one result' is "$? $(cat "$out")" '0 0.81'
 run --score "$(at one_shot.r1a2 l1_019_relu .time.json)"
-check 'of a wrong kernel' is "$? $(cat "$out")" '0 0.00'
+check 'of a wrong kernel' is "$? $(cat "$out")" '0 0'
+run --reward "$(at one_shot.r1a1 l1_019_relu .time.json)"
+check 'its reward is the ratio' is "$? $(cat "$out")" '0 1.5'
 run --score "$(at one_shot.r1a1 l1_019_relu .gen.json)"
 check 'of what is no result: exit code 3' is $? 3
 

@@ -35,7 +35,10 @@ task relu64 'x:[64,64]' -- 'y[64,64] = relu(x)'
 task relu10 'x:[10,10]' -- 'y[10,10] = relu(x)'
 task matmul8 'a:[8,8]' 'b:[8,8]' -- 'y[8,8] = matmul(a, b)'
 task layer_norm 'x:[4,16]' 'w:[16]' 'b:[16]' -- 'y[4,16] = layer_norm(x, weight=w, bias=b; shape=[16], eps=1e-05)'
-declare -A elements=([relu64]=4096 [relu10]=100 [matmul8]=64 [layer_norm]=64)
+task relu_ids 'x:[64,64]' 'ids:[64]' -- 'y[64,64] = relu(x)'
+jq '.inputs[1] += {dtype: "i64", fill: "integers(0,4503599627370496)", domain: "declared"} | .flags = ["unused: ids"]' \
+    tasks/fake/relu_ids.json > relu_ids && mv relu_ids tasks/fake/relu_ids.json
+declare -A elements=([relu64]=4096 [relu_ids]=4096 [relu10]=100 [matmul8]=64 [layer_norm]=64)
 
 # ---- Cells ----------------------------------------------------------------------------
 

@@ -53,8 +53,15 @@ if ! make -s print-LACKS | grep -qw -e nvcc; then
         echo wrong >> kernel.cu
         "$root/harness/compile" l1_019_relu.json build/out 80 kernel.cu 2> /dev/null
         jq -r '.verdict, .kernel.headers_sha256' build/out.build.json
+        # Names of files that a kernel makes up are none, and nothing that make would read.
+        printf '%s\n' '#include "task.h"' '#line 1 "optimized/include/$(shell touch pwned)x.cuh"' 'int a;' \
+            "#line 1 \"optimized/include/other.cuh;touch pwned;'\"" 'int b;' '#line 1 "optimized/include/none.cuh"' 'int c;' \
+            '__global__ void nothing() {}' 'extern "C" void launch(const struct Inputs *, const struct Outputs *, void *, cudaStream_t) {}' > kernel.cu
+        "$root/harness/compile" l1_019_relu.json build/out 80 kernel.cu
+        jq -r '.kernel.headers_sha256' build/out.build.json
+        cat build/out.d
         few=$(sums device.cuh host.cuh system.cuh within.cuh) most=$(sums device.cuh hopper.cuh host.cuh system.cuh within.cuh)
-        printf '%s\n' ok "$few" ok "$most" ok "$most" build "$few" > expected
+        printf '%s\n' ok "$few" ok "$most" ok "$most" build "$few" null 'build/out.build.json:' > expected
     ) > "$scratch/found" 2> "$out"
     check 'a header counts if one pass of the compiler includes it' cmp "$scratch/found" "$scratch/tree/expected"
     find tests/specimens -name '*.cu' -print0 | xargs -0 -n1 basename -s .cu | sort | xargs -P2 -n8 tests/specimens/compile 90

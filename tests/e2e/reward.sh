@@ -7,6 +7,8 @@
 tree
 mk build/gate build/confine build/task build/verify build/record build/arm build/baseline build/time build/peaks build/h200/peaks.json
 check 'the programs are there' [ $? = 0 ]
+cp "${EXPORT:-$root/build/export}" build/export # its own, which says what a result is worth
+check 'build/export, too' [ -x build/export ]
 export PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit NVCC=$PWD/toolkit/bin/nvcc CUDA_LIB=$PWD/toolkit/lib64
 
 # build/time says a ratio that stands in the kernel: "// ratio 1.5"; build/verify a verdict:
@@ -129,27 +131,24 @@ judge h200:90
 check 'a line of 5 MB is refused, once' is "$(line 1 .)" '{"error":"a line of more than 4 MB"}'
 check 'one of just so many bytes, too' is "$(line 2 .)" '{"error":"a line of more than 4 MB"}'
 check 'and the next is judged' is "$(wc -l < "$out") $(line 3 .ratio)" '3 3'
-{ request l1_019_relu $'// ratio 90\n// flag degenerate: output is identically 0'; request l1_019_relu $'// ratio 2\n// flag decoy-ratio'; } > in
+for flag in 'degenerate: output is identically 0' decoy-ratio 'clocks-disagree: the host waited longer' noisy; do
+    request l1_019_relu $'// ratio 90\n// flag '"$flag"
+done > in
 judge h200:90
 check 'where doing nothing is right, there is no reward' is "$(line 1 '[.verdict, .ratio, .reward]')" '["ok",90,null]'
-check 'what is flagged says so' is "$(line 2 '[.reward, .flags]')" '[2,["decoy-ratio"]]'
-if [ -x build/export ] || [ -x "$root/build/export" ]; then
-    cp "$root/build/export" build/export
-    judge --shaped h200:90
-    check 'nor a shaped one' is "$(jq -c .reward "$out" | tr '\n' ' ')" 'null 2 '
-fi
+check 'a time of some contents alone earns nothing, and why is said' is "$(line 2 '[.verdict, .ratio, .reward, .flags]')" '["ok",90,0,["decoy-ratio"]]'
+check 'nor does a clock that disagrees' is "$(line 3 '[.ratio, .reward, .flags]')" '[90,0,["clocks-disagree: the host waited longer"]]'
+check 'other flags take nothing away' is "$(line 4 '[.reward, .flags]')" '[90,["noisy"]]'
+judge --shaped h200:90
+check 'shaped, too' is "$(jq -c .reward "$out" | tr '\n' ' ')" 'null 0 0 90 '
 
 # ---- The shaped reward ----------------------------------------------------------------------
 
-export_bin=${EXPORT:-$root/build/export}
-check 'build/export is there' [ -x "$export_bin" ]
-if cp "$export_bin" build/export; then
-    { request l1_019_relu '// ratio 1.118'; request l1_019_relu '// ratio 0.992'; request l1_019_relu '// verdict wrong'; request l1_019_relu '// verdict skipped'; } > in
-    judge --shaped h200:90
-    check '--shaped: two decimals, towards 1' is "$(jq -c '[.ratio, .reward]' "$out" | tr '\n' ' ')" '[1.118,1.11] [0.992,1] [null,0] [null,null] '
-    judge h200:90
-    check 'without it the ratio itself' is "$(jq -c .reward "$out" | tr '\n' ' ')" '1.118 0.992 0 null '
-fi
+{ request l1_019_relu '// ratio 1.118'; request l1_019_relu '// ratio 0.992'; request l1_019_relu '// verdict wrong'; request l1_019_relu '// verdict skipped'; } > in
+judge --shaped h200:90
+check '--shaped: two decimals, towards 1' is "$(jq -c '[.ratio, .reward]' "$out" | tr '\n' ' ')" '[1.118,1.11] [0.992,1] [null,0] [null,null] '
+judge h200:90
+check 'without it the ratio itself' is "$(jq -c .reward "$out" | tr '\n' ' ')" '1.118 0.992 0 null '
 
 # ---- Where it cannot run --------------------------------------------------------------------
 

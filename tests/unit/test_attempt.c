@@ -324,6 +324,50 @@ static void test_current(void **state) {
     free(text);
 }
 
+/* An ok time.json with flags. */
+static char *flagged(const char *class, double ratio, const char *flags) {
+    char *plain = timed(class, ratio, ratio - 0.1, ratio + 0.1, "");
+    char *text = text_format("%.*s, \"flags\": %s}", (int)strlen(plain) - 1, plain, flags);
+    free(plain);
+    return text;
+}
+
+/* A time that is not to be trusted is none; other flags take nothing away. */
+static void test_doubtful(void **state) {
+    (void)state;
+    static const char *const bad[][2] = {
+        {"[\"latency-bound\", \"decoy-ratio\"]", "flagged decoy-ratio"},
+        {"[7, \"clocks-disagree: the host waited longer\"]",
+         "flagged clocks-disagree: the host waited longer"}};
+    struct attempts l;
+    struct attempt a;
+    char *text, why[200] = "";
+    put_gen("repair.r1a1", "code", "");
+    for (int i = 0; i < 2; i++) {
+        text = flagged("fp32", 9, bad[i][0]);
+        put("repair.r1a1", ".time.json", text);
+        a = one(&l);
+        assert_false(attempt_ok(&a));
+        assert_string_equal(a.verdict, "doubtful");
+        assert_string_equal(a.reason, bad[i][1]);
+        assert_true(a.ratio == 0 && a.low == 0 && a.high == 0 && a.us == 0 && a.against_us == 0);
+        assert_non_null(a.result);
+        assert_null(attempts_best(&l));
+        attempts_free(&l);
+        file_replace("here.json", text);
+        free(text);
+        assert_true(attempt_current(&a, "here.json", "", why, sizeof why));
+        assert_false(attempt_ok(&a));
+        cJSON_Delete(a.result);
+    }
+    text = flagged("fp32", 1.5, "[\"noisy\", \"weak-baseline: no cuDNN\", \"decoy-ratios\"]");
+    put("repair.r1a1", ".time.json", text);
+    free(text);
+    a = one(&l);
+    assert_true(attempt_ok(&a) && a.ratio == 1.5);
+    attempts_free(&l);
+}
+
 static void best_is(const char *name) {
     struct attempts l = all(NULL);
     const struct attempt *best = attempts_best(&l);
@@ -351,6 +395,11 @@ static void test_best(void **state) {
     put_ok("contrastive.r1a1", "fp32", 1.45, 1.44, 1.46); /* of equals the first by name */
     best_is("contrastive.r1a1");
     put_bad("contrastive.r1a1", ".time.json", "wrong", "y[3]");
+    best_is("repair.r2a2");
+    char *text = flagged("fp32", 9, "[\"decoy-ratio\"]"); /* the fastest, if it were so */
+    put_gen("repair.r3a1", "code", "");
+    put("repair.r3a1", ".time.json", text);
+    free(text);
     best_is("repair.r2a2");
     assert_true(class_rank("exact") == class_rank("fp32") &&
                 class_rank("fp32") < class_rank("tf32"));
@@ -398,6 +447,7 @@ int main(void) {
         cmocka_unit_test_teardown(test_stale, clean),
         cmocka_unit_test_teardown(test_current, clean),
         cmocka_unit_test_teardown(test_best, clean),
+        cmocka_unit_test_teardown(test_doubtful, clean),
         cmocka_unit_test_teardown(test_choice, clean),
     };
     return cmocka_run_group_tests(tests, enter, leave);

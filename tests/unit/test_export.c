@@ -94,6 +94,40 @@ static void test_score(void **state) {
     scores(thirty, 30, 30, 1.77, NAN);
 }
 
+/* What a result of this verdict and these flags is worth, by its ratio of 1.777 and by its score.
+ */
+static void worth(const char *verdict, const char *flag, double ratio, double score) {
+    double base[7] = {20, 20, 20, 20, 20, 20, 20};
+    const double expected[] = {ratio, score};
+    cJSON *json = timed(base, 7, 7, 1.777), *flags = cJSON_AddArrayToObject(json, "flags");
+    cJSON_AddStringToObject(json, "verdict", verdict);
+    cJSON_AddItemToArray(flags, cJSON_CreateString("noisy"));
+    cJSON_AddItemToArray(flags, cJSON_CreateString(flag));
+    for (int shaped = 0; shaped < 2; shaped++) {
+        double found = export_worth(json, shaped);
+        if (isnan(expected[shaped]))
+            assert_true(isnan(found));
+        else
+            near(found, expected[shaped]);
+    }
+    cJSON_Delete(json);
+}
+
+static void test_worth(void **state) {
+    (void)state;
+    worth("ok", "latency-bound", 1.777, 2);
+    worth("ok", "weak-baseline: no cuDNN", 1.777, 2);
+    worth("wrong", "latency-bound", 0, 0);
+    worth("skipped", "latency-bound", NAN, NAN);
+    /* its time cannot be trusted */
+    worth("ok", "decoy-ratio", 0, 0);
+    worth("ok", "clocks-disagree: the host waited longer", 0, 0);
+    /* doing nothing would be worth most */
+    worth("ok", "degenerate: output is identically 0", NAN, NAN);
+    worth("ok", "no-influence: bias", NAN, NAN);
+    worth("wrong", "no-influence: bias", NAN, NAN);
+}
+
 static void test_rewards(void **state) {
     const double score[] = {0, 0, 0, 1, 4}, equal[] = {2, 2, 2}, one = 3;
     double r[5];
@@ -243,6 +277,11 @@ static void test_good(void **state) {
          "\"verdict\":\"ok\",\"ratio\":1.52",
          "\"class\":null,\"score\":0,\"bucket_variance\":null},\"answer\":\"\","
          "\"verdict\":\"empty\",\"ratio\":0");
+    good(RL,
+         "\"class\":\"fp32\",\"score\":1.5,\"bucket_variance\":0.001},\"answer\":\"A\","
+         "\"verdict\":\"ok\",\"ratio\":1.52",
+         "\"class\":null,\"score\":0,\"bucket_variance\":null},\"answer\":\"A\","
+         "\"verdict\":\"doubtful\",\"ratio\":0");
 }
 
 static void test_bad_pairs(void **state) {
@@ -350,6 +389,7 @@ int main(void) {
         cmocka_unit_test(test_rewards),  cmocka_unit_test(test_split),
         cmocka_unit_test(test_messages), cmocka_unit_test(test_fenced),
         cmocka_unit_test(test_good),     cmocka_unit_test(test_bad_pairs),
-        cmocka_unit_test(test_bad_rl),   cmocka_unit_test(test_files)};
+        cmocka_unit_test(test_bad_rl),   cmocka_unit_test(test_files),
+        cmocka_unit_test(test_worth)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

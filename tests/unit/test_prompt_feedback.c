@@ -138,6 +138,7 @@ static void test_verdicts(void **state) {
          "stopped with an error"},
         {"code", "timeout", "did not end in 60 s", "barrier that not all threads reach"},
         {"code", "impossible", "faster than the bytes can move", "does not do all of the work"},
+        {"code", "doubtful", "flagged decoy-ratio", "its time is not to be trusted"},
         {"code", "skipped", "needs at least 90 GB", "could not be tried"},
         {"code", "wrong", "an input was modified", "what it leaves is wrong"},
         {"cut", "", "the answer hit the cap of 32768 tokens", "was cut off"},

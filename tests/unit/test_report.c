@@ -124,6 +124,37 @@ static void test_tables(void **state) {
     report_free(&r);
 }
 
+/* twice and half have a doubtful time, and are in their rows alone; eight has flags that say
+ * nothing of the sort. */
+static void test_doubtful(void **state) {
+    struct report r;
+    struct table published = {0};
+    char *text = NULL;
+    size_t size = 0;
+    (void)state;
+    report_load(&r, HERE "/doubtful", HERE "/tasks");
+    assert_int_equal(r.read, 3);
+    struct aggregate a = report_aggregate(&r, &r.columns[0], "level1");
+    assert_int_equal(a.left_out, 3); /* and the degenerate one */
+    assert_int_equal(a.all, 3);
+    assert_int_equal(a.correct, 1);
+    near(a.over_correct.geomean, 8);
+    FILE *out = open_memstream(&text, &size);
+    report_tables(&r, &published, out);
+    fclose(out);
+    static const char *const expected[] = {
+        "decoy-ratio, clocks-disagree); they are in no other column.\n",
+        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020) | 50 % | 16.00 (graph)",
+        "| decoy-ratio |\n",
+        "| latency-bound; clocks-disagree: the host waited longer |\n",
+        "\n| testgpu | eager or graph | 1 | 1 | 2.000 | 2.000 |\n",
+        "\n| testgpu | 1 | 4.000 | 0 | 0 | eight fp32 4.00 |\n"};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
+        if (!strstr(text, expected[i])) fail_msg("not in the tables: %s\n%s", expected[i], text);
+    free(text);
+    report_free(&r);
+}
+
 /* Every file below broken/ is refused, and says why. */
 static void test_broken(void **state) {
     static const char *const broken[][2] = {{"half", "is not JSON from line"},
@@ -312,6 +343,6 @@ int main(void) {
         cmocka_unit_test(test_without_tasks), cmocka_unit_test(test_lines),
         cmocka_unit_test(test_judgments),     cmocka_unit_test(test_margin),
         cmocka_unit_test(test_kernels),       cmocka_unit_test(test_torch),
-        cmocka_unit_test(test_no_torch)};
+        cmocka_unit_test(test_no_torch),      cmocka_unit_test(test_doubtful)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -253,6 +253,19 @@ static void test_long_names(void **state) {
     }
 }
 
+/* A kernel whose time is doubtful was judged, and is no more right than one that is wrong. */
+static void test_doubtful(void **state) {
+    (void)state;
+    file_replace("search/a100/relu.csv", NAMES
+                 "a100,relu,repair,1,1,repair.r1a1,m,code,ok,fp32,2,1.9,2.1,5,100,10,0.1" END
+                 "a100,relu,repair,1,2,repair.r1a2,m,code,doubtful,fp32,0,0,0,0,100,10,0.1" END);
+    struct search *s = search_load(".");
+    struct texts t = texts_of(s);
+    holds(t.table, "| a100 | m | repair | 1 | 2 | 50 % | 2.000 |");
+    texts_free(&t);
+    search_free(s);
+}
+
 /* A cell that carries no headline number, by its task or by its result, is in neither table nor
  * figure. */
 static void test_left_out(void **state) {
@@ -363,6 +376,6 @@ int main(void) {
         cmocka_unit_test(test_some_prices), cmocka_unit_test(test_figure),
         cmocka_unit_test(test_models),      cmocka_unit_test(test_names),
         cmocka_unit_test(test_long_names),  cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_malformed)};
+        cmocka_unit_test(test_malformed),   cmocka_unit_test(test_doubtful)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
