@@ -79,7 +79,6 @@ WIDTH     ?= 6
 SAMPLES   ?= 1
 TOOLS     ?= memcheck racecheck
 export ROUNDS WIDTH
-export LC_ALL := C
 
 # A misspelt name on the command line would be ignored, and TASK=l1_019 measure all of them.
 VARIABLES := GPUS SUITE TASKS ARCHS RUN RUN.% arch.% PREFIX PACKAGES NVCC CUDA_HOME CUDA_LIB CUDNN_HOME DEVICE_ARCHS \

@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
         if (n >= 0) free(file);
         free(folder);
     }
-    printf("%s: %d cells", argv[3], cells);
+    printf("%s: %d cell%s", argv[3], cells, cells == 1 ? "" : "s");
     for (int i = 0; i < JUDGMENTS; i++)
         if (count[i]) printf(", %d %s", count[i], judgment_name[i]);
     if (count[NOT_RECORDED]) printf(", %d not recorded", count[NOT_RECORDED]);

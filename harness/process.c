@@ -16,7 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-char *program_path(const char *name) {
+/* The path of a sibling program: in the folder of the running one.  New string. */
+static char *program_path(const char *name) {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n < 0) die(KP_MACHINE, "/proc/self/exe: %s", strerror(errno));

@@ -11,9 +11,6 @@ struct kp_process {
     const char *name;
 };
 
-/* The path of a sibling program: in the folder of the running one.  New string. */
-char *program_path(const char *name);
-
 /* Start a program with a bare environment (nothing but what CUDA needs: no keys, no
  * secrets), the given descriptors inherited, requests on 0 and replies on 3, and send
  * it the setup.  What it prints goes to stderr. */

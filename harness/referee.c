@@ -13,7 +13,7 @@ uint64_t random_seed(void) {
     return x;
 }
 
-size_t tensor_bytes(const struct kp_task *t, int i) {
+static size_t tensor_bytes(const struct kp_task *t, int i) {
     return (size_t)kp_shape_count(&t->tensors[i].shape) * kp_dtype_size(t->tensors[i].dtype);
 }
 

@@ -29,8 +29,7 @@ struct referee {
     double *sum;                 /* device */
 };
 
-/* Bytes of a tensor or output. */
-size_t tensor_bytes(const struct kp_task *t, int tensor);
+/* Bytes of an output. */
 size_t output_bytes(const struct kp_task *t, int output);
 
 /* All tensors and outputs together. */

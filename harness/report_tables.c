@@ -192,10 +192,11 @@ void report_tables(const struct report *r, const struct table *published, FILE *
     for (int i = 0; i < r->ncolumns; i++) cell_table(r, &r->columns[i], published, out);
     fputs("\nTimes are mid-means (mean of the middle half). Of floor: the time that the "
           "compulsory bytes and\nflops take at this machine's measured peaks, over the kernel's "
-          "time. PyTorch: the faster of an eager\ncall and a graph replay, in the arithmetic of "
-          "the kernel's class, measured apart from the rest\n(`results/pytorch/`); for a GPU that "
-          "has no such file, one eager call as published\n(`results/published/`); - where there "
-          "is none.\n",
+          "time; products of class fp32 count at a\nthird of the f16 peak where that is more than "
+          "the fp32 peak. PyTorch: the faster of an eager call and\na graph replay, in the "
+          "arithmetic of the kernel's class, measured apart from the rest\n(`results/pytorch/`); "
+          "for a GPU that has no such file, one eager call as published\n"
+          "(`results/published/`); - where there is none.\n",
           out);
     torch_baselines(r, out);
     search_table(r->search, out);

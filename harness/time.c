@@ -79,9 +79,8 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     cJSON_AddItemToObject(c->json, "reason",
                           reason ? cJSON_CreateString(reason) : cJSON_CreateNull());
     carry(c->json, c->build, "kernel");
-    static const char *const keys[] = {"class",         "error",         "evidence",
-                                       "deterministic", "scratch_bytes", "sandbox",
-                                       "launches"};
+    static const char *const keys[] = {"class",         "error",   "evidence", "deterministic",
+                                       "scratch_bytes", "sandbox", "launches"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) carry(c->json, c->verify, keys[i]);
     if (cJSON_IsFalse(cJSON_GetObjectItem(c->json, "deterministic"))) flag(c, "nondeterministic");
     flag_audit(c);
@@ -181,7 +180,7 @@ static double product_rate(const struct cell *c, const char *class) {
     return !strcmp(class, "tf32") ? json_number(c->peaks, "tf32_tflops", 0) : half;
 }
 
-/* Time that no kernel of this class beats on this machine, by what was measured here. */
+/* Time that hardly a kernel of this class beats on this machine, by what was measured here. */
 static void floors(struct cell *c) {
     double read = json_number(c->peaks, "read_gbs", 0), copy = json_number(c->peaks, "copy_gbs", 0);
     double rate = product_rate(c, json_text(c->verify, "class", "fp32"));
@@ -269,8 +268,8 @@ static void add_bounds(struct cell *c) {
         flag(c, "latency-bound");
 }
 
-/* Below the floor is possible (three TF32 passes beat the fp32 peak honestly) but
- * improbable: believed only if fresh processes measure it again. */
+/* Below the floor is possible (dirty lines may stay in L2) but improbable: believed only if
+ * fresh processes measure it again. */
 static bool confirm(struct cell *c) {
     struct timing *t = &c->t;
     /* 2 %: peaks, too, are measured */

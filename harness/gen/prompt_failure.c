@@ -183,7 +183,10 @@ static void print_error(FILE *out, const char *line, const char *name, const cha
     if (number > 0 && code) quote(out, code, number);
 }
 
-void failure_log(FILE *out, const char *log, const char *name, const char *code, int skipped) {
+/* The first errors of a compiler's log with the source lines that they name.  `name` is the
+ * kernel's file in the log, `code` its text without its first `skipped` lines. */
+static void failure_log(FILE *out, const char *log, const char *name, const char *code,
+                        int skipped) {
     struct text t;
     int errors = 0;
     text_open(&t);

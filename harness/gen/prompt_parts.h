@@ -96,8 +96,4 @@ void failure_line(FILE *out, const struct prompt_cell *c, const struct attempt *
  * files, the last name is left. */
 void failure_message(FILE *out, const char *line, size_t n, const char *name, int skipped);
 
-/* The first errors of a compiler's log with the source lines that they name.  `name` is the
- * kernel's file in the log, `code` its text without its first `skipped` lines. */
-void failure_log(FILE *out, const char *log, const char *name, const char *code, int skipped);
-
 #endif

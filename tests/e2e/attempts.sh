@@ -314,6 +314,7 @@ check 'and has no verdict then' [ ! -e "$(attempt one_shot.r1a3).build.json" ]
 world
 jq -cn '{task: "l1_019_relu", kernel: "const double speed = 2;"}' > in
 rm -rf build/gate build/time
+mkdir -p pretend && cp "$root/build/export" pretend/export
 PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit make "${stubs[@]}" -j4 -s reward < in > answers 2> "$out"
 check 'make reward answers' is "$(jq -c '[.verdict, .ratio, .reward]' answers)" '["ok",2,2]'
 check 'and says nothing else on its standard output' is "$(wc -l < answers)" 1

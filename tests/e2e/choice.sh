@@ -28,6 +28,19 @@ cp tasks/level1/l1_019_relu.json tasks/crfm/
 mk tasks
 check 'two tasks of one name are refused' says 'same name'
 
+# The scripts by themselves.
+for script in compile compile-attempt keep plan profile promote sanitize shrink; do
+    "$root/harness/$script" > "$out" 2>&1
+    check "$script without arguments is a wrong command line" is "$?" 2
+    check 'which is one line' is "$(grep -c "^$script: usage: $script " "$out") $(wc -l < "$out")" '1 1'
+done
+harness/keep al > "$out" 2>&1
+check 'so is a mode that keep does not have' is "$? $(cat "$out")" '2 keep: usage: keep all|new|compare|attempts'
+"$root/build/compare" build results h200 l1_001_matmul > "$out"
+check 'one cell is one' is "$(cat "$out")" 'h200: 1 cell, 1 not measured here'
+"$root/build/compare" build results h200 l1_001_matmul crfm_softmax > "$out"
+check 'two are some' is "$(cat "$out")" 'h200: 2 cells, 2 not measured here'
+
 # GPUs and their names.
 tree
 for pair in 'NVIDIA H200, 9.0=h200' 'NVIDIA A100-SXM4-80GB, 8.0=a100' 'NVIDIA A100 80GB PCIe, 8.0=a100' \

@@ -15,19 +15,27 @@ real_cuda=${CUDA_HOME-} real_nvcc=${NVCC-}
 if [ -z "${MAKELEVEL-}" ]; then real_cuda=$(make -s print-CUDA_HOME | sed 's/.*= *//') real_nvcc=$(make -s print-NVCC | sed 's/.*= *//'); fi
 unset GPUS TASKS SUITE ARCHS RUN NVCC NVCCFLAGS CUDA_HOME CUDA_LIB CUDA_VISIBLE_DEVICES MAKEFLAGS MAKELEVEL MFLAGS KP_GPU CFLAGS CXX CC PREFIX
 
-# check WHAT COMMAND... - one check: COMMAND succeeds.
+# check WHAT COMMAND... - one check: COMMAND succeeds.  passed and failed count them.
+passed=0 failed=0
 check() {
     local what=$1
     shift
     if "$@" > "$scratch/check" 2>&1; then
-        echo "ok   $what"
+        passed=$((passed + 1)) && echo "ok   $what"
     else
-        echo "FAIL $what"
+        failed=$((failed + 1)) && echo "FAIL $what"
         sed 's/^/       | /' "$scratch/check" | tail -n 5
         [ ! -e "$out" ] || sed 's/^/       > /' "$out" | tail -n 15
     fi
 }
 skip() { echo "skip $1: $2"; }
+
+# comma_locale - make the locale in which "${comma[@]}" COMMAND... runs, where a decimal has a comma; or fail.
+comma=(env LOCPATH="$scratch" LC_ALL=de_DE.UTF-8)
+comma_locale() {
+    localedef -i de_DE -f UTF-8 "$scratch/de_DE.UTF-8" > /dev/null 2>&1
+    [ "$("${comma[@]}" locale decimal_point 2> /dev/null)" = , ]
+}
 
 # tree - a fresh tree with three tasks and one GPU, an H200; becomes the current folder.
 tree() {

@@ -185,10 +185,11 @@ check 'there is no profile then' none
 sleep 0.1
 printf 'all: a b\na b:; @harness/profile %s %s\n' $json $cell > two.mk
 # A make of its own: not one below that which runs the tests, to which what it says would belong.
+# Arguments: what runs it.
 # shellcheck disable=SC2016  # for the other shell
 alone() {
     rm -f ended
-    setsid --fork sh -c 'make -s -f two.mk > "$1" 2>&1; : > ended' sh "$out"
+    setsid --fork "$@" sh -c 'make -s -f two.mk > "$1" 2>&1; : > ended' sh "$out"
     for _ in $(seq 200); do [ ! -e ended ] || return 0; sleep 0.05; done
 }
 alone
@@ -196,6 +197,13 @@ check 'in one run of make it is said once' is "$(wc -l < "$out")" 1
 sleep 0.1
 alone
 check 'and in the next again' is "$(wc -l < "$out")" 1
+if comma_locale; then
+    sleep 0.1
+    alone "${comma[@]}"
+    check 'also where a decimal has a comma' is "$(wc -l < "$out")" 1
+else
+    skip 'what is said in another locale' 'no sources of de_DE.UTF-8 here'
+fi
 echo '==ERROR== The application returned an error code (9).' > ncu.says
 profile
 check 'another failure of ncu is no error' fails 0 $?

@@ -99,6 +99,25 @@ OPENAI_API_KEY=$key mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL="http
 check 'a cap is kept to' asked 2
 check 'and named in one line' lines 1 '^gen: .*BUDGET_CALLS'
 
+# ---- The test on a GPU, here without one -------------------------------------------------------------
+
+tree
+mkdir tests/gpu tests/mock
+cp "$root/tests/gpu/search" tests/gpu/
+cp "$root"/tests/mock/*.{c,h,sh} tests/mock/
+cp "$root/tests/e2e/lib.sh" tests/e2e/
+cp "$root"/harness/*.[ch] harness/
+test_gpu() { PATH=$PWD/bin:$PATH CUDA_HOME=$PWD/toolkit tests/gpu/search "$@" > "$out" 2>&1; }
+gpus
+test_gpu
+check 'without a GPU there is no search to test' exits 4 $?
+check 'which is said in one line' is "$(grep -c 'no NVIDIA GPU here' "$out") $(wc -l < "$out")" '1 1'
+check 'before anything is made' [ ! -e build ]
+gpus 'NVIDIA H200, 9.0'
+test_gpu no_mode
+check 'where its checks fail, so does it' exits 1 $?
+check 'and says how many' is "$(tail -n 1 "$out" | sed -E 's/[1-9][0-9]* failed$/some failed/; s/^[0-9]+/some/')" 'some passed, some failed'
+
 # ---- Modes -------------------------------------------------------------------------------------------
 
 # Each on three tasks, in five rounds, killed in every one of them.
