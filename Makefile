@@ -82,9 +82,9 @@ export ROUNDS WIDTH
 
 # A misspelt name on the command line would be ignored, and TASK=l1_019 measure all of them.
 VARIABLES := GPUS SUITE TASKS ARCHS RUN RUN.% arch.% PREFIX PACKAGES NVCC CUDA_HOME CUDA_LIB CUDNN_HOME DEVICE_ARCHS \
-    CC CXX CFLAGS LDFLAGS NVCCFLAGS NVCC_% V TOOLS SMALL SANITIZER% NCU% PROFILE FORCE NAMES KP_% OBJS_% LIBS_% \
+    CC CXX CFLAGS LDFLAGS NVCCFLAGS V TOOLS SMALL SANITIZER% NCU% PROFILE FORCE NAMES KP_% OBJS_% LIBS_% \
     LLM LLM_% JUDGE_% BUDGET_% TASK_% MODE ROUNDS WIDTH SAMPLES IDEAS BUCKETS TAU TURNS SEARCH_SEED ROUND INDEX \
-    COMPILED OPENAI_% ANTHROPIC_% %_KEY %_TOKEN MAKEFLAGS MAKEOVERRIDES -*-%
+    COMPILED OPENAI_% ANTHROPIC_% %_KEY %_TOKEN
 $(foreach v,$(.VARIABLES),$(if $(filter command,$(origin $v)),$(if $(filter $(VARIABLES),$v),,$(error no variable '$v'; `make help` names them))))
 
 ALL_ARCHS := 80 86 89 90 100 120
@@ -329,6 +329,9 @@ compiled: $(CELLS:%=build/%.build.json)
 
 # ---- Steps of a cell ----------------------------------------------------------
 
+# given SOMETHING COMMAND: where there is nothing, the recipe says why there is no GPU, and ends.
+given = $(if $1,$2,harness/probe --why; exit 4)
+
 # The command prefix that owns a GPU, and the GPU that it has to be.
 commit = KP_COMMIT=$${KP_COMMIT:-$$(git describe --always --dirty --abbrev=12 2>/dev/null || :)}
 gpu    = $(notdir $(*D))
@@ -339,7 +342,7 @@ verify: $(CELLS:%=build/%.verify.json)
 time:   $(CELLS:%=build/%.time.json)
 aa:     $(CELLS:%=build/%.aa.json)
 build verify time aa:
-	@$(if $(CELLS)$(CHECKS),:,harness/probe --why; exit 4)
+	@$(call given,$(CELLS)$(CHECKS),:)
 
 build/tasks/%/task.h: $$(task.$$*) build/task | $$(@D)/
 	$Qbuild/task header $< > $@+
@@ -404,7 +407,7 @@ measured: build/cells build/compare build/report | $(INSTALL)
 	+@$(MAKE) --no-print-directory -k COMPILED=compiled time || touch build/unmeasured
 
 compare: build/compare build/cells
-	@$(if $(GPUS)$(wildcard build/*/*.time.json),:,harness/probe --why; exit 4)
+	@$(call given,$(GPUS)$(wildcard build/*/*.time.json),:)
 	harness/keep compare
 
 record: build/cells
@@ -502,7 +505,7 @@ gen:    tried = generated
 dry = $(findstring n,$(firstword -$(MAKEFLAGS)))
 
 configured:
-	@$(if $(CELLS),:,harness/probe --why; exit 4)
+	@$(call given,$(CELLS),:)
 	@$(if $(LLM),:,echo 'not configured: set LLM=openai:MODEL$(,) anthropic:MODEL or replay:DIR; make help has more' >&2; exit 2)
 	+@$(if $(and $(dry),$(LLM)),harness/plan $(words $(CALLS)) $(words $(CELLS)),:)
 
@@ -528,13 +531,13 @@ $(PROMOTED): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/
 
 # Where the time of a cell's kernel goes, as ncu sees it.
 profile: $(if $(filter profile,$(GOALS)),$(CELLS:%=build/%.profile.json))
-	@$(if $(CELLS),:,harness/probe --why; exit 4)
+	@$(call given,$(CELLS),:)
 build/%.profile.json: build/%.verify.json build/replay harness/profile harness/profile.jq FORCE
 	$Q$(on_gpu) harness/profile $(task.$(*F)) build/$*
 
 # Every kernel under compute-sanitizer.  What it finds is a result; nothing depends on it.
 sanitize: $(if $(filter sanitize,$(GOALS)),$(CELLS:%=build/%.sanitize.json))
-	@$(if $(CELLS),harness/sanitize --summary $^,harness/probe --why; exit 4)
+	@$(call given,$(CELLS),harness/sanitize --summary $^)
 build/%.sanitize.json: build/%.verify.json build/replay harness/sanitize harness/shrink harness/shrink.jq build/sanitize.flags
 	$Q$(on_gpu) harness/sanitize $(task.$(*F)) build/$* $(TOOLS)
 
@@ -549,7 +552,7 @@ judge-eval: build/judge
 JUDGED := $(if $(filter judge,$(GOALS)),$(foreach c,$(CELLS),$(if $(kernel.$c),build/$c.judge.json)))
 $(call with_keys,$(JUDGED))
 judge: $(JUDGED)
-	@$(if $(CELLS),:,harness/probe --why; exit 4)
+	@$(call given,$(CELLS),:)
 $(JUDGED): build/%.judge.json: build/%.verify.json build/judge FORCE | build/attempts/judge/$$(*D)/
 	@[ ! -e build/$*.tape ] || exec build/judge $(*D) $(task.$(*F)) $(kernel.$*) --tape build/$*.tape \
 	    --transcript build/attempts/judge/$*.jsonl > $@+
@@ -566,7 +569,7 @@ reward:
 # MODE, ROUND, INDEX: of which attempt (else the first of gen).
 asked_of = $(or $(INDEX),1) $(if $(wildcard $(call start,$1,$2)),$(call present,$1,$2),$(kernel.$2))
 prompt: build/gen
-	@$(if $(CELLS),:,harness/probe --why; exit 4)
+	@$(call given,$(CELLS),:)
 	@$(foreach m,$(if $(filter file,$(origin MODE)),one_shot,$(MODE)),$(foreach c,$(CELLS),$(if $(filter one_shot,$m),WIDTH=$(or $(INDEX),1) )build/gen prompt \
 	    $(subst /, $(call arch_of,$(firstword $(subst /, ,$c)),) $(task.$(notdir $c)) ,$(dir $c)) $m $(or $(ROUND),1) $(call asked_of,$m,$c);)) :
 
@@ -615,7 +618,7 @@ GPU_TESTS := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/tes
              $(patsubst tests/gpu/%.cu,build/tests/gpu/%,$(wildcard tests/gpu/test_*.cu))
 
 test-gpu: $(GPU_TESTS) $(PROGRAMS:%=build/%) $(GPU_PROGRAMS:%=build/%) $(ALL_TASKS:%=build/tasks/%/task.h) build/cells | $(INSTALL)
-	@$(if $(GPUS),:,harness/probe --why; exit 4)
+	@$(call given,$(GPUS),:)
 	tests/run-gpu $(firstword $(GPUS)) $(arch.$(firstword $(GPUS))) '$(or $(RUN.$(firstword $(GPUS))),$(RUN))' $(GPU_TESTS) tests/gpu/tampered
 
 # Those of optimized/include are whole in one file; what needs Hopper's own instructions says so

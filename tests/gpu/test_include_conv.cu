@@ -1,31 +1,7 @@
 /* conv.cuh against a plain convolution in double. */
-#include "activation.cuh"
 #include "conv.cuh"
+#include "include_epilogues.cuh"
 #include "include_products.cuh"
-
-/* Epilogues' functions, and what they do to a value of a channel. */
-struct BiasedRelu {
-    const float *bias;
-    __device__ __forceinline__ float operator()(float v, int channel) const {
-        return Relu()(v + __ldg(bias + channel));
-    }
-};
-static double finished(Same, double v, float) {
-    return v;
-}
-static double finished(AddBias, double v, float bias) {
-    return v + bias;
-}
-static double finished(BiasedRelu, double v, float bias) {
-    return std::max(v + bias, 0.0);
-}
-
-static Same function(Same, const float *) {
-    return {};
-}
-template <class F> static F function(F, const float *bias) {
-    return {bias};
-}
 
 template <class S, int CHANNELS_OUT, class F> static void test_conv(int images, const char *name) {
     const Convolution c = {images, S::CHANNELS, S::D,  S::H,      S::W,  CHANNELS_OUT,

@@ -1,19 +1,11 @@
 /* gemm.cuh and tensor_gemm.cuh against plain double. */
-#include "activation.cuh"
 #include "gemm.cuh"
 #include "reduce.cuh"
 #include "tensor_gemm.cuh"
+#include "include_epilogues.cuh"
 #include "include_products.cuh"
 
 /* ---- gemm.cuh: its own operands ---- */
-
-/* An epilogue's function: bias, then ReLU. */
-struct BiasedRelu {
-    const float *bias;
-    __device__ __forceinline__ float operator()(float v, int column) const {
-        return Relu()(v + __ldg(bias + column));
-    }
-};
 
 /* The operand of a matrix (span x depth), stored either way, `batches` of them. */
 template <class Operand> struct Stored {

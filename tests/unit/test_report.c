@@ -96,16 +96,27 @@ static void test_level2_and_all(void **state) {
     report_free(&r);
 }
 
-static void test_tables(void **state) {
-    struct report r;
+/* The generated part of the README, as a new string. */
+static char *tables_of(const struct report *r) {
     struct table published = {0};
     char *text = NULL;
     size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    report_tables(r, &published, out);
+    fclose(out);
+    return text;
+}
+
+static void holds(const char *text, const char *const *expected, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if (!strstr(text, expected[i])) fail_msg("not in the tables: %s\n%s", expected[i], text);
+}
+
+static void test_tables(void **state) {
+    struct report r;
     (void)state;
     load(&r);
-    FILE *out = open_memstream(&text, &size);
-    report_tables(&r, &published, out);
-    fclose(out);
+    char *text = tables_of(&r);
     static const char *const expected[] = {
         "| testgpu | level1 | 3 / 5 | 60 % | 40 % | 40 % | 40 % | 40 % | 20 % | 40 % | 1 |\n",
         "| testgpu | level1 | correct only | 3 | 2.000 | 2.000 | 3.500 | 1.250 to 5.000 | 8.00 |\n",
@@ -118,8 +129,7 @@ static void test_tables(void **state) {
         "| half | ok | fp32 | 10.00 | 5.000 | **0.500** (0.495 to 0.505) | 50 % | 5.000 (eager) |",
         /* 20 over 16, 5 over 5, 10 over 20; no other cell has a time of PyTorch's */
         "\n| testgpu | 3 | 0.855 | 2 | 1 | twice fp32 1.25 |\n"};
-    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-        if (!strstr(text, expected[i])) fail_msg("not in the tables: %s\n%s", expected[i], text);
+    holds(text, expected, sizeof expected / sizeof *expected);
     free(text);
     report_free(&r);
 }
@@ -128,9 +138,6 @@ static void test_tables(void **state) {
  * nothing of the sort. */
 static void test_doubtful(void **state) {
     struct report r;
-    struct table published = {0};
-    char *text = NULL;
-    size_t size = 0;
     (void)state;
     report_load(&r, HERE "/doubtful", HERE "/tasks");
     assert_int_equal(r.read, 3);
@@ -139,9 +146,7 @@ static void test_doubtful(void **state) {
     assert_int_equal(a.all, 3);
     assert_int_equal(a.correct, 1);
     near(a.over_correct.geomean, 8);
-    FILE *out = open_memstream(&text, &size);
-    report_tables(&r, &published, out);
-    fclose(out);
+    char *text = tables_of(&r);
     static const char *const expected[] = {
         "decoy-ratio, clocks-disagree); they are in no other column.\n",
         "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020) | 50 % | 16.00 (graph)",
@@ -149,8 +154,7 @@ static void test_doubtful(void **state) {
         "| latency-bound; clocks-disagree: the host waited longer |\n",
         "\n| testgpu | eager or graph | 1 | 1 | 2.000 | 2.000 |\n",
         "\n| testgpu | 1 | 4.000 | 0 | 0 | eight fp32 4.00 |\n"};
-    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++)
-        if (!strstr(text, expected[i])) fail_msg("not in the tables: %s\n%s", expected[i], text);
+    holds(text, expected, sizeof expected / sizeof *expected);
     free(text);
     report_free(&r);
 }
@@ -321,15 +325,10 @@ static void test_torch(void **state) {
 /* Without a table of PyTorch's for any GPU there is nothing to hold baselines against. */
 static void test_no_torch(void **state) {
     struct report r;
-    struct table published = {0};
-    char *text = NULL;
-    size_t size = 0;
     (void)state;
     load(&r);
     table_free(&r.columns[0].torch);
-    FILE *out = open_memstream(&text, &size);
-    report_tables(&r, &published, out);
-    fclose(out);
+    char *text = tables_of(&r);
     assert_null(strstr(text, "Baselines against PyTorch"));
     assert_non_null(strstr(text, "(1.980 to 2.020) | 50 % | - | - |  |"));
     free(text);
