@@ -1,6 +1,6 @@
 """Write a task file: one tensor a line, one op a line.
 
-Used by the scripts beside it.  The format is described in harness/taskfile.h;
+Used by the scripts beside it.  The format is described in harness/task/taskfile.h;
 `build/task check` reads it strictly."""
 
 import json

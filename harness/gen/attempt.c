@@ -1,11 +1,11 @@
 /* attempt.c: see attempt.h. */
 #define _GNU_SOURCE
-#include "attempt.h"
-#include "../error.h"
-#include "../hash.h"
-#include "../json.h"
-#include "../result.h"
-#include "../stats.h"
+#include "gen/attempt.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "report/result.h"
+#include "base/stats.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* code.c: see code.h.  What is in an answer is code_fence.c's. */
 #define _GNU_SOURCE
-#include "code.h"
-#include "code_lex.h"
-#include "../error.h"
-#include "../hash.h"
-#include "../json.h"
+#include "gen/code.h"
+#include "gen/code_lex.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* code_fence.c: blocks of code and headings in an answer; see code.h. */
 #define _GNU_SOURCE
-#include "code.h"
-#include "code_lex.h"
-#include "../error.h"
+#include "gen/code.h"
+#include "gen/code_lex.h"
+#include "base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>

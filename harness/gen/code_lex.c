@@ -1,7 +1,7 @@
 /* code_lex.c: see code_lex.h. */
 #define _GNU_SOURCE
-#include "code_lex.h"
-#include "../error.h"
+#include "gen/code_lex.h"
+#include "base/error.h"
 
 #include <string.h>
 

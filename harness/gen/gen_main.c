@@ -8,17 +8,17 @@
  * run pays for nothing twice.  What is asked is written down before it is sent (.asked.json), as
  * the prompt may be another one by the time that the answer is used.  The environment configures
  * the model (llm.h), the caps (budget.h) and the search (search.h). */
-#include "attempt.h"
-#include "code.h"
-#include "../error.h"
-#include "../hash.h"
-#include "../json.h"
-#include "../result.h"
-#include "llm.h"
-#include "paid.h"
-#include "prompt.h"
-#include "search.h"
-#include "transcript.h"
+#include "gen/attempt.h"
+#include "gen/code.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "report/result.h"
+#include "llm/llm.h"
+#include "llm/billed_call.h"
+#include "gen/prompt.h"
+#include "gen/search.h"
+#include "llm/transcript.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -212,22 +212,22 @@ static void copy_transcript(const char *from, const char *to) {
 }
 
 /* The call of this attempt. */
-static struct paid call_of(const struct job *j) {
-    return (struct paid){.gpu = j->gpu,
-                         .task = j->task->name,
-                         .name = j->name,
-                         .transcript = j->transcript,
-                         .llm = &j->llm,
-                         .message = j->message,
-                         .n = PROMPT_MESSAGES,
-                         .progress = isatty(2)};
+static struct billed_call call_of(const struct job *j) {
+    return (struct billed_call){.gpu = j->gpu,
+                                .task = j->task->name,
+                                .name = j->name,
+                                .transcript = j->transcript,
+                                .llm = &j->llm,
+                                .message = j->message,
+                                .n = PROMPT_MESSAGES,
+                                .progress = isatty(2)};
 }
 
 /* The answer that DIR of LLM=replay:DIR holds. */
 static struct llm_answer *replayed_answer(struct job *j) {
-    struct paid call = call_of(j);
+    struct billed_call call = call_of(j);
     char *path = attempt_path(j->llm.model, j->name, j->gpu, j->task->name, ".jsonl");
-    struct llm_answer *a = paid_before(&call, path, j->request_sha, j->date, j->model);
+    struct llm_answer *a = billed_before(&call, path, j->request_sha, j->date, j->model);
     if (!a) die(KP_INPUT, "%s: no transcript of this attempt to replay", path);
     if (strcmp(path, j->transcript)) copy_transcript(path, j->transcript);
     free(path);
@@ -236,11 +236,11 @@ static struct llm_answer *replayed_answer(struct job *j) {
 
 /* Ask the model; ends the program where there is no answer. */
 static struct llm_answer *ask(struct job *j) {
-    struct paid call = call_of(j);
+    struct billed_call call = call_of(j);
     llm_need_key(&j->llm);
     char *request = llm_request(&j->llm, j->message, PROMPT_MESSAGES, 1);
     write_asked(j);
-    struct llm_answer *a = paid_call(&call, request, &j->cost);
+    struct llm_answer *a = billed_call(&call, request, &j->cost);
     if (a->outcome == LLM_FAILED)
         die(a->exit_code, "%s/%s %s: %s", j->gpu, j->task->name, j->name, a->why);
     llm_answer_free(a);

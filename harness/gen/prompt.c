@@ -9,9 +9,9 @@
  *   ask_*.txt     shown, failed, included (headers that those kernels include), ledger, idea,
  * ideas_wanted, attempt, sample (which of how many proposals this is) */
 #define _GNU_SOURCE
-#include "prompt_parts.h"
-#include "../error.h"
-#include "../json.h"
+#include "gen/prompt_parts.h"
+#include "base/error.h"
+#include "base/json.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static int is_header(const struct dirent *e) {
 /* The first sentence of the comment that a header opens with, without the header's name. */
 static char *first_sentence(const char *source, const char *name) {
     const char *p = strstr(source, "/*"), *end;
-    struct text t;
+    struct draft t;
     if (!p) return text_format("not described");
     p += 2 + strspn(p + 2, "* \n");
     if (!strncmp(p, name, strlen(name)) && p[strlen(name)] == ':') p += strlen(name) + 1;
@@ -44,18 +44,18 @@ static char *first_sentence(const char *source, const char *name) {
     char *sentence = strndup(p, (size_t)((stop ? end : p) - p));
     if (!sentence) die(KP_MACHINE, "out of memory");
     for (char *s = sentence; (s = strstr(s, "\n *"));) s[2] = ' '; /* the comment's margin */
-    text_open(&t);
+    draft_open(&t);
     text_line(t.out, sentence, 300);
     free(sentence);
-    return text_close(&t);
+    return draft_close(&t);
 }
 
 /* One line a header. */
 static char *list_headers(void) {
     struct dirent **list = NULL;
-    struct text t;
+    struct draft t;
     int n = scandir(PROMPT_HEADERS, &list, is_header, alphasort);
-    text_open(&t);
+    draft_open(&t);
     for (int i = 0; i < n; i++) {
         char *path = text_format(PROMPT_HEADERS "/%s", list[i]->d_name);
         char *source = file_read(path, NULL), *says = first_sentence(source, list[i]->d_name);
@@ -67,7 +67,7 @@ static char *list_headers(void) {
     }
     if (n >= 0) free(list);
     if (n <= 0) fputs("(there are none)\n", t.out);
-    return text_close(&t);
+    return draft_close(&t);
 }
 
 static char *system_text(const struct prompt_gpu *g) {
@@ -93,32 +93,32 @@ static char *ledger_text(const struct prompt_cell *c, const char *ledger) {
         from = strchr(ledger + n - MOST_LEDGER, '\n');
         from = from ? from + 1 : ledger + n;
     }
-    struct text lines, t;
+    struct draft lines, t;
     char *name = text_format("%s.cu", c->task->name);
-    text_open(&lines);
+    draft_open(&lines);
     for (const char *line = from; *line; line += n) {
         n = strcspn(line, "\n");
         failure_message(lines.out, line, n, name, 0);
         n += line[n] == '\n';
         fputc('\n', lines.out);
     }
-    char *body = text_close(&lines);
-    text_open(&t);
+    char *body = draft_close(&lines);
+    draft_open(&t);
     fputs("# What was tried, and what came of it\n\n", t.out);
     if (from > ledger) fputs("(older entries are left out)\n\n", t.out);
     text_fence(t.out, "text", body, SIZE_MAX);
     free(body);
     free(name);
-    return text_close(&t);
+    return draft_close(&t);
 }
 
 static char *idea_text(const char *idea) {
     if (!idea || !*idea) return NULL;
-    struct text t;
-    text_open(&t);
+    struct draft t;
+    draft_open(&t);
     fputs("# The idea to carry out\n\n", t.out);
     text_fence(t.out, "text", idea, MOST_IDEA);
-    return text_close(&t);
+    return draft_close(&t);
 }
 
 /* Samples of one request must differ, and some models take no temperature: so each is told which it
@@ -191,17 +191,4 @@ void prompt_build(const struct prompt_cell *c, const struct prompt_turn *t,
     out[1] = (struct llm_message){"user", text_format("%s\n%s", task, ask)};
     free(task);
     free(ask);
-}
-
-/* A token of any vocabulary in use stands for one byte or more (those that work on characters fall
- * back to bytes), and four bytes of code are nearer the truth than one; but what is seldom in text,
- * such as long numbers in base 64, does come near one, and a cap on spending is not for guesses.  A
- * byte that is not UTF-8 travels as three.  A message adds a handful for its role. */
-double prompt_tokens_bound(const struct llm_message *m, int n) {
-    double bound = 16;
-    for (int i = 0; i < n; i++) {
-        bound += 16;
-        for (const char *p = m[i].text; *p; p++) bound += (unsigned char)*p < 0x80 ? 1 : 3;
-    }
-    return bound;
 }

@@ -1,15 +1,15 @@
 /* prompt.h: what a model is told.
  *
- * Everything is assembled from harness/prompts/: templates with {{name}} for what differs, and data
- * (ops.json: the meaning of each op; arch.json: limits and instructions of each architecture).  The
- * order is from what is the same for all tasks to what is new in this turn, so that providers'
+ * Everything is assembled from harness/gen/prompts/: templates with {{name}} for what differs, and
+ * data (ops.json: the meaning of each op; arch.json: limits and instructions of each architecture).
+ * The order is from what is the same for all tasks to what is new in this turn, so that providers'
  * prompt caches hit. */
 #ifndef KP_PROMPT_H
 #define KP_PROMPT_H
 
-#include "attempt.h"
-#include "llm.h"
-#include "../taskfile.h"
+#include "gen/attempt.h"
+#include "llm/llm.h"
+#include "task/taskfile.h"
 
 enum { PROMPT_MESSAGES = 2, PROMPT_MAX_BYTES = 131072 }; /* both messages together */
 
@@ -26,7 +26,7 @@ struct prompt_cell { /* what does not change from turn to turn */
  * use for it. */
 struct prompt_turn {
     const char *ask;     /* one_shot, repair, optimise, contrastive, ideas, implement:
-                            harness/prompts/ask_*.txt */
+                            harness/gen/prompts/ask_*.txt */
     const char *attempt; /* name of the attempt asked for, e.g. one_shot.r1a3: part of the prompt,
                             so that samples differ */
     int number, of;      /* this is sample `number` of `of` */
@@ -43,9 +43,5 @@ struct prompt_turn {
  * fence that does not occur in them. */
 void prompt_build(const struct prompt_cell *c, const struct prompt_turn *t,
                   struct llm_message out[PROMPT_MESSAGES]);
-
-/* An upper bound of the number of tokens of a text, for budgets: never below what a tokenizer of
- * today makes of it. */
-double prompt_tokens_bound(const struct llm_message *m, int n);
 
 #endif

@@ -1,11 +1,11 @@
 /* prompt_failure.c: what went wrong with an attempt, as far as it helps to do better: see
  * prompt_parts.h. */
 #define _GNU_SOURCE
-#include "prompt_parts.h"
-#include "../error.h"
-#include "../json.h"
-#include "../parse.h"
-#include "../task_text.h"
+#include "gen/prompt_parts.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "task/parse.h"
+#include "task/task_text.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -187,9 +187,9 @@ static void print_error(FILE *out, const char *line, const char *name, const cha
  * kernel's file in the log, `code` its text without its first `skipped` lines. */
 static void failure_log(FILE *out, const char *log, const char *name, const char *code,
                         int skipped) {
-    struct text t;
+    struct draft t;
     int errors = 0;
-    text_open(&t);
+    draft_open(&t);
     for (const char *line = log; *line;) {
         size_t n = strcspn(line, "\n");
         if (is_error(line, n) && errors++ < MOST_ERRORS) {
@@ -198,7 +198,7 @@ static void failure_log(FILE *out, const char *log, const char *name, const char
         }
         line += n + (line[n] == '\n');
     }
-    char *body = text_close(&t);
+    char *body = draft_close(&t);
     if (errors) {
         fprintf(out, "The compiler's first error%s, of %d:\n\n", errors > 1 ? "s" : "", errors);
         text_fence(out, "text", body, 16 << 10);
@@ -224,12 +224,12 @@ static void print_log(FILE *out, const struct prompt_cell *c, const struct attem
 void failure_line(FILE *out, const struct prompt_cell *c, const struct attempt *a, int skipped) {
     fprintf(out, "- outcome: %s", fate(a));
     if (*a->reason) {
-        struct text t;
+        struct draft t;
         char *name = text_format("%s.cu", c->task->name);
         fputs(": ", out);
-        text_open(&t);
+        draft_open(&t);
         text_line(t.out, a->reason, MOST_MESSAGE);
-        char *reason = text_close(&t);
+        char *reason = draft_close(&t);
         failure_message(out, reason, strlen(reason), name, skipped);
         free(reason);
         free(name);
@@ -319,11 +319,11 @@ static void print_errors(FILE *out, const cJSON *error) {
 
 char *prompt_failed(const struct prompt_cell *c, const struct attempt *a, size_t most) {
     if (!a) return NULL;
-    struct text x;
+    struct draft x;
     int skipped;
     char *code = attempt_code(c, a, &skipped);
     const char *word = fate(a), *idea = json_text(a->gen, "idea_text", "");
-    text_open(&x);
+    draft_open(&x);
     fprintf(x.out, "# What failed: %s\n\n%s\n\n", a->name, meaning_of(word));
     failure_line(x.out, c, a, skipped);
     if (!strcmp(word, "wrong")) {
@@ -342,5 +342,5 @@ char *prompt_failed(const struct prompt_cell *c, const struct attempt *a, size_t
         text_fence(x.out, "cuda", code, most);
     }
     free(code);
-    return text_close(&x);
+    return draft_close(&x);
 }

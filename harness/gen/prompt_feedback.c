@@ -1,11 +1,11 @@
 /* prompt_feedback.c: kernels that a model is shown, with what was measured of them: see
  * prompt_parts.h. */
 #define _GNU_SOURCE
-#include "prompt_parts.h"
-#include "../error.h"
-#include "../json.h"
-#include "../result.h"
-#include "../task_text.h"
+#include "gen/prompt_parts.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "report/result.h"
+#include "task/task_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,11 +175,11 @@ static void print_one(FILE *out, const struct prompt_cell *c, const struct attem
 
 char *prompt_shown(const struct prompt_cell *c, const struct prompt_turn *t, size_t most) {
     if (!t->nshown) return NULL;
-    struct text x;
-    text_open(&x);
+    struct draft x;
+    draft_open(&x);
     fprintf(x.out, "# Kernels measured so far%s\n", t->nshown > 1 ? ", slowest first" : "");
     for (int i = 0; i < t->nshown; i++) print_one(x.out, c, t->shown[i], i + 1, t->nshown, most);
-    return text_close(&x);
+    return draft_close(&x);
 }
 
 /* ---- Headers ------------------------------------------------------------------------------- */
@@ -226,10 +226,10 @@ static void collect_of(struct included *h, const struct prompt_cell *c, const st
 
 char *prompt_included(const struct prompt_cell *c, const struct prompt_turn *t, size_t most) {
     struct included h = {0};
-    struct text x;
+    struct draft x;
     for (int i = 0; i < t->nshown; i++) collect_of(&h, c, t->shown[i]);
     if (t->failed) collect_of(&h, c, t->failed);
-    text_open(&x);
+    draft_open(&x);
     if (h.n) fputs("# Headers of the project that these kernels include\n", x.out);
     for (int i = 0; i < h.n; i++) {
         fprintf(x.out, "\n## %s\n\n", h.name[i]);
@@ -237,5 +237,5 @@ char *prompt_included(const struct prompt_cell *c, const struct prompt_turn *t, 
         free(h.name[i]);
         free(h.text[i]);
     }
-    return text_close(&x);
+    return draft_close(&x);
 }

@@ -1,13 +1,13 @@
 /* prompt_gpu.c: what a model is told of the GPU: see prompt_parts.h.
  *
- * Limits and instructions come from harness/prompts/arch.json, sizes and rates from what was
+ * Limits and instructions come from harness/gen/prompts/arch.json, sizes and rates from what was
  * measured. What is not known is left out. */
 #define _GNU_SOURCE
-#include "prompt_parts.h"
-#include "../error.h"
-#include "../json.h"
-#include "../result.h"
-#include "../task_text.h"
+#include "gen/prompt_parts.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "report/result.h"
+#include "task/task_text.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -38,10 +38,10 @@ static bool read_machine(struct prompt_gpu *g, const cJSON *result) {
         sscanf(json_text(m, "compute_capability", ""), "%d.%d", &major, &minor) != 2 ||
         major * 10 + minor != arch_number(g->arch))
         return false;
-    struct text t;
-    text_open(&t);
+    struct draft t;
+    draft_open(&t);
     text_line(t.out, name, sizeof g->device - 8);
-    char *device = text_close(&t);
+    char *device = draft_close(&t);
     snprintf(g->device, sizeof g->device, "%s", device);
     free(device);
     g->sms = json_number(m, "sm_count", 0);
@@ -114,9 +114,9 @@ static char *products(const struct prompt_gpu *g) {
              {"tf32", g->tf32_tflops},
              {"fp32 without tensor cores", g->fp32_tflops},
              {"f64", g->f64_tflops}};
-    struct text t;
+    struct draft t;
     bool any = false;
-    text_open(&t);
+    draft_open(&t);
     for (size_t i = 0; i < sizeof r / sizeof *r; i++) {
         if (!(r[i].tflops > 0)) continue;
         fprintf(t.out, "%s%s %.*f", any ? ", " : "", r[i].name, r[i].tflops < 10 ? 1 : 0,
@@ -124,7 +124,7 @@ static char *products(const struct prompt_gpu *g) {
         any = true;
     }
     if (any) fputs(" TFLOP/s", t.out);
-    return text_close(&t);
+    return draft_close(&t);
 }
 
 static void add_number(struct prompt_values *v, const cJSON *limits, const char *key,

@@ -3,23 +3,23 @@
 #ifndef KP_PROMPT_PARTS_H
 #define KP_PROMPT_PARTS_H
 
-#include "prompt.h"
+#include "gen/prompt.h"
 
 #include <stdio.h>
 
 /* Where a prompt's parts lie, from the root of the tree. */
-#define PROMPT_FOLDER  "harness/prompts"
+#define PROMPT_FOLDER  "harness/gen/prompts"
 #define PROMPT_HEADERS "optimized/include"
 
 /* ---- Text: prompt_text.c ---------------------------------------------------------- */
 
-struct text { /* a text that grows */
+struct draft { /* a text that grows */
     FILE *out;
     char *s;
     size_t size;
 };
-void text_open(struct text *t);
-char *text_close(struct text *t); /* the text; free it */
+void draft_open(struct draft *t);
+char *draft_close(struct draft *t); /* the text; free it */
 
 /* A block that its contents cannot close: fenced by the shortest run of three backticks or more
  * that does not occur in `body`.  Of a body longer than `most` bytes whole lines are kept, and a

@@ -1,10 +1,10 @@
 /* prompt_task.c: a task as a model is told of it: see prompt_parts.h. */
-#include "prompt_parts.h"
-#include "../error.h"
-#include "../json.h"
-#include "../parse.h"
-#include "../task_text.h"
-#include "../../reference/ops.h"
+#include "gen/prompt_parts.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "task/parse.h"
+#include "task/task_text.h"
+#include "task/ops.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -38,8 +38,8 @@ static void print_array(FILE *out, const struct kp_shape *s, enum kp_dtype type)
 }
 
 static char *tensors(const struct kp_task *t) {
-    struct text x;
-    text_open(&x);
+    struct draft x;
+    draft_open(&x);
     for (int i = 0; i < t->ntensors; i++) {
         const struct kp_tensor *a = &t->tensors[i];
         fprintf(x.out, "- %s (%s): ", a->name, a->parameter ? "parameter" : "input");
@@ -50,27 +50,27 @@ static char *tensors(const struct kp_task *t) {
         bool follows = a->fill.kind == KP_FILL_TRANSPOSED; /* its source says how it is checked */
         fprintf(x.out, "%s%s\n", follows ? "" : "; ", follows ? "" : domains[a->domain]);
     }
-    return text_close(&x);
+    return draft_close(&x);
 }
 
 static char *graph(const struct kp_task *t) {
-    struct text lines, block;
-    text_open(&lines);
+    struct draft lines, block;
+    draft_open(&lines);
     for (int i = 0; i < t->nops; i++) {
         task_text_op(t, &t->ops[i], lines.out);
         fputc('\n', lines.out);
     }
-    char *body = text_close(&lines);
-    text_open(&block);
+    char *body = draft_close(&lines);
+    draft_open(&block);
     text_fence(block.out, "text", body, SIZE_MAX);
     free(body);
-    return text_close(&block);
+    return draft_close(&block);
 }
 
 static char *outputs(const struct kp_task *t) {
-    struct text x;
+    struct draft x;
     char name[TASK_TEXT_OUTPUT];
-    text_open(&x);
+    draft_open(&x);
     for (int i = 0; i < t->noutputs; i++) {
         const struct kp_value *v = &t->values[t->outputs[i]];
         task_text_output(t, i, name);
@@ -78,7 +78,7 @@ static char *outputs(const struct kp_task *t) {
         print_array(x.out, &v->shape, v->dtype);
         fputc(')', x.out);
     }
-    return text_close(&x);
+    return draft_close(&x);
 }
 
 /* The meaning of each op of the graph, once. */
@@ -88,8 +88,8 @@ static char *meanings(const struct kp_task *t) {
     cJSON *json = json_read(path);
     const cJSON *ops = cJSON_GetObjectItemCaseSensitive(json, "ops");
     bool said[KP_OP_COUNT] = {false};
-    struct text x;
-    text_open(&x);
+    struct draft x;
+    draft_open(&x);
     for (int i = 0; i < t->nops; i++) {
         const struct kp_op_def *def = t->ops[i].def;
         const char *meaning = json_text(ops, def->name, "");
@@ -98,45 +98,45 @@ static char *meanings(const struct kp_task *t) {
         said[def->id] = true;
     }
     cJSON_Delete(json);
-    return text_close(&x);
+    return draft_close(&x);
 }
 
 static char *notes(const struct kp_task *t) {
-    struct text x;
-    text_open(&x);
+    struct draft x;
+    draft_open(&x);
     if (t->nnotes) fputs("Notes:\n\n", x.out);
     for (int i = 0; i < t->nnotes; i++) {
         fputs("- ", x.out);
         text_line(x.out, t->notes[i], 2000);
         fputc('\n', x.out);
     }
-    return text_close(&x);
+    return draft_close(&x);
 }
 
 static char *header(const struct kp_task *t) {
-    struct text text, block;
-    text_open(&text);
+    struct draft text, block;
+    draft_open(&text);
     task_text_header(t, text.out);
-    char *body = text_close(&text);
-    text_open(&block);
+    char *body = draft_close(&text);
+    draft_open(&block);
     text_fence(block.out, "c", body, SIZE_MAX);
     free(body);
-    return text_close(&block);
+    return draft_close(&block);
 }
 
 /* ---- What it costs at least ------------------------------------------------------------- */
 
 static char *floor_bytes(const struct kp_cost *c, const struct prompt_gpu *g) {
     double bytes = c->bytes_in + c->bytes_out;
-    bool reads = c->bytes_out < 0.05 * bytes; /* as time.c has it */
+    bool reads = c->bytes_out < 0.05 * bytes; /* as time_main.c has it */
     double gbs = reads ? g->read_gbs : g->copy_gbs;
     if (!(gbs > 0)) return NULL;
-    struct text x;
-    text_open(&x);
+    struct draft x;
+    draft_open(&x);
     fputs("at the measured rate of ", x.out);
     fprintf(x.out, "%s that takes about ", reads ? "reading" : "copying");
     text_us(x.out, bytes / gbs * 1e-3);
-    return text_close(&x);
+    return draft_close(&x);
 }
 
 /* The 16-bit type of the task's tensors, or NULL. */
@@ -147,18 +147,18 @@ static const char *half_type(const struct kp_task *t) {
     return NULL;
 }
 
-/* The time of the products in each class at the measured rates, which are those of time.c. */
+/* The time of the products in each class at the measured rates, which are those of time_main.c. */
 static char *floor_flops(const struct kp_task *t, const struct kp_cost *c,
                          const struct prompt_gpu *g) {
     double fp32 = fmax(g->fp32_tflops, g->f16_tflops / 3);
     if (!(c->mm_flops > 0) || !(g->f16_tflops > 0) || !(g->fp32_tflops > 0)) return NULL;
-    struct text x;
-    text_open(&x);
+    struct draft x;
+    draft_open(&x);
     fputs("at the measured rates the products take about ", x.out);
     if (half_type(t)) {
         text_us(x.out, c->mm_flops / g->f16_tflops * 1e-6);
         fprintf(x.out, " in class %s", half_type(t));
-        return text_close(&x);
+        return draft_close(&x);
     }
     text_us(x.out, c->mm_flops / fp32 * 1e-6);
     fprintf(x.out, " in class fp32 (%s)",
@@ -171,7 +171,7 @@ static char *floor_flops(const struct kp_task *t, const struct kp_cost *c,
         text_us(x.out, c->mm_flops / g->tf32_tflops * 1e-6);
         fputs(" in class tf32", x.out);
     }
-    return text_close(&x);
+    return draft_close(&x);
 }
 
 char *prompt_task_text(const struct kp_task *t, const struct prompt_gpu *g) {

@@ -1,8 +1,8 @@
 /* prompt_text.c: fences, templates and other small text: see prompt_parts.h. */
 #define _GNU_SOURCE
-#include "prompt_parts.h"
-#include "../error.h"
-#include "../json.h"
+#include "gen/prompt_parts.h"
+#include "base/error.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-void text_open(struct text *t) {
+void draft_open(struct draft *t) {
     t->out = open_memstream(&t->s, &t->size);
     if (!t->out) die(KP_MACHINE, "out of memory");
 }
 
-char *text_close(struct text *t) {
+char *draft_close(struct draft *t) {
     bool bad = ferror(t->out);
     if (fclose(t->out) || bad) die(KP_MACHINE, "out of memory");
     return t->s;
@@ -138,10 +138,10 @@ char *prompt_expand(const char *file, struct prompt_values *v) {
     if (access(path, R_OK))
         die(KP_INPUT, "%s: cannot read this template: %s", path, strerror(errno));
     char *template = file_read(path, NULL);
-    struct text t;
+    struct draft t;
     bool blank = true; /* above: nothing yet, or a blank line */
     int number = 1;
-    text_open(&t);
+    draft_open(&t);
     for (const char *line = template; *line; number++) {
         size_t n = strcspn(line, "\n");
         if (n || !blank) {
@@ -157,5 +157,5 @@ char *prompt_expand(const char *file, struct prompt_values *v) {
                 v->v[i].name);
     free(template);
     free(path);
-    return text_close(&t);
+    return draft_close(&t);
 }

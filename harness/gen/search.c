@@ -1,10 +1,10 @@
 /* search.c: see search.h.  Options, the plain modes, and what the other modes share. */
 #define _GNU_SOURCE
-#include "search.h"
-#include "code.h"
-#include "../error.h"
-#include "../hash.h"
-#include "../json.h"
+#include "gen/search.h"
+#include "gen/code.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
 
 #include <errno.h>
 #include <math.h>

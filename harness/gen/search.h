@@ -7,7 +7,7 @@
 #ifndef KP_SEARCH_H
 #define KP_SEARCH_H
 
-#include "prompt.h"
+#include "gen/prompt.h"
 
 struct search_options {
     int width;        /* attempts of a round */

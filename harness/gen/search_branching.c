@@ -5,9 +5,9 @@
  * best kernel so far, or, for every other pass over the ideas, the second of the bank, so that one
  * line of descent does not take everything. */
 #define _GNU_SOURCE
-#include "search.h"
-#include "../error.h"
-#include "../json.h"
+#include "gen/search.h"
+#include "base/error.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>

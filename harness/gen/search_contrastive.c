@@ -5,9 +5,9 @@
  * tau), and of each one member, all alike.  The model is shown code that differs in speed, and told
  * by how much. */
 #define _GNU_SOURCE
-#include "search.h"
-#include "../error.h"
-#include "../json.h"
+#include "gen/search.h"
+#include "base/error.h"
+#include "base/json.h"
 
 #include <math.h>
 #include <stdlib.h>

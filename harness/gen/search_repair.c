@@ -3,9 +3,9 @@
  * Chain A is the attempts rR aA of all rounds.  A turn that failed is shown with its evidence, to
  * be mended; after `turns` failures in a row the chain leaves that line and goes back to the best
  * it knows.  What works is improved from the chain's best, which need not be its last. */
-#include "search.h"
-#include "../error.h"
-#include "../json.h"
+#include "gen/search.h"
+#include "base/error.h"
+#include "base/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* array.c: arithmetic on the shapes and strides of kp_array. */
-#include "array.h"
+#include "cuda/array.h"
 
 /* Dense strides are filled in from the last axis. */
 struct kp_array kp_array_dense(enum kp_dtype dtype, const struct kp_shape *shape) {

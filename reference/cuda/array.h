@@ -2,7 +2,7 @@
 #ifndef KP_ARRAY_H
 #define KP_ARRAY_H
 
-#include "impl.h"
+#include "cuda/impl.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,6 +1,6 @@
 /* check.c: status checks of the CUDA libraries, and their handles. */
-#include "impl.h"
-#include "../../harness/error.h"
+#include "cuda/impl.h"
+#include "base/error.h"
 #include <cublas_v2.h>
 #ifndef KP_NO_CUDNN
 #include <cudnn.h>

@@ -4,11 +4,11 @@
  * by cuDNN with the first engine that its heuristic offers; the bias added by a
  * launch of its own.  Float64, and builds without cuDNN, gather patches and
  * multiply (im2col and cuBLAS). */
-#include "conv.h"
+#include "cuda/conv.h"
 
 #include <cublas_v2.h>
 #include <stdlib.h>
-#include "../../harness/error.h"
+#include "base/error.h"
 
 enum {
     CUBLAS_BYTES = 32 << 20, /* cuBLAS workspace: what it asks for on Hopper */

@@ -4,7 +4,7 @@
 #ifndef KP_CONV_H
 #define KP_CONV_H
 
-#include "impl.h"
+#include "cuda/impl.h"
 
 #ifdef __cplusplus
 extern "C" {

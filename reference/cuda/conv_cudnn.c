@@ -4,10 +4,10 @@
  * instant heuristic in its order, then the fallback list; the first that
  * finalises is used.  Engines that round more than the arithmetic allows are
  * passed over. */
-#include "conv.h"
+#include "cuda/conv.h"
 
 #include <stdlib.h>
-#include "../../harness/error.h"
+#include "base/error.h"
 
 #ifdef KP_NO_CUDNN
 

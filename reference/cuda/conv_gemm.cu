@@ -1,7 +1,7 @@
 /* conv_gemm.cu: the convolution's own kernels: patches for im2col, the direct
  * depthwise convolution, and the bias. */
-#include "conv.h"
-#include "device.cuh"
+#include "cuda/conv.h"
+#include "cuda/device.cuh"
 
 namespace {
 

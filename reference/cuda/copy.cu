@@ -3,8 +3,8 @@
  * Same type: a plain copy where the bytes lie alike, wide loads where the last
  * axis does, tiles through shared memory where two axes are exchanged.  Other
  * pairs of types convert element by element. */
-#include "strided.h"
-#include "../../harness/error.h"
+#include "cuda/strided.h"
+#include "base/error.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <type_traits>

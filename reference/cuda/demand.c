@@ -3,7 +3,7 @@
  * Rows of an output follow from rows of the values it is made of, as far back as
  * the ops' slice rules reach.  A value that two consumers need along different
  * axes, or that one needs whole, is computed whole. */
-#include "plan.h"
+#include "cuda/plan.h"
 
 /* Add one consumer's demand; two that differ need the whole value. */
 static void demand_add(int *demand, int wanted) {

@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../../harness/error.h"
-#include "impl.h"
+#include "base/error.h"
+#include "cuda/impl.h"
 
 /* Run the statement list with T naming the storage type of `dtype`. */
 #define KP_BY_TYPE(dtype_, ...)                                                                  \

@@ -5,8 +5,8 @@
  * as the result does; operands that are even or constant along the last axis,
  * still read 16 bytes at a time; anything else, element by element.  Arithmetic
  * is double for double and float for the rest, as in PyTorch. */
-#include "strided.h"
-#include "../../harness/error.h"
+#include "cuda/strided.h"
+#include "base/error.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <string.h>

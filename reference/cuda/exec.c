@@ -1,6 +1,6 @@
 /* exec.c: runs a plan; the only door into the CUDA reference. */
-#include "plan.h"
-#include "../../harness/error.h"
+#include "cuda/plan.h"
+#include "base/error.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #define KP_EXEC_H
 
 #include <cuda_runtime_api.h>
-#include "../ops.h"
+#include "task/ops.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -53,11 +53,11 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
  * computed once.  For each slice calls `sink` with the output index, the offset
  * and count of the slice in elements of the dense output, and the float64 values
  * (valid until sink's own stream work ends: sink enqueues on the same stream). */
-typedef void kp_sink(void *context, int output, int64_t offset, int64_t count,
-                     const double *values, cudaStream_t stream);
+typedef void kp_sink(void *context, int output, int64_t offset, int64_t count, const double *values,
+                     cudaStream_t stream);
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit);
-void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
-                    kp_sink *sink, void *context, cudaStream_t stream);
+void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace, kp_sink *sink,
+                    void *context, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,8 @@
  *
  * The libraries think in columns.  A row-major matrix is its own transpose to
  * them, so C = A B is asked for as C' = B' A': the operands change places. */
-#include "gemm.h"
-#include "../../harness/error.h"
+#include "cuda/gemm.h"
+#include "base/error.h"
 #include <cublasLt.h>
 #include <cublas_v2.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #ifndef KP_GEMM_H
 #define KP_GEMM_H
 
-#include "impl.h"
+#include "cuda/impl.h"
 
 /* What a library may use beside its operands; what PyTorch gives it on Hopper. */
 enum { KP_GEMM_WORKSPACE = 32 << 20 };

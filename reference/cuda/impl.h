@@ -6,7 +6,7 @@
 #ifndef KP_IMPL_H
 #define KP_IMPL_H
 
-#include "exec.h"
+#include "cuda/exec.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,7 +25,8 @@ struct kp_call { /* one op on concrete arrays */
     const struct kp_op *op;
     enum kp_math math;
     int nin;
-    bool present[KP_MAX_OPERANDS]; /* false: absent optional operand, or a scalar (op->in[k].scalar) */
+    bool present[KP_MAX_OPERANDS]; /* false: absent optional operand, or a scalar (op->in[k].scalar)
+                                    */
     struct kp_array in[KP_MAX_OPERANDS];
     int nout;
     struct kp_array out[KP_MAX_RESULTS]; /* always dense; data NULL if nobody reads that result */
@@ -47,14 +48,15 @@ struct kp_impl {
  * they are read, slice by slice); FP32 and TF32 store f32; HALF stores f16/bf16. */
 
 extern const struct kp_impl kp_impl_matmul, kp_impl_linear, kp_impl_attention; /* products.c */
-extern const struct kp_impl kp_impl_conv;                                      /* conv.c: 1d, 2d, 3d */
-extern const struct kp_impl kp_impl_pool;                                      /* pool.cu */
-extern const struct kp_impl kp_impl_elementwise; /* elementwise.cu: unary, binary, strided, broadcast */
-extern const struct kp_impl kp_impl_norm;        /* norm.cu: layer, group, instance, batch */
-extern const struct kp_impl kp_impl_softmax;     /* softmax.cu */
-extern const struct kp_impl kp_impl_reduce;      /* reduce.cu: sum, mean, max */
-extern const struct kp_impl kp_impl_scan;        /* scan.cu: cumsum */
-extern const struct kp_impl kp_impl_loss;        /* loss.cu: cross_entropy */
+extern const struct kp_impl kp_impl_conv; /* conv.c: 1d, 2d, 3d */
+extern const struct kp_impl kp_impl_pool; /* pool.cu */
+extern const struct kp_impl
+    kp_impl_elementwise;                     /* elementwise.cu: unary, binary, strided, broadcast */
+extern const struct kp_impl kp_impl_norm;    /* norm.cu: layer, group, instance, batch */
+extern const struct kp_impl kp_impl_softmax; /* softmax.cu */
+extern const struct kp_impl kp_impl_reduce;  /* reduce.cu: sum, mean, max */
+extern const struct kp_impl kp_impl_scan;    /* scan.cu: cumsum */
+extern const struct kp_impl kp_impl_loss;    /* loss.cu: cross_entropy */
 
 /* Enqueue a copy of a strided array of any dtype into a dense one, converting
  * (elementwise.cu). */

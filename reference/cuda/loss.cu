@@ -3,7 +3,7 @@
  * One launch gives each row's loss, a block a row; one more block adds them up in
  * a fixed order.  Rows whose target is ignore_index count for nothing; a target
  * that is no class at all gives NaN. */
-#include "device.cuh"
+#include "cuda/device.cuh"
 
 namespace {
 

@@ -7,7 +7,7 @@
  * are cut into parts, with one launch for statistics and one to apply them.
  * Means and squared deviations are merged pairwise (Chan), never as a
  * difference of large sums. */
-#include "device.cuh"
+#include "cuda/device.cuh"
 
 namespace {
 

@@ -4,8 +4,8 @@
  * Then, along the graph, views become strides, task tensors are converted where
  * the arithmetic differs from their type, and every other op becomes a step.
  * Last, buffers whose lives do not meet share memory. */
-#include "plan.h"
-#include "../../harness/error.h"
+#include "cuda/plan.h"
+#include "base/error.h"
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,7 @@
 #ifndef KP_PLAN_H
 #define KP_PLAN_H
 
-#include "array.h"
+#include "cuda/array.h"
 
 enum kp_phase { KP_PHASE_WHOLE, KP_PHASE_SLICE, KP_PHASE_REST, KP_PHASES };
 

@@ -1,6 +1,6 @@
 /* pool.cu: max_pool2d, one thread for each output.  Padding counts as -inf; a NaN
  * in the window wins. */
-#include "device.cuh"
+#include "cuda/device.cuh"
 
 namespace {
 

@@ -3,9 +3,9 @@
  * Strides that the libraries take are passed on: a transposed matrix costs
  * nothing.  Leading axes become one batch where strides allow, or more rows of
  * one product where the second operand has none of them; what remains is a loop. */
-#include "gemm.h"
-#include "strided.h"
-#include "../../harness/error.h"
+#include "cuda/gemm.h"
+#include "cuda/strided.h"
+#include "base/error.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -302,8 +302,7 @@ static size_t plan_softmax(struct attention *s, const struct kp_call *c,
     s->softmax.present[0] = true;
     s->softmax.in[0] = s->softmax.out[0] = *scores;
     size_t bytes = 0;
-    if (kp_impl_softmax.prepare)
-        s->softmax_state = kp_impl_softmax.prepare(&s->softmax, &bytes);
+    if (kp_impl_softmax.prepare) s->softmax_state = kp_impl_softmax.prepare(&s->softmax, &bytes);
     return bytes;
 }
 

@@ -5,7 +5,7 @@
  * one after another from the innermost, each as [outer, n, inner] -> [outer,
  * inner].  Where that leaves too few blocks, n is cut into parts and the partial
  * results are reduced again.  Partial results stay in the accumulate type. */
-#include "device.cuh"
+#include "cuda/device.cuh"
 
 namespace {
 

@@ -4,7 +4,7 @@
  * its pack, warps and then the block scan those sums, and the next tile is
  * already on its way.  Other axes: a thread walks a column, 16 elements at a
  * time, so that rounding errors grow with n / 16 + 16 steps, not n. */
-#include "device.cuh"
+#include "cuda/device.cuh"
 
 namespace {
 

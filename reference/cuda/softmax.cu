@@ -3,7 +3,7 @@
  * A row (the softmax axis) is read once for its maximum and the sum of its
  * exponentials, kept together online, and once more to be normalised.  Rows
  * that fit the registers of a few lanes are read only once. */
-#include "device.cuh"
+#include "cuda/device.cuh"
 
 namespace {
 

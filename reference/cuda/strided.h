@@ -7,7 +7,7 @@
 #ifndef KP_STRIDED_H
 #define KP_STRIDED_H
 
-#include "array.h"
+#include "cuda/array.h"
 #include <string.h>
 
 enum { KP_WALKERS = 2, KP_THREADS = 256, KP_UNROLL = 4 };

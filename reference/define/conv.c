@@ -2,7 +2,7 @@
  * missing ones are in front, of size 1.
  *
  * It is a cross-correlation: the filter is not flipped.  Padding is zeros. */
-#include "parts.h"
+#include "define/parts.h"
 
 struct geometry { /* of one convolution, by spatial axis */
     int64_t in[3], out[3], kernel[3], stride[3], padding[3], dilation[3];

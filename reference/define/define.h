@@ -6,7 +6,7 @@
 #ifndef KP_DEFINE_H
 #define KP_DEFINE_H
 
-#include "../ops.h"
+#include "task/ops.h"
 
 #ifdef __cplusplus
 extern "C" {

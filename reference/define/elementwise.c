@@ -1,5 +1,5 @@
 /* elementwise.c: one result element from one element of each operand. */
-#include "parts.h"
+#include "define/parts.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * layer_norm, the axes named by `shape`; for group_norm, the channels of one
  * group of one sample; for instance_norm, one channel of one sample; for
  * batch_norm (training mode), one channel of all samples. */
-#include "parts.h"
-#include "../rules.h"
+#include "define/parts.h"
+#include "task/rules.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
 #ifndef KP_DEFINE_PARTS_H
 #define KP_DEFINE_PARTS_H
 
-#include "define.h"
+#include "define/define.h"
 
 struct walk {
     struct kp_shape shape;       /* what is walked, row-major */

@@ -1,5 +1,5 @@
 /* pool.c: pooling over windows of the last two axes. */
-#include "parts.h"
+#include "define/parts.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* product.c: matrix products, and attention, which is two with a softmax between. */
-#include "parts.h"
+#include "define/parts.h"
 
 #include <math.h>
 

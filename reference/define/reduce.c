@@ -2,8 +2,8 @@
  *
  * Each splits its operand into the axes that are kept and those that are cut;
  * the latter make the rows that it works on. */
-#include "parts.h"
-#include "../rules.h"
+#include "define/parts.h"
+#include "task/rules.h"
 
 #include <math.h>
 

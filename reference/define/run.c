@@ -1,7 +1,7 @@
 /* run.c: an op by its name, and a graph by its ops.
  *
  * A value lives from the op that makes it to the last that reads it. */
-#include "parts.h"
+#include "define/parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* views.c: ops that move elements and change none. */
-#include "parts.h"
-#include "../rules.h"
+#include "define/parts.h"
+#include "task/rules.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* walk.c: where the elements of a broadcast, permuted or cut array lie: see parts.h. */
-#include "parts.h"
+#include "define/parts.h"
 
 struct walk walk_dense(const struct kp_shape *s) {
     struct walk w = {.shape = *s};

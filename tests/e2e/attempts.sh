@@ -68,7 +68,7 @@ check 'without a GPU the kernel is kept' grep -q 'speed = 1.5' "$(attempt one_sh
 check 'and built' is "$(jq -r .verdict "$(attempt one_shot.r1a1).build.json")" ok
 check 'nothing is promoted' [ ! -e optimized/$cell.cu ]
 check 'make says that it is not done' exits 2 $status
-check 'and why' says '^ongpu: no GPU here'
+check 'and why' says '^with-gpu: no GPU here'
 ask_make gen TASKS=l1_019 GPUS=h200
 check 'again, it asks for nothing' asked 1
 gpus 'NVIDIA H200, 9.0'
@@ -85,7 +85,7 @@ check 'a gen that comes to nothing leaves the published table' cmp published res
 check 'and makes none for other cells' is "$(find results/search -name '*.csv' | wc -l)" 1
 ask_make gen TASKS=l1_019
 check 'other attempts do not replace published ones' cmp published results/search/$cell.csv
-check 'which is said' lines 1 '^keep: results/search/h200/l1_019_relu.csv lists attempts that are not in build/attempts'
+check 'which is said' lines 1 '^record-results: results/search/h200/l1_019_relu.csv lists attempts that are not in build/attempts'
 mv results/search/$cell.csv away
 ask_make gen TASKS=l1_019 SAMPLES=0
 check 'unless the table is moved away' is "$(tail -n +2 results/search/$cell.csv | wc -l)" 1
@@ -103,7 +103,7 @@ sed 's/one_shot\.r1a1/one_shot.r1a10/; s/one_shot,1,1,/one_shot,1,10,/; s/,model
 cat names other_mode other_model > $table
 ask_make gen TASKS=l1_019 SAMPLES=0
 check 'rows of other models and modes stay' is "$(sort $table)" "$(cat names rows other_model other_mode | sort)"
-check 'and nothing is said of them' not says '^keep:'
+check 'and nothing is said of them' not says '^record-results:'
 check 'they are in the order of attempts' is "$(tail -n +2 $table | cut -d, -f6-7 | tr '\n' ' ')" \
     'one_shot.r1a1,"a ""b"" one_shot.r1a1,model-x one_shot.r1a2,"a ""b"" one_shot.r1a2,model-x repair.r1a1,model-x repair.r1a2,model-x '
 cp $table together
@@ -123,13 +123,13 @@ sed '1s/,class/,kind/' together > $table
 cp $table before
 ask_make gen TASKS=l1_019 SAMPLES=0
 check 'a table with other columns is left' cmp before $table
-check 'and that is said' lines 1 '^keep: results/search/h200/l1_019_relu.csv is no table with the columns of this one'
+check 'and that is said' lines 1 '^record-results: results/search/h200/l1_019_relu.csv is no table with the columns of this one'
 : > $table
 ask_make gen TASKS=l1_019 SAMPLES=0
 check 'an empty one is written' cmp mine $table
 rm $table && mkdir $table+
 ask_make gen TASKS=l1_019 SAMPLES=0
-check 'one that cannot be written is one line' lines 1 '^keep: cannot write results/search/h200/l1_019_relu.csv'
+check 'one that cannot be written is one line' lines 1 '^record-results: cannot write results/search/h200/l1_019_relu.csv'
 rmdir $table+
 
 # ---- Promotion -------------------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ check 'while it is there it is not measured again' is "$(measured confirm)" 0
 # decided STATE - as a file beside the attempt may say of it, when the cell has no kernel.
 decided() {
     echo "$(cat "$(attempt one_shot.r1a2).cu" tasks/level1/$relu.json optimized/include/* build/h200/flags \
-        build/{verify,record,arm,baseline,time} | sha256sum | cut -d' ' -f1) $1 fp32" > "$(attempt one_shot.r1a2).decided"
+        build/{verify,record,runner,baseline,time} | sha256sum | cut -d' ' -f1) $1 fp32" > "$(attempt one_shot.r1a2).decided"
 }
 rm optimized/$cell.cu
 decided wrong

@@ -34,8 +34,8 @@ for script in compile compile-attempt keep plan profile promote sanitize shrink;
     check "$script without arguments is a wrong command line" is "$?" 2
     check 'which is one line' is "$(grep -c "^$script: usage: $script " "$out") $(wc -l < "$out")" '1 1'
 done
-harness/keep al > "$out" 2>&1
-check 'so is a mode that keep does not have' is "$? $(cat "$out")" '2 keep: usage: keep all|new|compare|attempts'
+harness/report/record-results al > "$out" 2>&1
+check 'so is a mode that record-results does not have' is "$? $(cat "$out")" '2 record-results: usage: record-results all|new|compare|attempts'
 "$root/build/compare" build results h200 l1_001_matmul > "$out"
 check 'one cell is one' is "$(cat "$out")" 'h200: 1 cell, 1 not measured here'
 "$root/build/compare" build results h200 l1_001_matmul crfm_softmax > "$out"
@@ -81,17 +81,17 @@ mk
 check 'so does make by itself' ran 'report -;'
 mk time GPUS=h200
 check 'a GPU step without a GPU is an error' [ $? != 0 ]
-check 'of one line' lines 1 '^ongpu: no GPU here'
+check 'of one line' lines 1 '^with-gpu: no GPU here'
 gpus 'NVIDIA A100-SXM4-80GB, 8.0'
 mk time GPUS=h200
-check 'so is one on another GPU' lines 1 '^ongpu: no h200 to run on: this machine has 1 x a100'
+check 'so is one on another GPU' lines 1 '^with-gpu: no h200 to run on: this machine has 1 x a100'
 gpus 'Tesla V100-SXM2-16GB, 7.0'
 mk time
 check 'a GPU older than sm_80 is an error' [ $? != 0 ]
 check 'of one line' lines 1 'Tesla V100-SXM2-16GB is sm_70'
 DRIVER=550.54 gpus 'NVIDIA H200, 9.0'
 mk time
-check 'a driver older than the toolkit is an error' lines 1 '^ongpu: driver 550 is older'
+check 'a driver older than the toolkit is an error' lines 1 '^with-gpu: driver 550 is older'
 
 # A prefix of one's own, by GPU.
 tree
@@ -109,12 +109,12 @@ rmdir "held.$CUDA_VISIBLE_DEVICES"
 echo "$CUDA_VISIBLE_DEVICES" >> held
 HOLD
 chmod +x hold
-for _ in $(seq 12); do PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit KP_GPU=h200 harness/ongpu ./hold & done
+for _ in $(seq 12); do PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit KP_GPU=h200 harness/gpu/with-gpu ./hold & done
 wait
 check 'twelve commands on two GPUs never overlap' [ ! -e overlaps ]
 check 'and all run' is "$(wc -l < held)" 12
 check 'on both' is "$(sort -u held | wc -l)" 2
-one() { PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit harness/ongpu "$@"; }
+one() { PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit harness/gpu/with-gpu "$@"; }
 export CUDA_VISIBLE_DEVICES=1
 check 'CUDA_VISIBLE_DEVICES is honoured' is "$(one sh -c 'echo $CUDA_VISIBLE_DEVICES')" "GPU-11-$$"
 unset CUDA_VISIBLE_DEVICES
@@ -135,7 +135,7 @@ check 'reproduce records where nothing is' [ -e results/h200/crfm_softmax.json ]
 check 'and overwrites no evidence' grep -q recorded results/h200/l1_019_relu.json
 mk record TASKS=l1_019
 check 'record does' cmp results/h200/l1_019_relu.json build/h200/l1_019_relu.time.json
-check 'and says what it did' says '^keep: 1 recorded, 0 recorded before'
+check 'and says what it did' says '^record-results: 1 recorded, 0 recorded before'
 
 # One cell fails as a machine does.
 tree

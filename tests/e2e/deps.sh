@@ -38,7 +38,7 @@ tree
 PATH=$PWD/bin:$PATH
 printf '#!/bin/sh\nexit 1\n' | tee bin/sudo bin/apt-get > /dev/null
 chmod +x bin/sudo bin/apt-get
-sed -i 's|^command -v gnuplot.*|lacks gnuplot-nox|' harness/probe
+sed -i 's|^command -v gnuplot.*|lacks gnuplot-nox|' make/detect
 mk reproduce
 check 'without gnuplot, and no way to install it, reproduce succeeds' [ $? = 0 ]
 check 'says so in one line' lines 1 '^deps: cannot install here: have installed: gnuplot-nox'
@@ -47,9 +47,9 @@ printf '#!/bin/sh\n[ "$1" != -n ] || shift\nexec "$@"\n' > bin/sudo
 printf '#!/bin/sh\necho "$*" >> apt.log\n' > bin/apt-get
 mk reproduce
 check 'where it may, it installs by apt' grep -q 'install -y --no-install-recommends gnuplot-nox$' apt.log
-sed -i 's|^lacks gnuplot-nox|lacks libcjson-dev|; ' harness/probe
-sed -i 's|/usr/include/cjson/cJSON.h|/nowhere/cJSON.h|' harness/probe
-sed -i 's|"/usr/$(witness "$1")"|"/nowhere/$(witness "$1")"|' harness/deps
+sed -i 's|^lacks gnuplot-nox|lacks libcjson-dev|; ' make/detect
+sed -i 's|/usr/include/cjson/cJSON.h|/nowhere/cJSON.h|' make/detect
+sed -i 's|"/usr/$(witness "$1")"|"/nowhere/$(witness "$1")"|' make/deps
 touch tests/e2e/stub.c
 mk time
 check 'without cJSON nothing can be built' [ $? != 0 ]

@@ -1,5 +1,5 @@
 #!/bin/bash
-# verify and time, their recorder and their arms, on a pretend GPU (tests/fake): every
+# verify and time, their recorder and their runners, on a pretend GPU (tests/fake): every
 # verdict, and that no file is ever half written.  What the timings are is not looked at.
 # Needs CUDA's headers.
 # shellcheck disable=SC2154,SC2030,SC2031  # out is lib.sh's; a subshell's limits are its own
@@ -202,7 +202,7 @@ step verify
 KP_FAKE_MEMORY=400000 step time
 check 'eight placements may be too large, too' is "$(of time .verdict)" skipped
 mkdir lame
-cp "$bin"/{verify,time,record,arm,lib*} lame/
+cp "$bin"/{verify,time,record,runner,lib*} lame/
 bin=$scratch/lame step time
 check 'without the baseline program there is no measuring' fails 4 $?
 check 'which is said in one line' lines 1 'baseline: cannot be started'
@@ -210,7 +210,7 @@ printf '#!/bin/sh\nexit 4\n' > lame/baseline
 chmod +x lame/baseline
 bin=$scratch/lame step time
 check 'a baseline that fails is an error' fails 4 $?
-check 'of one line' lines 1 '^time: the fp32 arm failed'
+check 'of one line' lines 1 '^time: the fp32 runner failed'
 
 # ---- Full disks, and sudden ends ---------------------------------------------------------------------
 
@@ -251,11 +251,11 @@ done
 # Killed in the middle: no result, and nothing keeps running.
 built endless
 KP_DEADLINE=60 "$bin/verify" "$json" "$cell" > "$out" 2>&1 &
-for _ in $(seq 100); do sleep 0.05; arm=$(pgrep -P $! -x arm) && break; done
+for _ in $(seq 100); do sleep 0.05; runner=$(pgrep -P $! -x runner) && break; done
 kill -9 $!
 wait $! 2> /dev/null
-running() { grep -q '^State:[[:space:]]*[RSD]' "/proc/$arm/status"; }
+running() { grep -q '^State:[[:space:]]*[RSD]' "/proc/$runner/status"; }
 for _ in $(seq 50); do running 2> /dev/null && sleep 0.1; done
 check 'a verify that is killed leaves no result' [ ! -e "$cell.verify.json" ]
-check 'and no arm' [ -n "$arm" ]
+check 'and no runner' [ -n "$runner" ]
 check 'that goes on' not running

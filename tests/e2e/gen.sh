@@ -14,7 +14,7 @@ mkdir "$scratch/tree" && cd "$scratch/tree" || exit
 out=$PWD/out
 mkdir -p tasks harness/gen optimized build
 cp -r "$root/tasks/level1" tasks/
-cp -r "$root/harness/prompts" harness/
+cp -r "$root/harness/gen/prompts" harness/
 cp "$root/harness/gen/prices.json" harness/gen/
 cp -r "$root/optimized/include" optimized/
 ledger=build/attempts/ledger
@@ -91,7 +91,7 @@ cp "$(at one_shot.r1a3).gen.json" before
 attempt one_shot 1 3
 check 'made again, it asks nothing' asked one_shot.r1a3 1
 check 'and comes to the same' cmp before "$(at one_shot.r1a3).gen.json"
-echo 'Think twice.' >> harness/prompts/ask_one_shot.txt
+echo 'Think twice.' >> harness/gen/prompts/ask_one_shot.txt
 rm "$(at one_shot.r1a3).gen.json"
 attempt one_shot 1 3
 check 'where the prompt has changed since, its answer is used all the same' asked one_shot.r1a3 1

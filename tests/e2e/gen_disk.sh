@@ -14,7 +14,7 @@ mkdir "$scratch/tree" && cd "$scratch/tree" || exit
 out=$scratch/said
 mkdir -p tasks harness/gen optimized build/attempts
 cp -r "$root/tasks/level1" tasks/
-cp -r "$root/harness/prompts" harness/
+cp -r "$root/harness/gen/prompts" harness/
 cp "$root/harness/gen/prices.json" harness/gen/
 cp -r "$root/optimized/include" optimized/
 cp "$root/tests/specimens/ok_pdl.cu" kernel.cu

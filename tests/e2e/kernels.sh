@@ -47,18 +47,18 @@ if ! make -s print-LACKS | grep -qw -e nvcc; then
             '#endif' '#if __CUDA_ARCH__ == 900' '#include "hopper.cuh"' '#endif' '__global__ void nothing() {}' \
             'extern "C" void launch(const struct Inputs *, const struct Outputs *, void *, cudaStream_t) {}' > kernel.cu
         for arch in 80 90 '80 90'; do
-            "$root/harness/compile" l1_019_relu.json build/out "$arch" kernel.cu
+            "$root/harness/compile/compile" l1_019_relu.json build/out "$arch" kernel.cu
             jq -r '.verdict, .kernel.headers_sha256' build/out.build.json
         done
         echo wrong >> kernel.cu
-        "$root/harness/compile" l1_019_relu.json build/out 80 kernel.cu 2> /dev/null
+        "$root/harness/compile/compile" l1_019_relu.json build/out 80 kernel.cu 2> /dev/null
         jq -r '.verdict, .kernel.headers_sha256' build/out.build.json
         # Names of files that a kernel makes up are none, and nothing that make would read.
         # shellcheck disable=SC2016  # not for this shell
         printf '%s\n' '#include "task.h"' '#line 1 "optimized/include/$(shell touch pwned)x.cuh"' 'int a;' \
             "#line 1 \"optimized/include/other.cuh;touch pwned;'\"" 'int b;' '#line 1 "optimized/include/none.cuh"' 'int c;' \
             '__global__ void nothing() {}' 'extern "C" void launch(const struct Inputs *, const struct Outputs *, void *, cudaStream_t) {}' > kernel.cu
-        "$root/harness/compile" l1_019_relu.json build/out 80 kernel.cu
+        "$root/harness/compile/compile" l1_019_relu.json build/out 80 kernel.cu
         jq -r '.kernel.headers_sha256' build/out.build.json
         cat build/out.d
         few=$(sums device.cuh host.cuh system.cuh within.cuh) most=$(sums device.cuh hopper.cuh host.cuh system.cuh within.cuh)

@@ -41,10 +41,13 @@ comma_locale() {
 tree() {
     cd "$(mktemp -d "$scratch/XXXXXX")" || exit
     out=$PWD/out
-    cp -r "$root/Makefile" .
-    mkdir -p harness tests/e2e tasks/level1 tasks/crfm optimized/portable optimized/include results
-    find "$root/harness" -maxdepth 1 -type f -perm -u+x -exec cp -p {} harness/ \;
-    cp "$root/tests/e2e/stub.c" tests/e2e/
+    cp -r "$root/Makefile" "$root/make" .
+    mkdir -p tests/e2e tasks/level1 tasks/crfm optimized/portable optimized/include results
+    (cd "$root" && find harness -type f -perm -u+x -exec cp -p --parents {} "$OLDPWD" \;)
+    for program in "$root"/harness/*/*_main.c; do
+        program=${program#"$root/"}
+        mkdir -p "${program%/*}" && cp "$root/tests/e2e/stub.c" "$program"
+    done
     for t in level1/l1_001_matmul level1/l1_019_relu crfm/crfm_softmax; do
         echo '{}' > "tasks/$t.json"
         echo "// kernel of ${t#*/}" > "optimized/portable/${t#*/}.cu"
@@ -88,10 +91,8 @@ gpus() {
     chmod +x bin/nvidia-smi
 }
 
-# Every program is the stub, and needs none of their libraries.
-programs='task gate confine report compare record arm baseline verify time peaks replay gen ask judge best promote export'
-stubs=()
-for p in $programs; do stubs+=("OBJS_$p=build/obj/tests/e2e/stub.o" "LIBS_$p="); done
+# Every program is the stub, and needs none of the libraries.
+stubs=(JSON_LIBS='' CURL_LIBS='' CUDA_LIBS='')
 
 # mk ARG... - run make here; its output goes to $out.
 mk() {

@@ -1,5 +1,5 @@
 #!/bin/bash
-# harness/profile and its build/replay, with a pretend ncu on the pretend GPU: what is
+# harness/inspect/profile and its build/replay, with a pretend ncu on the pretend GPU: what is
 # profiled, what is made of ncu's table, and what is said where there can be none.
 # Needs CUDA's headers.
 # shellcheck disable=SC2154  # out is lib.sh's
@@ -14,7 +14,7 @@ fi
 cd "$scratch" || exit
 out=$scratch/out
 mkdir -p harness build/h200 tasks/fake bin
-cp "$root"/harness/profile{,.jq} harness/
+mkdir -p harness/inspect && cp "$root"/harness/inspect/profile{,.jq} harness/inspect/
 ln -s "$bin/replay" build/replay
 export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin KP_FAKE_PROFILER=$scratch/events NCU=$scratch/bin/ncu
 unset NCUFLAGS KP_PROFILE_SECONDS
@@ -109,7 +109,7 @@ names=("$time" "$compute" "$memory" "$dram" dram__bytes_read.sum "$(stall long_s
 usual() {
     { heads "${names[@]}"; row 0 'relu(const float *, float *)' 3,012,345 "$1" "$2" 90.8 6,442,450,944 12.34 1.5 15.25 48.2 50 168 2 7 8 32; } > table.csv
 }
-profile() { harness/profile $json $cell > "$out" 2>&1; }
+profile() { harness/inspect/profile $json $cell > "$out" 2>&1; }
 of() { jq -r "$1" $cell.profile.json; }
 fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
 sentence() { of ".sentences[$1]" | grep -qF -- "$2" || { of ".sentences[$1]"; return 1; }; }
@@ -183,7 +183,7 @@ check 'but is said in one line' lines 1 '^profile: no permission .*ERR_NVGPUCTRP
 check 'and in no other' is "$(wc -l < "$out")" 1
 check 'there is no profile then' none
 sleep 0.1
-printf 'all: a b\na b:; @harness/profile %s %s\n' $json $cell > two.mk
+printf 'all: a b\na b:; @harness/inspect/profile %s %s\n' $json $cell > two.mk
 # A make of its own: not one below that which runs the tests, to which what it says would belong.
 # Arguments: what runs it.
 # shellcheck disable=SC2016  # for the other shell

@@ -1,11 +1,11 @@
 #!/bin/bash
-# harness/reward: an answer a line, in order, whatever the line; nothing kept; no source in any
+# harness/export/reward: an answer a line, in order, whatever the line; nothing kept; no source in any
 # argument.  Its steps are pretend ones.
 # shellcheck disable=SC2154,SC2012  # out is lib.sh's; names are plain
 . tests/e2e/lib.sh
 
 tree
-mk build/gate build/confine build/task build/verify build/record build/arm build/baseline build/time build/peaks build/h200/peaks.json
+mk build/gate build/confine build/task build/verify build/recorder build/runner build/baseline build/time build/peaks build/h200/peaks.json
 check 'the programs are there' [ $? = 0 ]
 cp "${EXPORT:-$root/build/export}" build/export # its own, which says what a result is worth
 check 'build/export, too' [ -x build/export ]
@@ -43,7 +43,7 @@ pretend time
 request() { # TASK SOURCE [GPU]
     jq -cn --arg task "$1" --arg kernel "$2" --arg gpu "${3-}" '{task: $task, kernel: $kernel} + if $gpu == "" then {} else {gpu: $gpu} end'
 }
-judge() { harness/reward "$@" < in > "$out" 2> err; }
+judge() { harness/export/reward "$@" < in > "$out" 2> err; }
 line() { sed -n "$1p" "$out" | jq -c "$2"; }
 
 # ---- One of each ------------------------------------------------------------------------
@@ -99,7 +99,7 @@ kill $sleeper
 
 # ---- Order, one at a time -------------------------------------------------------------------
 
-coproc SERVICE { exec harness/reward h200:90 2> err; }
+coproc SERVICE { exec harness/export/reward h200:90 2> err; }
 for n in 1 2 3; do
     request l1_019_relu "// ratio $n" >&"${SERVICE[1]}"
     answer=

@@ -1,5 +1,5 @@
 #!/bin/bash
-# harness/sanitize, with a pretend compute-sanitizer on the pretend GPU: what is run, what is
+# harness/inspect/sanitize, with a pretend compute-sanitizer on the pretend GPU: what is run, what is
 # made of the tools' summaries, what is said where there is no verdict, checks at a smaller
 # size, and the variant for racecheck.  Needs CUDA's headers.
 # shellcheck disable=SC2154  # out is lib.sh's
@@ -15,7 +15,7 @@ cd "$scratch" || exit
 out=$scratch/out
 mkdir -p harness build/h200 tasks/fake bin optimized/include
 cp "$root"/harness/{sanitize,shrink,shrink.jq} harness/
-for p in replay verify record arm; do ln -s "$bin/$p" build/$p; done
+for p in replay verify record runner; do ln -s "$bin/$p" build/$p; done
 ln -s "$root/build/task" build/task
 export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin KP_FAKE_PROFILER=$scratch/events SANITIZER=$scratch/bin/compute-sanitizer
 unset SANITIZERFLAGS NVCCFLAGS KP_SANITIZE_SECONDS SMALL KP_SMALL_MB KP_SMALL_GFLOP KP_SMALL_TRIES KP_REPLAY
@@ -53,7 +53,7 @@ task relu64 'y[64,64] = relu(x0)' '[64,64]'
 
 # What stands for the compiler: TASK.json OUT ARCHS KERNEL.  compile.fails holds a verdict,
 # compile.variant that of the variant, compile.least the fewest elements that are not refused.
-cat > harness/compile <<COMPILE
+cat > harness/compile/compile <<COMPILE
 #!/bin/bash
 elements=\$(jq '.inputs[0].shape | .[0] * .[1]' "\$1")
 echo "\$*\${NVCCFLAGS:+ \$NVCCFLAGS}" >> compiled
@@ -68,10 +68,10 @@ cp "\$2.so" "\$2.cubin"
 jq -n --arg verdict "\$verdict" --arg path "\$4" '{schema: 1, verdict: \$verdict, reason: (if \$verdict == "ok" then null else "because" end),
     kernel: {path: \$path, sha256: "07", arch: "sm_90a"}}' > "\$2.build.json"
 COMPILE
-chmod +x harness/compile
+chmod +x harness/compile/compile
 verified() {
     rm -f $cell.*
-    harness/compile $json $cell 90a kernel.c || exit
+    harness/compile/compile $json $cell 90a kernel.c || exit
     "$bin/verify" $json $cell > "$out" 2>&1 || cat "$out"
     rm -f events compiled
 }
@@ -118,7 +118,7 @@ clean() {
     log synccheck 'ERROR SUMMARY: 0 errors'
     log racecheck 'RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)'
 }
-sanitize() { harness/sanitize $json $cell "$@" > "$out" 2>&1; }
+sanitize() { harness/inspect/sanitize $json $cell "$@" > "$out" 2>&1; }
 of() { jq -r "$1" $cell.sanitize.json; }
 tool() { of ".tools.$1 | [.verdict, .errors, .warnings, .reason] | map(tostring) | join(\" \")"; }
 fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
@@ -284,24 +284,24 @@ chmod u+w build/h200
 sanitize
 cp $cell.sanitize.json clean.json
 jq '.tools.racecheck.verdict = "errors"' clean.json > errors.json
-harness/sanitize --summary clean.json errors.json slow.json clean.json > "$out"
+harness/inspect/sanitize --summary clean.json errors.json slow.json clean.json > "$out"
 check 'the summary counts cells' one '^sanitize: 2 clean, 1 with errors, 1 not run$'
 jq '.tools.memcheck.verdict = "not run"' errors.json > worse.json
-harness/sanitize --summary worse.json > "$out"
+harness/inspect/sanitize --summary worse.json > "$out"
 check 'by the worst of their tools' one '^sanitize: 0 clean, 1 with errors, 0 not run$'
 jq '.tools.racecheck.variant = "KP_RACECHECK"' clean.json > variant.json
-harness/sanitize --summary clean.json variant.json > "$out"
+harness/inspect/sanitize --summary clean.json variant.json > "$out"
 check 'and says of how many racecheck saw a variant' one '^sanitize: 2 clean, 0 with errors, 0 not run \(of 1 racecheck saw the variant\)$'
 echo '{' > half.json
-harness/sanitize --summary clean.json half.json > "$out" 2>&1
+harness/inspect/sanitize --summary clean.json half.json > "$out" 2>&1
 check 'and reads nothing that is none' fails 3 $?
 
 # ---- At a smaller size ---------------------------------------------------------------------------
 
-# shrunk TASK.json N - the shapes of the Nth smaller task that harness/shrink makes; its bytes and products.
+# shrunk TASK.json N - the shapes of the Nth smaller task that harness/inspect/shrink makes; its bytes and products.
 shrunk() {
     rm -rf smaller
-    harness/shrink "$1" smaller > sizes || return
+    harness/inspect/shrink "$1" smaller > sizes || return
     sed -n "$2p" sizes > size
     [ -s size ] || { echo none; return; }
     build/task check "$(cut -d' ' -f1 size)" > checked 2>&1 || { cat checked; return; }
@@ -334,11 +334,11 @@ check 'after one axis comes the next' is "$(of_shipped level1/l1_097_scaled_dot_
 check 'such as the rows of an image, which is padded' is "$(of_shipped level1/l1_063_conv2d_square_input_square_kernel)" \
     '[[[1,16,128,1024],[128,16,3,3]],["t1[1,128,126,1022]"]]'
 check 'but no axis that is fixed otherwise' is "$(KP_SMALL_MB=1 of_shipped crfm/crfm_layernorm)" '[[[1,64,256,256],[64,256,256],[64,256,256]],["t1[1,64,256,256]"]]'
-KP_SMALL_MB=few harness/shrink tasks/fake/rows.json smaller > "$out" 2>&1
+KP_SMALL_MB=few harness/inspect/shrink tasks/fake/rows.json smaller > "$out" 2>&1
 check 'a limit that is no number is an error' fails 2 $?
 check 'in one line' one '^shrink: KP_SMALL_MB, '
 jq '.graph[0] = "y[1,1] = relu(x0)"' tasks/fake/rows.json > wrong && cp wrong tasks/fake/rows.json
-harness/shrink tasks/fake/rows.json smaller > "$out" 2>&1
+harness/inspect/shrink tasks/fake/rows.json smaller > "$out" 2>&1
 check 'so is a task that is wrong' fails 3 $?
 
 # At most a megabyte; this one's tensors are of one each.

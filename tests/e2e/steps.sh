@@ -10,7 +10,7 @@ check 'each cell prints one line' lines 3 '^\[[123]/3\] .*ok 1.00x|^\[[123]/3\] 
 mk time
 check 'a second run does nothing' ran ''
 mk -n time
-check 'nor does make -n say otherwise' not says 'harness/compile|build/(verify|time)'
+check 'nor does make -n say otherwise' not says 'harness/compile/compile|build/(verify|time)'
 
 one='nvcc l1_019_relu;time h200/l1_019_relu;verify h200/l1_019_relu;'
 all='nvcc crfm_softmax;nvcc l1_001_matmul;nvcc l1_019_relu;time h200/crfm_softmax;time h200/l1_001_matmul;time h200/l1_019_relu;verify h200/crfm_softmax;verify h200/l1_001_matmul;verify h200/l1_019_relu;'
@@ -50,8 +50,8 @@ mk build ARCHS=80
 steps > all.steps
 touch optimized/include/c.cuh
 mk -n build ARCHS=80
-check 'checks of architectures look at headers, too' lines 2 'harness/compile .*crfm_softmax'
-check 'and at no others' lines 2 'harness/compile'
+check 'checks of architectures look at headers, too' lines 2 'harness/compile/compile .*crfm_softmax'
+check 'and at no others' lines 2 'harness/compile/compile'
 mk time
 steps > all.steps
 echo > optimized/include/b.cuh
@@ -66,7 +66,7 @@ echo '// new' > optimized/include/new.cuh
 mk time
 check 'and repeats what lacked it when it is' ran "$one"
 check 'which then compiles' is "$(verdict h200/l1_019_relu build) $(hash l1_019_relu)" "ok $(sums b.cuh new.cuh)"
-touch harness/compile
+touch harness/compile/compile
 mk time
 check 'a change of the compile script repeats every cell' ran "$all"
 touch build/verify
@@ -88,7 +88,7 @@ check 'a kernel for the GPU overrules both' ran "$one"
 check 'the result names it' is "$(jq -r .kernel.path build/h200/l1_019_relu.build.json)" optimized/h200/l1_019_relu.cu
 rm optimized/h200/l1_019_relu.cu optimized/sm_90a/l1_019_relu.cu
 mk -n time
-check 'make -n sees that a kernel has gone' lines 1 'harness/compile'
+check 'make -n sees that a kernel has gone' lines 1 'harness/compile/compile'
 mk time
 check 'removing it falls back to the portable one' ran "$one"
 
@@ -99,33 +99,33 @@ stale() {
 for change in "NVCCFLAGS=-G" "arch.h200=89"; do
     touch mark
     mk -n time "$change"
-    check "make -n $change lists every cell" lines 3 'harness/compile'
+    check "make -n $change lists every cell" lines 3 'harness/compile/compile'
     check "make -n $change writes nothing" is "$(stale)" ''
     mk -n time
-    check 'and is forgotten' not says harness/compile
+    check 'and is forgotten' not says harness/compile/compile
 done
 sed -i 's/^# *$//; $a # another' toolkit/bin/nvcc
 touch mark
 mk -n time
-check 'make -n notices another nvcc at the same path' lines 3 'harness/compile'
+check 'make -n notices another nvcc at the same path' lines 3 'harness/compile/compile'
 check 'and writes nothing' is "$(stale)" ''
 everything="${all%%time*}peaks build/h200/peaks.json;${all#*l1_019_relu;}"
 mk time
 check 'make then compiles and measures everything again' ran "$everything"
 mk -n time CFLAGS=-O0
-check 'a change of CFLAGS rebuilds the harness, hence everything' lines 3 'harness/compile'
+check 'a change of CFLAGS rebuilds the harness, hence everything' lines 3 'harness/compile/compile'
 mk time NVCCFLAGS=-G
 check 'changed flags repeat every cell' ran "$all"
 mk -n time NVCCFLAGS=-G
-check 'once' not says harness/compile
+check 'once' not says harness/compile/compile
 
 tree
 mk -n time
 check 'a cold make -n succeeds' [ $? = 0 ]
-check 'and lists every step' lines 9 'harness/compile|build/verify tasks|build/time tasks'
+check 'and lists every step' lines 9 'harness/compile/compile|build/verify tasks|build/time tasks'
 check 'and writes nothing' [ ! -e build ]
 mk -n -j4 reproduce
-check 'a cold make -n reproduce, too' lines 9 'harness/compile|build/verify tasks|build/time tasks'
+check 'a cold make -n reproduce, too' lines 9 'harness/compile/compile|build/verify tasks|build/time tasks'
 
 tree
 mk -j8 time

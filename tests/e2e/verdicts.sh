@@ -60,7 +60,7 @@ check 'of one line' lines 1 'no CUDA Toolkit 12.4 or newer'
 tree
 mk time TASKS=l1_019
 if comma_locale; then
-    NVCC=$PWD/toolkit/bin/nvcc CUDA_HOME=$PWD/toolkit "${comma[@]}" harness/compile tasks/level1/l1_019_relu.json \
+    NVCC=$PWD/toolkit/bin/nvcc CUDA_HOME=$PWD/toolkit "${comma[@]}" harness/compile/compile tasks/level1/l1_019_relu.json \
         build/h200/l1_019_relu 90 optimized/portable/l1_019_relu.cu > "$out" 2>&1
     check 'a locale changes no result' is "$? $(jq -c '[.verdict, .kernel.build_seconds < 60]' build/h200/l1_019_relu.build.json)" '0 ["ok",true]'
 else

@@ -1,7 +1,7 @@
-/* device.c: harness/device.h in plain C, for the pretend GPU.  The same meaning, element for
+/* device.c: harness/gpu/device.h in plain C, for the pretend GPU.  The same meaning, element for
  * element, as far as the tests' tasks need it; everything is done when it is asked for. */
-#include "../../harness/device.h"
-#include "../../harness/error.h"
+#include "gpu/device.h"
+#include "base/error.h"
 
 #include <math.h>
 #include <string.h>

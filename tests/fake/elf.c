@@ -1,8 +1,8 @@
-/* elf.c: the part of harness/elf.h that an arm needs, for pretend cubins.  They are shared
+/* elf.c: the part of harness/base/elf.h that a runner needs, for pretend cubins.  They are shared
  * objects of the host, with relocations of a kind that no cubin has and that the real reader
  * refuses.  Nobody hostile makes them: nothing is checked. */
-#include "../../harness/elf.h"
-#include "../../harness/error.h"
+#include "base/elf.h"
+#include "base/error.h"
 
 #include <elf.h>
 #include <stdlib.h>

@@ -2,9 +2,9 @@
  * run on its tensors.  FP32 rounds each result once; TF32 rounds what it reads to 10 bits,
  * too; the oracle rounds nothing. */
 #include "fake.h"
-#include "../../harness/error.h"
-#include "../../reference/cuda/exec.h"
-#include "../../reference/define/define.h"
+#include "base/error.h"
+#include "cuda/exec.h"
+#include "define/define.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -38,7 +38,7 @@ struct CUfunc_st { /* a kernel; the runtime's `const void *func` points to one, 
 /* Parameter k of the kernel that is running. */
 #define PARAM(k, type) (*(type *)args[k])
 
-/* A module variable, where harness/elf.c looks for those of a cubin. */
+/* A module variable, where harness/base/elf.c looks for those of a cubin. */
 #define MODULE_VARIABLE __attribute__((section(".nv.global.init")))
 
 /* Where parameter `index` lies in the parameter block; false if there are fewer. */

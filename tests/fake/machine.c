@@ -1,6 +1,6 @@
-/* machine.c: harness/machine.h for the pretend GPU.  KP_FAKE_DRAM is its theoretical memory
+/* machine.c: harness/gpu/machine.h for the pretend GPU.  KP_FAKE_DRAM is its theoretical memory
  * bandwidth in bytes per microsecond, for tests of the verdict `impossible`. */
-#include "../../harness/machine.h"
+#include "gpu/machine.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #ifndef KP_NUMBERS_H
 #define KP_NUMBERS_H
 
-#include "../../harness/taskfile.h"
+#include "task/taskfile.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -8,9 +8,9 @@
  * DIR/torch_values.json (default tests/data) in float64.  NAME: only cases whose
  * names begin so.  Prints each failure and, last, "N passed, N failed"; exits 1
  * on any failure.  Cases run in a child, so that one that dies is one failure. */
-#include "../../reference/cuda/exec.h"
-#include "../../reference/define/define.h"
-#include "../../harness/error.h"
+#include "cuda/exec.h"
+#include "define/define.h"
+#include "base/error.h"
 #include "numbers.h"
 #include "reference_cases.h"
 

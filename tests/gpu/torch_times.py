@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch needs for the tasks, measured as this suite measures its own arms.
+"""What PyTorch needs for the tasks, measured as this suite measures its own runners.
 
     python3 tests/gpu/torch_times.py results/pytorch/h200.csv [--compile] [TASK.json...]
     python3 tests/gpu/torch_times.py --show [TASK.json...]

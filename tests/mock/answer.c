@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "error.h"
+#include "base/error.h"
 
 struct speech { /* one answer on its way */
     const struct rule *rule;

@@ -26,9 +26,9 @@ needs() {
 
 # mock_build - compile the server, the shim that watches connections and run_many.
 mock_build() {
-    gcc -std=gnu11 -O1 -iquote harness -o "$scratch/mock" tests/mock/{server,script,answer}.c harness/error.c -pthread &&
+    gcc -std=gnu11 -O1 -iquote harness -o "$scratch/mock" tests/mock/{server,script,answer}.c harness/base/error.c -pthread &&
         gcc -std=gnu11 -O1 -shared -fPIC -o "$scratch/net.so" tests/mock/net.c -ldl &&
-        gcc -std=gnu11 -O1 -iquote harness -o "$scratch/run_many" tests/mock/run_many.c harness/error.c
+        gcc -std=gnu11 -O1 -iquote harness -o "$scratch/run_many" tests/mock/run_many.c harness/base/error.c
 }
 # mock_start NAME [OPTION...] - start a server; its script is $scratch/NAME.rules, which may grow,
 # its journal NAME.journal.  Sets port and pid.

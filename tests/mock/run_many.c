@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "error.h"
+#include "base/error.h"
 
 static double now(void) {
     struct timespec t;

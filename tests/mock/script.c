@@ -9,7 +9,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "error.h"
+#include "base/error.h"
 
 void text_add(struct text *t, const void *bytes, size_t n) {
     if (t->n + n + 1 > t->room) {

@@ -22,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "error.h"
+#include "base/error.h"
 
 enum { HEAD_ROOM = 64 << 10, BODY_ROOM = 64 << 20, HANG_SECONDS = 600 };
 

@@ -9,10 +9,10 @@ number=0
 world() {
     tree
     rm -r tasks optimized/portable/*
-    mkdir -p tasks pretend harness/gen harness/prompts
+    mkdir -p tasks pretend harness/gen harness/gen/prompts
     cp -r "$root"/tasks/level1 tasks/
     cp "$root"/optimized/include/*.cuh optimized/include/
-    cp "$root"/harness/prompts/* harness/prompts/
+    cp "$root"/harness/gen/prompts/* harness/gen/prompts/
     cp "$root"/harness/gen/{prices.json,prompt.h} harness/gen/
     cp "$root"/tests/e2e/pretend/* pretend/
     for p in gen best promote; do ln -s "$root/build/$p" "pretend/$p"; done

@@ -3,7 +3,7 @@
 #ifndef KP_TASK_TEXT_H
 #define KP_TASK_TEXT_H
 
-#include "../../harness/taskfile.h"
+#include "task/taskfile.h"
 
 #include <stdio.h>
 #include <stdlib.h>

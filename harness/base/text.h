@@ -1,0 +1,25 @@
+/* text.h: a text that grows, and UTF-8. */
+#ifndef KP_TEXT_H
+#define KP_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct text { /* a growing one; NUL-terminated unless s is NULL */
+    char *s;
+    size_t n, room;
+};
+void text_add(struct text *t, const char *s, size_t n);
+void text_clear(struct text *t); /* keeps the room */
+void text_free(struct text *t);
+
+/* How many bytes at `s` (of n) are one well-formed UTF-8 character; 0 if they are none. */
+size_t utf8_length(const char *s, size_t n);
+
+/* The text with U+FFFD for each NUL and each run of bytes that is no character.  Free it. */
+char *utf8_clean(const char *s, size_t n);
+
+/* Whether there is nothing in it but white space. */
+bool text_blank(const struct text *t);
+
+#endif

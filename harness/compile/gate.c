@@ -1,0 +1,414 @@
+/* gate.c: see gate.h. */
+#include "compile/gate.h"
+
+#include <elf.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    DATA_LIMIT = 64 << 10,   /* host .rodata and .data: room for strings, not for answers */
+    FATBIN_LIMIT = 64 << 20, /* device code in the object */
+    STO_CUDA_MANAGED = 0x4
+};
+
+/* What host code may call, and why.  A name that ends in '*' is a prefix. */
+static const struct {
+    const char *name, *why;
+} allowed[] = {
+    /* Written by nvcc into every object; the names of CUDA 12 and of 13. */
+    {"__cudaRegisterFatBinary", "registration"},
+    {"__cudaRegisterFatBinaryEnd", "registration"},
+    {"__cudaUnregisterFatBinary", "registration"},
+    {"__cudaRegisterFunction", "registration"},
+    {"__cudaRegisterVar", "registration"},
+    {"__cudaInitModule", "registration"},
+    {"atexit", "registration"},
+    {"exit", "the host body that nvcc gives a __device__ function"},
+    {"__cudaPushCallConfiguration", "<<<>>>"},
+    {"__cudaPopCallConfiguration", "<<<>>>"},
+    {"cudaLaunchKernel", "<<<>>>, CUDA 12"},
+    {"__cudaLaunchKernel", "<<<>>>, CUDA 13"},
+    {"__cudaGetKernel", "<<<>>>, CUDA 13"},
+    /* Launches and their configuration. */
+    {"cudaLaunchKernelExC", "clusters, programmatic launch"},
+    {"cudaLaunchCooperativeKernel", "grid-wide synchronisation"},
+    {"cudaFuncSetAttribute", "shared memory over 48 KiB"},
+    {"cudaFuncGetAttributes", "shared memory over 48 KiB"},
+    {"cudaOccupancy*", "grid size"},
+    {"cudaDeviceGetAttribute", "grid size"},
+    {"cudaGetDevice", "grid size"},
+    /* What else a tape can carry. */
+    {"cudaMemsetAsync", "clearing scratch"},
+    {"cudaMemset2DAsync", "clearing scratch"},
+    {"cudaMemcpyAsync", "copies on the device"},
+    /* Streams forked from the given one and joined to it. */
+    {"cudaStreamCreate", "fork and join"},
+    {"cudaStreamCreateWithFlags", "fork and join"},
+    {"cudaStreamCreateWithPriority", "fork and join"},
+    {"cudaStreamWaitEvent", "fork and join"},
+    {"cudaStreamDestroy", "fork and join"},
+    {"cudaEventCreate", "fork and join"},
+    {"cudaEventCreateWithFlags", "fork and join"},
+    {"cudaEventRecord", "fork and join"},
+    {"cudaEventDestroy", "fork and join"},
+    {"cudaGetLastError", "reading an error"},
+    {"cudaPeekAtLastError", "reading an error"},
+    {"cudaGetErrorString", "reading an error"},
+    {"cudaGetErrorName", "reading an error"},
+    /* Helpers that the harness exports to host code (optimized/include). */
+    /* What compilers emit, or plain computation needs. */
+    {"_GLOBAL_OFFSET_TABLE_", "position-independent code"},
+    {"__stack_chk_fail", "stack protector"},
+    {"__cxa_guard_acquire", "static variable in a function"},
+    {"__cxa_guard_release", "static variable in a function"},
+    {"__cxa_guard_abort", "static variable in a function"},
+    {"_Unwind_Resume", "C++ exceptions"},
+    {"__gxx_personality_v0", "C++ exceptions"},
+    {"__cxa_begin_catch", "C++ exceptions"},
+    {"_ZSt9terminatev", "C++ exceptions"},
+    {"_ZSt*__throw_*", "C++ containers"},
+    {"_Znwm", "operator new"},
+    {"_Znam", "operator new[]"},
+    {"_ZdlPv*", "operator delete"},
+    {"_ZdaPv*", "operator delete[]"},
+    {"memcpy", "plain computation"},
+    {"memmove", "plain computation"},
+    {"memset", "plain computation"},
+    {"memcmp", "plain computation"},
+    {"strlen", "plain computation"},
+    {"__mem*_chk", "plain computation, as some distributions compile it"},
+    {"abort", "a failed check"},
+    {"__assert_fail", "a failed check"},
+    {"ceil*", "plain computation"},
+    {"floor*", "plain computation"},
+    {"sqrt", "plain computation"},
+    {"sqrtf", "plain computation"},
+    {"exp*", "plain computation"},
+    {"log*", "plain computation"},
+    {"pow", "plain computation"},
+    {"powf", "plain computation"},
+    {"tanh", "plain computation"},
+    {"tanhf", "plain computation"},
+};
+
+/* Names that people do use, and what to do instead.  '*' as above. */
+static const struct {
+    const char *name, *advice;
+} advice[] = {
+    {"vprintf", "remove printf from device code"},
+    {"cublas*", "no vendor library may be called, write the kernel"},
+    {"cudnn*", "no vendor library may be called, write the kernel"},
+    {"cufft*", "no vendor library may be called, write the kernel"},
+    {"cusparse*", "no vendor library may be called, write the kernel"},
+    {"cusolver*", "no vendor library may be called, write the kernel"},
+    {"curand*", "no vendor library may be called, write the kernel"},
+    {"cudaMalloc*", "declare scratch_bytes() and use the scratch that launch is given"},
+    {"cudaFree*", "declare scratch_bytes() and use the scratch that launch is given"},
+    {"cudaHostAlloc", "declare scratch_bytes() and use the scratch that launch is given"},
+    {"cudaMemcpyToSymbol*", "initialise the variable where it is defined, or use scratch"},
+    {"cudaMemcpyFromSymbol*", "launch cannot read results, decide on the device"},
+    {"cudaGetSymbolAddress", "use scratch"},
+    {"cudaMemcpy", "use cudaMemcpyAsync on the given stream"},
+    {"cudaMemset", "use cudaMemsetAsync on the given stream"},
+    {"cudaDeviceSynchronize", "launch only enqueues, remove it"},
+    {"cudaStreamSynchronize", "launch only enqueues, remove it"},
+    {"cudaEventSynchronize", "launch only enqueues, remove it"},
+    {"cudaGetDeviceProperties*", "use cudaDeviceGetAttribute"},
+    {"*printf*", "launch prints nothing, remove it"},
+    {"stderr", "launch prints nothing, remove it"},
+    {"_ZSt4cout", "launch prints nothing, remove it"},
+    {"_ZSt4cerr", "launch prints nothing, remove it"},
+    {"cudaLaunchHostFunc", "all work is done on the device"},
+    {"cudaStreamAddCallback", "all work is done on the device"},
+    {"cudaGraph*", "launch is recorded as it is, call the kernels directly"},
+    {"cudaStreamBeginCapture*", "launch is recorded as it is, call the kernels directly"},
+    {"cudaGetDriverEntryPoint*", "tensor maps are not offered, use cp.async or cp.async.bulk"},
+    {"cuTensorMap*", "tensor maps are not offered, use cp.async or cp.async.bulk"},
+    {"__cudaRegisterManagedVar", "managed variables are not allowed, use scratch"},
+    {"__cudaRegisterLinkedBinary*", "relocatable device code is not allowed, drop -rdc"},
+    {"malloc", "remove malloc and new from device code, use scratch"},
+    {"free", "remove free and delete from device code, use scratch"},
+    {"__assertfail", "remove assert from device code"},
+    {"*CDP*", "remove launches from device code"},
+    {"cudaLaunchDevice*", "remove launches from device code"},
+    {"cnp*", "remove launches from device code"},
+};
+
+/* Whether `name` matches `pattern`, in which '*' stands for any text. */
+static bool matches(const char *pattern, const char *name) {
+    for (; *pattern && *pattern != '*'; pattern++, name++)
+        if (*pattern != *name) return false;
+    if (!*pattern) return !*name;
+    for (pattern++;; name++) {
+        if (matches(pattern, name)) return true;
+        if (!*name) return false;
+    }
+}
+
+static const char *advice_for(const char *name, const char *otherwise) {
+    for (size_t i = 0; i < sizeof advice / sizeof *advice; i++)
+        if (matches(advice[i].name, name)) return advice[i].advice;
+    return otherwise;
+}
+
+static bool is_allowed(const char *name) {
+    for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
+        if (matches(allowed[i].name, name)) return true;
+    return false;
+}
+
+/* Where a verdict is written. */
+struct verdict {
+    char *reason;
+    size_t size;
+};
+
+/* Write the reason, with anything unprintable in a name made visible so that it
+ * stays one line.  Returns false, for the caller to return. */
+__attribute__((format(printf, 2, 3))) static bool refuse(struct verdict *v, const char *format,
+                                                         ...) {
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(v->reason, v->size, format, ap);
+    va_end(ap);
+    for (char *p = v->reason; v->size && *p; p++)
+        if ((unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e) *p = '?';
+    return false;
+}
+
+static bool starts(const char *s, const char *prefix) {
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+/* Whether `name` is `base`, or `base` followed by a dot (".text.startup"). */
+static bool section_is(const char *name, const char *base) {
+    size_t n = strlen(base);
+    return strncmp(name, base, n) == 0 && (name[n] == 0 || name[n] == '.');
+}
+
+/* Sections that end up in memory: only those that g++ and nvcc write, because
+ * the linker and the loader act on others by name (.init, .ctors, .tdata). */
+static bool check_section(const struct elf_section *s, struct verdict *v) {
+    static const char *const known[] = {
+        ".text",     ".rodata",     ".data",         ".bss", ".note", ".gcc_except_table",
+        ".eh_frame", ".init_array", "__nv_module_id" /* without -O */
+    };
+    bool found = starts(s->name, ".nv"); /* .nv_fatbin, .nvFatBinSegment */
+    if (!(s->flags & SHF_ALLOC)) return true;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        found |= section_is(s->name, known[i]);
+    if (s->flags & SHF_TLS)
+        return refuse(v, "object: section %s: thread-local variables are not allowed", s->name);
+    if (!found || s->type == SHT_PREINIT_ARRAY || s->type == SHT_FINI_ARRAY)
+        return refuse(v,
+                      "object: section %s is not one that nvcc writes: no code that runs outside "
+                      "launch, no sections of your own",
+                      s->name);
+    if ((s->flags & SHF_WRITE) && (s->flags & SHF_EXECINSTR))
+        return refuse(v, "object: section %s is both writable and executable", s->name);
+    if ((s->flags & SHF_EXECINSTR) && !section_is(s->name, ".text"))
+        return refuse(v, "object: section %s holds code, which belongs in .text", s->name);
+    return true;
+}
+
+/* All sections, and the totals of data and of device code. */
+static bool check_sections(const struct elf *o, struct verdict *v) {
+    uint64_t data = 0, fatbin = 0;
+    for (unsigned i = 0; i < o->nsections; i++) {
+        const struct elf_section *s = &o->sections[i];
+        if (!check_section(s, v)) return false;
+        if (!(s->flags & SHF_ALLOC) || s->type == SHT_NOBITS || (s->flags & SHF_EXECINSTR))
+            continue;
+        if (starts(s->name, ".nv"))
+            fatbin += s->size;
+        else if (!section_is(s->name, ".eh_frame") && !section_is(s->name, ".note"))
+            data += s->size;
+    }
+    if (data > DATA_LIMIT)
+        return refuse(v,
+                      "object: %llu bytes of constant data in host code, over %d: compute tables "
+                      "on the device",
+                      (unsigned long long)data, DATA_LIMIT);
+    if (fatbin > FATBIN_LIMIT)
+        return refuse(v, "object: %llu bytes of device code, over %d: instantiate fewer templates",
+                      (unsigned long long)fatbin, FATBIN_LIMIT);
+    return true;
+}
+
+/* The name of the function at (section, offset), or "". */
+static const char *function_at(const struct elf *o, unsigned section, uint64_t offset) {
+    for (size_t i = 0; i < o->nsymbols; i++) {
+        const struct elf_symbol *s = &o->symbols[i];
+        if (s->type == STT_FUNC && s->section == section && s->value == offset) return s->name;
+    }
+    return "";
+}
+
+/* Exactly one function may run when the object is loaded: nvcc's registration. */
+static bool check_constructors(const struct elf *o, struct verdict *v) {
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < o->nsections; i++)
+        if (o->sections[i].type == SHT_INIT_ARRAY || section_is(o->sections[i].name, ".init_array"))
+            bytes += o->sections[i].size;
+    for (size_t i = 0; i < o->nrelocations; i++) {
+        const struct elf_relocation *r = &o->relocations[i];
+        const struct elf_symbol *s = &o->symbols[r->symbol];
+        const char *name;
+        if (!section_is(o->sections[r->target].name, ".init_array")) continue;
+        name = function_at(o, s->section, s->value + (uint64_t)r->addend);
+        if (!strstr(name, "__sti____cudaRegisterAll"))
+            return refuse(v,
+                          "object: %s runs when the object is loaded: no constructors, and no "
+                          "global objects that need one",
+                          *name ? name : "a function");
+    }
+    if (bytes == 0)
+        return refuse(v, "object: no kernel is registered: define a __global__ function");
+    if (bytes != 8) return refuse(v, "object: more than one function runs when it is loaded");
+    return true;
+}
+
+/* Whether a cubin has a kernel called `name`. */
+static bool is_kernel_name(struct elf *const *cubins, size_t n, const char *name) {
+    for (size_t c = 0; c < n; c++)
+        for (size_t i = 0; i < cubins[c]->nsymbols; i++)
+            if (elf_is_kernel(cubins[c], &cubins[c]->symbols[i]) &&
+                strcmp(cubins[c]->symbols[i].name, name) == 0)
+                return true;
+    return false;
+}
+
+/* Whether host code may define the global `s`: the entry points, kernels, and
+ * C++ functions of its own; not what a library defines, nor operator new. */
+static bool may_define(const struct elf_symbol *s, struct elf *const *cubins, size_t ncubins) {
+    const char *n = s->name;
+    if (strcmp(n, "launch") == 0 || strcmp(n, "scratch_bytes") == 0) return s->type == STT_FUNC;
+    if (is_kernel_name(cubins, ncubins, n)) return true;
+    if (!starts(n, "_Z") || strchr(n, '@')) return false;
+    if (starts(n, "_Zn") || starts(n, "_Zd")) return false;
+    if (starts(n, "_ZSt") || starts(n, "_ZNSt") || starts(n, "_ZNKSt")) return s->bind == STB_WEAK;
+    return true;
+}
+
+static bool check_symbol(const struct elf_symbol *s, struct elf *const *cubins, size_t ncubins,
+                         struct verdict *v) {
+    if (s->type == STT_GNU_IFUNC)
+        return refuse(v, "object: %s is an indirect function, which runs when it is loaded",
+                      s->name);
+    if (s->type == STT_TLS) return refuse(v, "object: %s is thread-local: not allowed", s->name);
+    if (s->section == SHN_UNDEF) {
+        if (!*s->name || is_allowed(s->name)) return true;
+        return refuse(v, "object: %s is called: %s", s->name,
+                      advice_for(s->name, "not among the functions that launch may call"));
+    }
+    if (s->bind == STB_LOCAL || may_define(s, cubins, ncubins)) return true;
+    return refuse(v, "object: %s is defined: make it static", s->name);
+}
+
+/* All symbols, and that launch is among them. */
+static bool check_symbols(const struct elf *o, struct elf *const *cubins, size_t ncubins,
+                          struct verdict *v) {
+    bool launch = false;
+    for (size_t i = 0; i < o->nsymbols; i++) {
+        const struct elf_symbol *s = &o->symbols[i];
+        if (!check_symbol(s, cubins, ncubins, v)) return false;
+        launch |=
+            s->section != SHN_UNDEF && s->bind == STB_GLOBAL && strcmp(s->name, "launch") == 0;
+    }
+    if (!launch) return refuse(v, "object: launch is not defined: extern \"C\" void launch(...)");
+    return true;
+}
+
+/* Whether relocation `type` reaches thread-local storage or runs a resolver. */
+static bool is_foreign(unsigned machine, uint32_t type) {
+    if (machine == ELF_AARCH64) return (type >= 512 && type <= 573) || type >= 1024;
+    return (type >= 16 && type <= 23) || (type >= 34 && type <= 37);
+}
+
+/* Relocations: none to thread-local storage, which leads to the C library. */
+static bool check_relocations(const struct elf *o, struct verdict *v) {
+    for (size_t i = 0; i < o->nrelocations; i++) {
+        const struct elf_relocation *r = &o->relocations[i];
+        if (is_foreign(o->machine, r->type))
+            return refuse(v, "object: %s has relocation %u against %s: not allowed",
+                          o->sections[r->target].name, r->type, o->symbols[r->symbol].name);
+    }
+    return true;
+}
+
+/* The name of the instruction at p that host code has no use for, or NULL.  No
+ * decoder: a constant in the code can look like one, but relocated fields are
+ * zero in an object, and 2 MB of library objects held one such chance match. */
+static const char *forbidden_x86(const unsigned char *p, size_t n) {
+    size_t rex = n > 1 && (p[1] & 0xf0) == 0x40;
+    if (n >= 2 && p[0] == 0x0f && p[1] == 0x05) return "syscall";
+    if (n >= 2 && p[0] == 0x0f && p[1] == 0x34) return "sysenter";
+    if (n >= 2 && p[0] == 0xcd && p[1] == 0x80) return "int 0x80";
+    if (n >= 4 + rex && p[0] == 0xf3 && p[1 + rex] == 0x0f && p[2 + rex] == 0xae &&
+        p[3 + rex] >= 0xc0 && p[3 + rex] <= 0xdf)
+        return "rdfsbase or its kin";
+    /* op %fs:disp32, %reg: the way to the thread block; 0x28 is the stack protector's word */
+    if (n >= 8 + rex && (p[0] == 0x64 || p[0] == 0x65) && (p[2 + rex] & 0xc7) == 0x04 &&
+        p[3 + rex] == 0x25 && memcmp(p + 4 + rex, "\x28\0\0\0", 4) != 0)
+        return "an access through %fs or %gs";
+    return NULL;
+}
+
+/* The same for the aarch64 instruction word w. */
+static const char *forbidden_runner(uint32_t w) {
+    if ((w & 0xffe0001f) == 0xd4000001) return "svc";
+    if ((w & 0xffffffe0) == 0xd53bd040) return "mrs tpidr_el0";
+    return NULL;
+}
+
+static bool check_code(const struct elf *o, struct verdict *v) {
+    for (unsigned i = 0; i < o->nsections; i++) {
+        const struct elf_section *s = &o->sections[i];
+        size_t step = o->machine == ELF_AARCH64 ? 4 : 1;
+        if (!(s->flags & SHF_EXECINSTR) || !s->bytes) continue;
+        for (size_t at = 0; at + step <= s->size; at += step) {
+            const unsigned char *p = s->bytes + at;
+            const char *what = step == 1
+                                   ? forbidden_x86(p, s->size - at)
+                                   : forbidden_runner(p[0] | (uint32_t)p[1] << 8 |
+                                                      (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+            if (what)
+                return refuse(v,
+                              "object: %s+0x%zx holds %s (or a constant that looks like it: "
+                              "change the constant)",
+                              s->name, at, what);
+        }
+    }
+    return true;
+}
+
+bool gate_object(const struct elf *object, struct elf *const *cubins, size_t ncubins, char *reason,
+                 size_t size) {
+    struct verdict v = {reason, size};
+    if (object->type != ET_REL || (object->machine != ELF_X86_64 && object->machine != ELF_AARCH64))
+        return refuse(&v, "object: not an object file of x86-64 or aarch64");
+    return check_sections(object, &v) && check_symbols(object, cubins, ncubins, &v) &&
+           check_constructors(object, &v) && check_relocations(object, &v) &&
+           check_code(object, &v);
+}
+
+bool gate_cubin(const struct elf *cubin, char *reason, size_t size) {
+    struct verdict v = {reason, size};
+    bool kernel = false;
+    if (cubin->machine != ELF_CUDA) return refuse(&v, "cubin: not a cubin");
+    for (size_t i = 0; i < cubin->nsymbols; i++) {
+        const struct elf_symbol *s = &cubin->symbols[i];
+        if (s->section == SHN_UNDEF && *s->name && s->bind != STB_WEAK)
+            return refuse(&v, "cubin: %s is referenced: %s", s->name,
+                          advice_for(s->name, "it is not defined in this file"));
+        if (s->type == STT_OBJECT && (s->other & STO_CUDA_MANAGED))
+            return refuse(&v, "cubin: %s is managed memory: use scratch", s->name);
+        kernel |= elf_is_kernel(cubin, s);
+    }
+    if (cubin->type != ET_EXEC)
+        return refuse(&v, "cubin: relocatable device code: compile without -rdc");
+    if (!kernel) return refuse(&v, "cubin: no kernel in it: define a __global__ function");
+    return true;
+}

@@ -1,0 +1,39 @@
+/* gate OBJECT CUBIN...: does a compiled kernel keep to the contract?
+ *
+ * Silent and exit 0 if so; else one line with the reason on stdout and exit 1.
+ * Exit 3: a file cannot be read or is not ELF, which no compiler wrote. */
+#include "base/elf.h"
+#include "base/error.h"
+#include "compile/gate.h"
+
+#include <stdio.h>
+
+enum { MAX_CUBINS = 16, REFUSED = 1 };
+
+/* Read one file or end the program. */
+static struct elf *must_read(const char *path) {
+    char message[512];
+    struct elf *e = elf_read(path, message, sizeof message);
+    if (!e) die(KP_INPUT, "%s: compile it again", message);
+    return e;
+}
+
+int main(int argc, char **argv) {
+    struct elf *object, *cubins[MAX_CUBINS];
+    size_t n = 0;
+    char reason[512];
+    bool pass;
+
+    kp_program("gate");
+    if (argc < 3 || argc - 2 > MAX_CUBINS)
+        die(KP_USAGE, "usage: gate OBJECT CUBIN... (at most %d)", MAX_CUBINS);
+    object = must_read(argv[1]);
+    for (int i = 2; i < argc; i++) cubins[n++] = must_read(argv[i]);
+    pass = gate_object(object, cubins, n, reason, sizeof reason);
+    for (size_t i = 0; pass && i < n; i++) pass = gate_cubin(cubins[i], reason, sizeof reason);
+    if (!pass) puts(reason);
+    elf_free(object);
+    for (size_t i = 0; i < n; i++) elf_free(cubins[i]);
+    if (fflush(stdout) != 0) die(KP_IO, "cannot write the reason");
+    return pass ? KP_OK : REFUSED;
+}

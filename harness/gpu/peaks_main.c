@@ -1,0 +1,120 @@
+/* peaks_main.c: `peaks OUT.json`: what this GPU does at best, measured once: read and copy
+ * bandwidth, and the rates of matrix products by type, through cuBLAS on random data.
+ * Floors are computed from these, not from a data sheet. */
+#include "gpu/device.h"
+#include "gpu/driver.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "gpu/machine.h"
+#include "base/stats.h"
+
+#include <cublas_v2.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SAMPLES = 15 };
+
+static cudaEvent_t start, stop;
+
+static void check_blas(cublasStatus_t s, const char *what) {
+    if (s != CUBLAS_STATUS_SUCCESS)
+        die(KP_MACHINE, "cuBLAS %s: %s", what, cublasGetStatusString(s));
+}
+
+/* Best of a few: a peak is what the machine can do, not what it did on average. */
+static double best_ms(void (*work)(void *), void *context) {
+    double best = 1e30;
+    for (int i = 0; i < SAMPLES; i++) {
+        float ms;
+        device_check(cudaEventRecord(start, 0), "peaks");
+        work(context);
+        device_check(cudaEventRecord(stop, 0), "peaks");
+        device_check(cudaEventSynchronize(stop), "peaks");
+        device_check(cudaEventElapsedTime(&ms, start, stop), "peaks");
+        if (i > 2 && ms < best) best = ms; /* the first few warm up */
+    }
+    return best;
+}
+
+struct memory {
+    void *a, *b;
+    size_t bytes;
+};
+
+static void read_all(void *p) {
+    struct memory *m = p;
+    device_read(m->a, m->bytes, m->b, 0);
+}
+
+static void copy_all(void *p) {
+    struct memory *m = p;
+    device_copy(m->a, m->b, m->bytes, 0);
+}
+
+struct product {
+    cublasHandle_t h;
+    cudaDataType_t type;
+    cublasComputeType_t compute;
+    int n;
+    void *a, *b, *c;
+};
+
+static void multiply(void *p) {
+    struct product *q = p;
+    const double one = 1, zero = 0;
+    const float one32 = 1, zero32 = 0;
+    bool wide = q->type == CUDA_R_64F;
+    check_blas(cublasGemmEx(q->h, CUBLAS_OP_T, CUBLAS_OP_N, q->n, q->n, q->n,
+                            wide ? (const void *)&one : &one32, q->a, q->type, q->n, q->b, q->type,
+                            q->n, wide ? (const void *)&zero : &zero32, q->c, q->type, q->n,
+                            q->compute, CUBLAS_GEMM_DEFAULT),
+               "product");
+}
+
+static void fill(void *data, enum kp_dtype type, int n, uint64_t seed) {
+    struct kp_tensor x = {.name = "x", .dtype = type, .shape = {2, {n, n}}};
+    x.fill.kind = KP_FILL_NORMAL, x.fill.b = 1;
+    struct kp_task t = {.ntensors = 1, .tensors = &x};
+    device_fill(&t, 0, data, KP_DIST_DECLARED, seed, 0);
+}
+
+static double tflops(cublasHandle_t h, enum kp_dtype dtype, cudaDataType_t type,
+                     cublasComputeType_t compute, int n, struct memory *m) {
+    size_t bytes = (size_t)n * n * kp_dtype_size(dtype);
+    struct product q = {h, type, compute, n, m->a, (char *)m->a + bytes, m->b};
+    fill(q.a, dtype, n, 1);
+    fill(q.b, dtype, n, 2);
+    return 2.0 * n * n * n / best_ms(multiply, &q) * 1e-9;
+}
+
+int main(int argc, char **argv) {
+    kp_program("peaks");
+    if (argc != 2) die(KP_USAGE, "usage: peaks OUT.json");
+    driver_open();
+    size_t free_bytes, total;
+    struct memory m;
+    cublasHandle_t h;
+    device_check(cudaMemGetInfo(&free_bytes, &total), "memory");
+    m.bytes = free_bytes / 4 < ((size_t)2 << 30) ? free_bytes / 4 / 4096 * 4096 : (size_t)2 << 30;
+    device_check(cudaMalloc(&m.a, m.bytes), "memory");
+    device_check(cudaMalloc(&m.b, m.bytes), "memory");
+    device_check(cudaMemset(m.a, 1, m.bytes), "memory");
+    device_check(cudaEventCreate(&start), "event");
+    device_check(cudaEventCreate(&stop), "event");
+    check_blas(cublasCreate(&h), "handle");
+    cJSON *json = cJSON_CreateObject();
+    cJSON_AddNumberToObject(json, "schema", 1);
+    if (!machine_quiet(5)) warn("the machine is not quiet: peaks may be low");
+    json_add_number(json, "read_gbs", (double)m.bytes / best_ms(read_all, &m) * 1e-6);
+    json_add_number(json, "copy_gbs", 2.0 * (double)m.bytes / best_ms(copy_all, &m) * 1e-6);
+    json_add_number(json, "f16_tflops",
+                    tflops(h, KP_F16, CUDA_R_16F, CUBLAS_COMPUTE_32F, 8192, &m));
+    json_add_number(json, "tf32_tflops",
+                    tflops(h, KP_F32, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 8192, &m));
+    json_add_number(json, "fp32_tflops",
+                    tflops(h, KP_F32, CUDA_R_32F, CUBLAS_COMPUTE_32F, 8192, &m));
+    json_add_number(json, "f64_tflops",
+                    tflops(h, KP_F64, CUDA_R_64F, CUBLAS_COMPUTE_64F, 4096, &m));
+    json_write(argv[1], json);
+    return KP_OK;
+}

@@ -1,0 +1,225 @@
+/* hacks_features.c: what a source consists of; see hacks.h.
+ *
+ * This is no parser: it goes by tokens and depths of brackets, takes what it does not know for
+ * harmless, and may be wrong about either. */
+#define _GNU_SOURCE
+#include "judge/hacks.h"
+#include "judge/hack_rules.h"
+#include "base/error.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Words of the language and of every kernel: they tell nothing. */
+static const char *const common[] = {"__device__",
+                                     "__forceinline__",
+                                     "__global__",
+                                     "__launch_bounds__",
+                                     "__restrict__",
+                                     "__shared__",
+                                     "__syncthreads",
+                                     "auto",
+                                     "block",
+                                     "blockDim",
+                                     "blockIdx",
+                                     "body",
+                                     "bool",
+                                     "bytes",
+                                     "char",
+                                     "const",
+                                     "constexpr",
+                                     "cudaError_t",
+                                     "cudaStream_t",
+                                     "define",
+                                     "dim3",
+                                     "double",
+                                     "dst",
+                                     "else",
+                                     "extern",
+                                     "false",
+                                     "float",
+                                     "for",
+                                     "grid",
+                                     "gridDim",
+                                     "if",
+                                     "in",
+                                     "include",
+                                     "inline",
+                                     "int",
+                                     "launch",
+                                     "long",
+                                     "namespace",
+                                     "nullptr",
+                                     "once",
+                                     "out",
+                                     "pragma",
+                                     "return",
+                                     "size_t",
+                                     "sizeof",
+                                     "src",
+                                     "static",
+                                     "static_assert",
+                                     "static_cast",
+                                     "stream",
+                                     "struct",
+                                     "template",
+                                     "threadIdx",
+                                     "true",
+                                     "typename",
+                                     "unroll",
+                                     "unsigned",
+                                     "using",
+                                     "void",
+                                     "while"};
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(a, *(const char *const *)b);
+}
+
+static void *grow(void *p, size_t n, size_t size) {
+    p = realloc(p, n * size);
+    if (!p) die(KP_MACHINE, "out of memory");
+    return p;
+}
+
+void feature_add(struct features *v, char mark, const char *text, size_t n) {
+    if (!(v->n & (v->n + 1))) v->f = grow(v->f, 2 * (size_t)v->n + 2, sizeof *v->f);
+    char *name = grow(NULL, n + 2, 1);
+    name[0] = mark;
+    memcpy(name + (mark != 0), text, n);
+    name[n + (mark != 0)] = 0;
+    v->f[v->n++] = (struct feature){name, 1};
+}
+
+/* The words of a string literal, those of three letters or more, with a quotation mark before. */
+static void add_words(struct features *v, const struct token *t) {
+    for (size_t i = 0, n; i < t->n; i += n + 1) {
+        for (n = 0;
+             i + n < t->n && (isalnum((unsigned char)t->text[i + n]) || t->text[i + n] == '_');)
+            n++;
+        if (n >= 3) feature_add(v, '"', t->text + i, n);
+    }
+}
+
+/* What an #include directive names, without the brackets. */
+static void add_include(struct features *v, const struct token *t) {
+    if (t->n > 2) feature_add(v, '#', t->text + 1, t->n - 2);
+}
+
+/* Every kernel names the sizes of its own task: X_ELEMENTS, X_DIM0. */
+static void add_word(struct features *v, const struct token *t) {
+    char word[64];
+    if (t->n < 2 || t->n >= sizeof word) return; /* letters, and names nobody gives twice */
+    memcpy(word, t->text, t->n);
+    word[t->n] = 0;
+    if (strstr(word, "_ELEMENTS") || strstr(word, "_DIM")) return;
+    if (!bsearch(word, common, sizeof common / sizeof *common, sizeof *common, by_text))
+        feature_add(v, 0, t->text, t->n);
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(((const struct feature *)a)->name, ((const struct feature *)b)->name);
+}
+
+/* Sort, and let each name stand once with its weight. */
+static void settle(struct features *v) {
+    int n = 0;
+    if (v->n) qsort(v->f, (size_t)v->n, sizeof *v->f, by_name);
+    for (int i = 0; i < v->n; i++)
+        if (n && !strcmp(v->f[n - 1].name, v->f[i].name)) {
+            v->f[n - 1].weight += v->f[i].weight;
+            free(v->f[i].name);
+        } else
+            v->f[n++] = v->f[i];
+    v->n = n;
+    for (int i = 0; i < n; i++) v->f[i].weight = 1 + log(v->f[i].weight);
+}
+
+/* A copy without continued lines, which may cut a name in two. */
+static char *joined(const char *source) {
+    char *out = grow(NULL, strlen(source) + 1, 1), *to = out;
+    for (const char *p = source; *p; p++)
+        if (*p == '\\' && p[1] == '\n')
+            p++;
+        else
+            *to++ = *p;
+    *to = 0;
+    return out;
+}
+
+struct features features_of(const char *source, bool whole) {
+    struct features v = {0, NULL};
+    char *text = joined(source);
+    struct tokens t = tokens_of(text);
+    for (int i = 0; i < t.n; i++) {
+        if (t.t[i].kind == TOKEN_WORD) add_word(&v, &t.t[i]);
+        if (t.t[i].kind == TOKEN_STRING) add_words(&v, &t.t[i]);
+        if (t.t[i].kind == TOKEN_INCLUDE) add_include(&v, &t.t[i]);
+    }
+    if (whole) marks_add(&v, &t);
+    settle(&v);
+    free(t.t);
+    free(text);
+    return v;
+}
+
+void features_free(struct features *v) {
+    for (int i = 0; i < v->n; i++) free(v->f[i].name);
+    free(v->f);
+    *v = (struct features){0, NULL};
+}
+
+/* ---- Tokens ------------------------------------------------------------------------- */
+
+/* The end of the token that begins at p, and its kind. */
+static const char *token_end(const char *p, enum token_kind *kind) {
+    const char *end = p;
+    if (isalpha((unsigned char)*p) || *p == '_') {
+        while (isalnum((unsigned char)*end) || *end == '_') end++;
+        *kind = TOKEN_WORD;
+    } else if (isdigit((unsigned char)*p)) {
+        while (isalnum((unsigned char)*end) || *end == '.' ||
+               (*end == '\'' && isalnum((unsigned char)end[1])) ||
+               ((*end == '-' || *end == '+') && strchr("eEpP", end[-1]) &&
+                !(p[0] == '0' && (p[1] | 32) == 'x')))
+            end++;
+        *kind = TOKEN_NUMBER;
+    } else if (*p == '"' || *p == '\'') {
+        for (end++; *end && *end != *p && *end != '\n'; end++)
+            if (*end == '\\' && end[1]) end++;
+        end += *end == *p;
+        *kind = TOKEN_STRING;
+    } else {
+        end++;
+        *kind = TOKEN_MARK;
+    }
+    return end;
+}
+
+struct tokens tokens_of(const char *text) {
+    struct tokens t = {0, NULL};
+    for (const char *p = text; *p;) {
+        if (isspace((unsigned char)*p)) {
+            p++;
+            continue;
+        }
+        enum token_kind kind;
+        const char *end = token_end(p, &kind);
+        bool named = t.n > 1 && token_is(&t.t[t.n - 1], "include") && token_is(&t.t[t.n - 2], "#");
+        if (named && (*p == '<' || *p == '"')) {
+            kind = TOKEN_INCLUDE;
+            end = p + 1 + strcspn(p + 1, *p == '<' ? ">\n" : "\"\n");
+            end += *end == '>' || *end == '"';
+        }
+        if (!(t.n & (t.n + 1))) t.t = grow(t.t, 2 * (size_t)t.n + 2, sizeof *t.t);
+        t.t[t.n++] = (struct token){kind, p, (size_t)(end - p)};
+        p = end;
+    }
+    return t;
+}
+
+bool token_is(const struct token *t, const char *text) {
+    return strlen(text) == t->n && !memcmp(t->text, text, t->n);
+}

@@ -1,0 +1,304 @@
+/* judge_main.c: a second opinion on one kernel, by a model that is asked whether it cheats.
+ *
+ *   judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump "1.2 -> 14.8"] [--transcript FILE]
+ *         [--name NAME]
+ *
+ * It prints JSON: verdict (clean, suspect, cheat), rule (of harness/judge/hacks.json), lines,
+ * quote, test.  It is advice: no verdict, no measurement and no promotion asks for it.  The model
+ * sees the source without comments, fenced as data, the tape, and the known cheats that are most
+ * like it; what it quotes must occur in the source, or is dropped.
+ *
+ * The model is that of JUDGE_LLM, or of LLM; caps on spending are those of budget.h.  With
+ * --transcript every answer is kept, and one that answers the same request is not paid for
+ * again.  LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; NAME is the kernel's file without its
+ * suffix, unless given. */
+#include "base/error.h"
+#include "judge/hacks.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "judge/judge_text.h"
+#include "llm/llm.h"
+#include "llm/billed_call.h"
+#include "gen/prompt_parts.h"
+#include "llm/transcript.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static const char hacks_path[] = PROMPT_FOLDER "/hacks.json";
+
+enum { SIMILAR = 3, TAPE_MOST = 16 << 10, KERNEL_MOST = 256 << 10 };
+
+struct job {
+    const char *gpu, *task_path, *kernel_path, *tape_path, *jump;
+    const char *transcript;  /* NULL: nothing is kept */
+    const char *task, *name; /* names: of the task, of the kernel's file */
+    char *source;            /* without comments */
+    struct hacks hacks;
+    const struct hack *similar[SIMILAR];
+    double cosine[SIMILAR];
+    struct llm_config llm;
+    struct llm_message message[2];
+    char request_sha[65], date[32], model[128];
+    double cost;
+};
+
+/* ---- The prompt --------------------------------------------------------------------- */
+
+/* The name of a file without folders and suffix.  New. */
+static char *base_name(const char *path) {
+    const char *slash = strrchr(path, '/');
+    char *name = strdup(slash ? slash + 1 : path);
+    if (!name) die(KP_MACHINE, "out of memory");
+    char *dot = strrchr(name, '.');
+    if (dot && dot > name) *dot = 0;
+    return name;
+}
+
+static char *catalogue(const struct hacks *l) {
+    struct draft t;
+    draft_open(&t);
+    for (int i = 0; i < l->n; i++) fprintf(t.out, "- %s: %s\n", l->h[i].id, l->h[i].title);
+    return draft_close(&t);
+}
+
+/* The most similar cases in full; those that have nothing in common with the kernel are none. */
+static char *cases(const struct job *j) {
+    struct draft t;
+    draft_open(&t);
+    for (int i = 0; i < SIMILAR; i++) {
+        const struct hack *h = j->similar[i];
+        if (!h || !(j->cosine[i] > 0)) break;
+        if (i == 0)
+            fputs("The cases that this kernel's words are most like, which need not mean "
+                  "anything:\n",
+                  t.out);
+        fprintf(t.out, "\n%s: %s. It may look like this:\n", h->id, h->title);
+        text_fence(t.out, "cuda", h->looks, SIZE_MAX);
+        fprintf(t.out, "Why it is one: %s\nA test: %s\n", h->why, h->test);
+    }
+    return draft_close(&t);
+}
+
+/* A text under its heading, fenced.  Frees the text. */
+static char *fenced(const char *heading, const char *tag, char *body, size_t most) {
+    struct draft t;
+    draft_open(&t);
+    fputs(heading, t.out);
+    text_fence(t.out, tag, body, most);
+    free(body);
+    return draft_close(&t);
+}
+
+/* Fill in the two messages: harness/judge/judge.txt holds both, with a line ===== between. */
+static void build(struct job *j) {
+    struct prompt_values v = {0};
+    values_add(&v, "catalogue", catalogue(&j->hacks), true);
+    values_add(&v, "similar", cases(j), true);
+    values_add(&v, "gpu", text_format("%s", j->gpu), true);
+    values_add(&v, "task", fenced("", "json", file_read(j->task_path, NULL), SIZE_MAX), true);
+    values_add(&v, "jump", j->jump ? text_format("%s", j->jump) : NULL, true);
+    if (j->tape_path)
+        values_add(&v, "tape",
+                   fenced("What its host code enqueued, as recorded:\n", "",
+                          file_read(j->tape_path, NULL), TAPE_MOST),
+                   true);
+    else
+        values_add(&v, "tape", NULL, true);
+    values_add(&v, "kernel", fenced("", "cuda", number_lines(j->source), SIZE_MAX), true);
+    char *text = prompt_expand("judge.txt", &v), *cut = strstr(text, "\n=====\n");
+    if (!cut) die(KP_INPUT, PROMPT_FOLDER "/judge.txt: has no line ===== between its two messages");
+    *cut = 0;
+    j->message[0] = (struct llm_message){"system", text};
+    j->message[1] = (struct llm_message){"user", cut + 7};
+    values_free(&v);
+}
+
+/* ---- The call ------------------------------------------------------------------------ */
+
+static struct billed_call call_of(const struct job *j) {
+    return (struct billed_call){.gpu = j->gpu,
+                                .task = j->task,
+                                .name = "judge",
+                                .transcript = j->transcript,
+                                .llm = &j->llm,
+                                .message = j->message,
+                                .n = 2};
+}
+
+/* The answer that the transcript holds to this request, or to its repetition with twice the
+ * cap; NULL if it holds none. */
+static struct llm_answer *kept_answer(struct job *j) {
+    char sha[65], again_sha[65], *again = llm_request(&j->llm, j->message, 2, 2);
+    text_sha256(again, strlen(again), again_sha);
+    free(again);
+    struct llm_answer *a =
+        j->transcript ? transcript_answer(j->transcript, sha, j->date, j->model) : NULL;
+    if (!a || !strcmp(sha, j->request_sha) || !strcmp(sha, again_sha)) return a;
+    llm_answer_free(a);
+    return NULL;
+}
+
+/* The answer that the folder of LLM=replay holds. */
+static struct llm_answer *replayed_answer(struct job *j) {
+    struct billed_call call = call_of(j);
+    char *path = text_format("%s/judge/%s/%s.jsonl", j->llm.model, j->gpu, j->name);
+    struct llm_answer *a = billed_before(&call, path, j->request_sha, j->date, j->model);
+    if (!a) die(KP_INPUT, "%s: no transcript of this judgement to replay", path);
+    free(path);
+    return a;
+}
+
+/* Ask, unless the answer is known; ends the program where there is none. */
+static struct llm_answer *answer(struct job *j) {
+    if (j->llm.api == LLM_REPLAY) return replayed_answer(j);
+    struct billed_call call = call_of(j);
+    char *request = llm_request(&j->llm, j->message, 2, 1);
+    text_sha256(request, strlen(request), j->request_sha);
+    if (j->transcript) transcript_hold(j->transcript);
+    struct llm_answer *a = kept_answer(j);
+    if (!a) {
+        llm_need_key(&j->llm);
+        if ((mkdir("build", 0777) && errno != EEXIST) ||
+            (mkdir("build/attempts", 0777) && errno != EEXIST))
+            die(KP_IO, "build/attempts: cannot be made: %s", strerror(errno));
+        a = billed_call(&call, request, &j->cost);
+        if (a->outcome == LLM_FAILED) die(a->exit_code, "%s: %s", j->kernel_path, a->why);
+        snprintf(j->model, sizeof j->model, "%.127s", j->llm.model);
+    }
+    free(request);
+    return a;
+}
+
+/* ---- What it came to ------------------------------------------------------------------ */
+
+static void *made(void *item) {
+    if (!item) die(KP_MACHINE, "out of memory");
+    return item;
+}
+
+static void add_item(cJSON *list, cJSON *item) {
+    if (!cJSON_AddItemToArray(list, made(item))) die(KP_MACHINE, "out of memory");
+}
+
+/* A text of the model's, cut to what is sensible; null where there is none. */
+static void add_text(cJSON *to, const char *key, const char *text, int most) {
+    int n = (int)strlen(text);
+    if (n > most)
+        for (n = most; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
+            n--; /* whole characters */
+    char *cut = text_format("%.*s", n, text);
+    made(*cut ? cJSON_AddStringToObject(to, key, cut) : cJSON_AddNullToObject(to, key));
+    free(cut);
+}
+
+/* The lines that it names, where there are such, and its quote, where that occurs in the source:
+ * the line on which it does then comes first. */
+static void add_place(const struct job *j, const cJSON *said, cJSON *out) {
+    const cJSON *lines = cJSON_GetObjectItemCaseSensitive(said, "lines"), *x;
+    const char *quote = json_text(said, "quote", "");
+    cJSON *list = made(cJSON_AddArrayToObject(out, "lines"));
+    int last = 1, near = cJSON_IsNumber(lines ? lines->child : NULL) ? lines->child->valueint : 1;
+    int at = *quote ? quote_line(j->source, quote, near) : 0;
+    for (const char *p = j->source; *p; p++) last += *p == '\n';
+    if (at) add_item(list, cJSON_CreateNumber(at));
+    cJSON_ArrayForEach(x, lines) if (cJSON_IsNumber(x) && x->valueint >= 1 && x->valueint <= last &&
+                                     x->valueint != at && cJSON_GetArraySize(list) < 20)
+        add_item(list, cJSON_CreateNumber(x->valueint));
+    add_text(out, "quote", at ? quote : "", 400);
+    made(cJSON_AddBoolToObject(out, "quote_found", at > 0));
+    if (*quote && !at) {
+        warn("%s: what the model quotes does not occur in it, and is dropped", j->kernel_path);
+        made(cJSON_AddStringToObject(out, "note",
+                                     "the quote does not occur in the source and was dropped"));
+    }
+}
+
+/* Print the answer as JSON, or end with KP_INPUT if it is none. */
+static void print(const struct job *j, const struct llm_answer *a) {
+    static const char *const verdicts[] = {"clean", "suspect", "cheat"};
+    if (a->outcome != LLM_COMPLETE)
+        die(KP_INPUT, "%s: no answer (%s): %s", j->kernel_path, llm_outcome_name(a->outcome),
+            a->why);
+    cJSON *said = json_first(a->text, "verdict");
+    const char *verdict = json_text(said, "verdict", ""), *rule = json_text(said, "rule", "");
+    bool known = false;
+    for (int i = 0; i < 3; i++) known |= !strcmp(verdict, verdicts[i]);
+    if (!known)
+        die(KP_INPUT,
+            "%s: the answer holds no verdict (clean, suspect or cheat): ask again, or another "
+            "model",
+            j->kernel_path);
+    cJSON *out = made(cJSON_CreateObject()), *similar = NULL;
+    made(cJSON_AddNumberToObject(out, "schema", 1));
+    made(cJSON_AddStringToObject(out, "kernel", j->kernel_path));
+    made(cJSON_AddStringToObject(out, "task", j->task));
+    made(cJSON_AddStringToObject(out, "gpu", j->gpu));
+    made(cJSON_AddStringToObject(out, "verdict", verdict));
+    add_text(out, "rule", hacks_find(&j->hacks, rule) ? rule : "", 100);
+    add_place(j, said, out);
+    add_text(out, "test", json_text(said, "test", ""), 1000);
+    similar = made(cJSON_AddArrayToObject(out, "similar"));
+    for (int i = 0; i < SIMILAR; i++)
+        if (j->similar[i] && j->cosine[i] > 0)
+            add_item(similar, cJSON_CreateString(j->similar[i]->id));
+    made(cJSON_AddStringToObject(out, "model", j->model));
+    made(cJSON_AddStringToObject(out, "request_sha256", j->request_sha));
+    json_add_number(out, "cost_usd", j->cost);
+    char *text = cJSON_Print(out);
+    if (!text) die(KP_MACHINE, "out of memory");
+    if (printf("%s\n", text) < 0 || fflush(stdout)) die(KP_IO, "the result cannot be written");
+    free(text);
+    cJSON_Delete(out);
+    cJSON_Delete(said);
+}
+
+/* The value of option i, which must follow it. */
+static const char *value(char **argv, int argc, int i) {
+    if (i + 1 >= argc) die(KP_USAGE, "%s needs a value", argv[i]);
+    return argv[i + 1];
+}
+
+int main(int argc, char **argv) {
+    kp_program("judge");
+    if (argc < 4)
+        die(KP_USAGE,
+            "usage: judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump TEXT] [--transcript FILE] "
+            "[--name NAME]");
+    struct job j = {.gpu = argv[1], .task_path = argv[2], .kernel_path = argv[3]};
+    for (int i = 4; i < argc; i += 2)
+        if (!strcmp(argv[i], "--tape"))
+            j.tape_path = value(argv, argc, i);
+        else if (!strcmp(argv[i], "--jump"))
+            j.jump = value(argv, argc, i);
+        else if (!strcmp(argv[i], "--transcript"))
+            j.transcript = value(argv, argc, i);
+        else if (!strcmp(argv[i], "--name"))
+            j.name = value(argv, argc, i);
+        else
+            die(KP_USAGE, "%s: no such option: --tape, --jump, --transcript or --name", argv[i]);
+    if (j.jump && (strlen(j.jump) > 100 || strchr(j.jump, '\n')))
+        die(KP_USAGE, "--jump: one line of 100 characters at most, e.g. '1.2 -> 14.8'");
+    const char *own = getenv("JUDGE_LLM");
+    if (own && *own && setenv("LLM", own, 1)) die(KP_MACHINE, "out of memory");
+    llm_config_read(&j.llm);
+    long size;
+    char *source = file_read(j.kernel_path, &size);
+    if (size > KERNEL_MOST || (size_t)size != strlen(source))
+        die(KP_INPUT, "%s: larger than %d KB, or not text", j.kernel_path, KERNEL_MOST >> 10);
+    j.source = strip_comments(source);
+    free(source);
+    j.task = base_name(j.task_path);
+    if (!j.name) j.name = base_name(j.kernel_path);
+    j.hacks = hacks_load(hacks_path);
+    hacks_nearest(&j.hacks, j.source, SIMILAR, j.similar, j.cosine);
+    build(&j);
+    struct llm_answer *a = answer(&j);
+    print(&j, a);
+    llm_answer_free(a);
+    return KP_OK;
+}

@@ -1,0 +1,96 @@
+/* billed_call.c: see billed_call.h. */
+#include "llm/billed_call.h"
+#include "llm/budget.h"
+#include "base/error.h"
+#include "llm/transcript.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char ledger[] = "build/attempts/ledger", prices[] = "harness/llm/prices.json";
+
+struct call {
+    const struct billed_call *p;
+    const char *request;
+    struct price price;
+    long ticket; /* of the try that is to come; 0: none */
+    int billed;  /* tries so far that may have cost something without saying so */
+    double cost;
+};
+
+/* A token of any vocabulary in use stands for one byte or more (those that work on characters fall
+ * back to bytes), and four bytes of code are nearer the truth than one; but what is seldom in text,
+ * such as long numbers in base 64, does come near one, and a cap on spending is not for guesses.  A
+ * byte that is not UTF-8 travels as three.  A message adds a handful for its role. */
+double tokens_bound(const struct llm_message *m, int n) {
+    double bound = 16;
+    for (int i = 0; i < n; i++) {
+        bound += 16;
+        for (const char *p = m[i].text; *p; p++) bound += (unsigned char)*p < 0x80 ? 1 : 3;
+    }
+    return bound;
+}
+
+static const struct llm_usage nothing = {.known = true, .cost = NAN}, unsaid = {.cost = NAN};
+
+/* What a try with this cap may need: room for its answer first, as that costs nothing. */
+static void reserve(struct call *c, double cap) {
+    const struct billed_call *p = c->p;
+    if (p->transcript) transcript_reserve(strlen(c->request), cap);
+    c->ticket = budget_reserve(ledger, p->gpu, p->task, p->name, &c->price,
+                               tokens_bound(p->message, p->n), cap);
+}
+
+/* After each try: keep it, settle what it took, and reserve for one more where there will be one.
+ */
+static void keep(void *context, const struct llm_try *t) {
+    struct call *c = context;
+    const struct llm_answer *a = t->answer;
+    bool unknown = a->maybe_billed > c->billed || (a->outcome != LLM_FAILED && !a->usage.known);
+    double cost = a->usage.known ? price_cost(&c->price, &a->usage) : unknown ? NAN : 0;
+    if (c->p->transcript) transcript_append(c->p->transcript, c->p->llm, t, cost);
+    budget_settle(ledger, c->ticket,
+                  a->usage.known ? &a->usage
+                  : unknown      ? &unsaid
+                                 : &nothing,
+                  cost, t->seconds);
+    c->billed = a->maybe_billed;
+    c->cost += cost;
+    c->ticket = 0;
+    /* From the request with twice the cap on, every further one has that. */
+    bool doubled = a->outcome != LLM_FAILED || strcmp(t->request, c->request) != 0;
+    if (a->will_retry) reserve(c, (doubled ? 2 : 1) * (double)c->p->llm->max_tokens);
+}
+
+static void show_progress(void *context, double seconds, size_t bytes) {
+    const struct call *c = context;
+    struct llm_usage so_far = {.known = true, .output = (double)bytes / 4, .cost = NAN};
+    double cost = price_cost(&c->price, &so_far);
+    fprintf(stderr, "\r%s/%s %s: about %.0f tokens, %.0f s", c->p->gpu, c->p->task, c->p->name,
+            so_far.output, seconds);
+    if (cost >= 0) fprintf(stderr, ", %.3f USD", c->cost + cost);
+}
+
+struct llm_answer *billed_call(const struct billed_call *p, const char *request, double *cost) {
+    struct call c = {.p = p, .request = request, .price = price_find(prices, p->llm)};
+    reserve(&c, (double)p->llm->max_tokens);
+    struct llm_answer *a = llm_call(p->llm, request, keep, p->progress ? show_progress : NULL, &c);
+    if (p->progress) fprintf(stderr, "\r\033[K");
+    if (c.ticket) budget_settle(ledger, c.ticket, &nothing, 0, 0); /* nothing was sent */
+    *cost = c.cost;
+    return a;
+}
+
+struct llm_answer *billed_before(const struct billed_call *p, const char *path,
+                                 char request_sha256[65], char date[32], char model[128]) {
+    struct llm_answer *a = transcript_answer(path, request_sha256, date, model);
+    for (int i = 0; a && i < p->n; i++)
+        if (!transcript_asked(path, p->message[i].text)) {
+            warn("%s no longer matches its prompt (%s message): the answer is used all the same",
+                 path, p->message[i].role);
+            break;
+        }
+    return a;
+}

@@ -1,0 +1,367 @@
+/* budget.c: the ledger and the caps; see budget.h.
+ *
+ * The ledger's lines, fields parted by tabs; an amount that is not known is "-":
+ *
+ *   R ticket epoch gpu task attempt usd tokens    reserved
+ *   S ticket usd tokens seconds                   settled
+ *
+ * Tickets grow.  Whoever writes holds the file's lock from reading the sums to writing the line, so
+ * that of many at once none sees room that another is about to take.  A line that a crash cut short
+ * was promised to nobody: the next writer ends it with a mark, and readers pass over it. */
+#define _GNU_SOURCE
+#include "llm/budget.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "llm/disk_reserve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define TORN "\t(torn)"
+
+/* The ledger */
+
+struct call { /* one reservation, and what became of it */
+    long ticket;
+    bool mine, settled; /* mine: of the cell that is asked about */
+    double usd, tokens, seconds;
+};
+
+struct ledger {
+    const char *path;
+    int fd;
+    char *text;
+    long size;
+    bool torn; /* the last line has no end */
+    int n, room;
+    struct call *call;
+};
+
+/* Open and lock the ledger; to append, it is made if need be.  fd -1 if there is none to read. */
+static struct ledger ledger_open(const char *path, bool append) {
+    struct ledger l = {.path = path};
+    l.fd =
+        open(path, append ? O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC : O_RDONLY | O_CLOEXEC, 0666);
+    if (l.fd < 0 && !append && errno == ENOENT) return l;
+    if (l.fd < 0)
+        die(KP_IO, "%s: cannot %s the ledger: %s", path, append ? "write" : "read",
+            strerror(errno));
+    while (flock(l.fd, append ? LOCK_EX : LOCK_SH) != 0)
+        if (errno != EINTR) die(KP_IO, "%s: cannot lock: %s", path, strerror(errno));
+    return l;
+}
+
+/* Lets the lock go, too. */
+static void ledger_close(struct ledger *l) {
+    if (l->fd >= 0) close(l->fd);
+    free(l->text);
+    free(l->call);
+}
+
+static void ledger_load(struct ledger *l) {
+    struct stat s;
+    if (fstat(l->fd, &s) != 0) die(KP_IO, "%s: cannot read: %s", l->path, strerror(errno));
+    l->text = malloc((size_t)s.st_size + 1);
+    if (!l->text) die(KP_MACHINE, "out of memory");
+    while (l->size < s.st_size) {
+        ssize_t k = pread(l->fd, l->text + l->size, (size_t)(s.st_size - l->size), l->size);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) die(KP_IO, "%s: cannot read: %s", l->path, k ? strerror(errno) : "cut short");
+        l->size += k;
+    }
+    l->text[l->size] = 0;
+}
+
+/* An amount of a field; NAN for "-".  False if it is neither.  Up to 15 digits, which is nearly all
+ * of them, are exact as a whole number over a power of ten, and faster read so. */
+static bool amount(const char *field, double *x) {
+    long long whole = 0, scale = 0;
+    const char *p = field;
+    for (; (*p >= '0' && *p <= '9') || (*p == '.' && !scale); p++) {
+        if (*p == '.')
+            scale = 1;
+        else
+            whole = 10 * whole + (*p - '0'), scale *= 10;
+        if (p - field > 15) break;
+    }
+    if (!*p && p > field && p[-1] != '.') {
+        *x = scale ? (double)whole / (double)scale : (double)whole;
+        return true;
+    }
+    char *end;
+    *x = NAN;
+    if (!strcmp(field, "-")) return true;
+    *x = strtod(field, &end);
+    return end != field && !*end && isfinite(*x) && *x >= 0;
+}
+
+static struct call *find(const struct ledger *l, long ticket) {
+    int low = 0, high = l->n;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (l->call[middle].ticket < ticket)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < l->n && l->call[low].ticket == ticket ? &l->call[low] : NULL;
+}
+
+/* A reservation's line, split into fields.  False if it is malformed. */
+static bool take_reserved(struct ledger *l, char *field[8], const char *gpu, const char *task) {
+    double ticket, epoch, usd, tokens;
+    if (!amount(field[1], &ticket) || !amount(field[2], &epoch) || !amount(field[6], &usd) ||
+        !amount(field[7], &tokens) || isnan(tokens) || !(ticket > 0))
+        return false;
+    if (l->n && (long)ticket <= l->call[l->n - 1].ticket) return false;
+    if (l->n == l->room) {
+        l->room = l->room ? 2 * l->room : 1024;
+        l->call = realloc(l->call, (size_t)l->room * sizeof *l->call);
+        if (!l->call) die(KP_MACHINE, "out of memory");
+    }
+    bool mine = (!gpu || !strcmp(gpu, field[3])) && (!task || !strcmp(task, field[4]));
+    l->call[l->n++] =
+        (struct call){.ticket = (long)ticket, .mine = mine, .usd = usd, .tokens = tokens};
+    return true;
+}
+
+/* What is unknown of a settlement stays as it was reserved; a second one overrules the first. */
+static bool take_settled(struct ledger *l, char *field[8]) {
+    double ticket, usd, tokens, seconds;
+    if (!amount(field[1], &ticket) || !amount(field[2], &usd) || !amount(field[3], &tokens) ||
+        !amount(field[4], &seconds) || isnan(ticket) || isnan(seconds))
+        return false;
+    struct call *c = find(l, (long)ticket);
+    if (!c) return false;
+    c->settled = true;
+    c->seconds = seconds;
+    if (!isnan(usd)) c->usd = usd;
+    if (!isnan(tokens)) c->tokens = tokens;
+    return true;
+}
+
+/* Take one line, without its end.  False if it is malformed. */
+static bool take_line(struct ledger *l, char *line, const char *gpu, const char *task) {
+    char *field[8];
+    int n = 0;
+    for (char *f = line; f; n++) {
+        char *tab = strchr(f, '\t');
+        if (tab) *tab++ = 0;
+        if (n < 8) field[n] = f;
+        f = tab;
+    }
+    if (n == 8 && !strcmp(field[0], "R")) return take_reserved(l, field, gpu, task);
+    return n == 5 && !strcmp(field[0], "S") && take_settled(l, field);
+}
+
+/* Read all calls.  Ends the program with KP_INPUT at a malformed line. */
+static void ledger_read(struct ledger *l, const char *gpu, const char *task) {
+    const size_t mark = strlen(TORN);
+    int line = 1;
+    if (l->fd < 0) return;
+    ledger_load(l);
+    for (char *p = l->text, *end; p < l->text + l->size; p = end + 1, line++) {
+        end = memchr(p, '\n', (size_t)(l->text + l->size - p));
+        l->torn = !end;
+        if (l->torn) return;
+        *end = 0;
+        if ((size_t)(end - p) >= mark && !memcmp(end - mark, TORN, mark)) continue;
+        if (strlen(p) != (size_t)(end - p) || !take_line(l, p, gpu, task))
+            die(KP_INPUT, "%s:%d: not a line of the ledger: put it right or move the file away",
+                l->path, line);
+    }
+}
+
+/* Append a line in one write, after ending a torn one; on the disk when this returns. */
+static void ledger_append(const struct ledger *l, char *line) {
+    char *text = text_format("%s%s", l->torn ? TORN "\n" : "", line);
+    size_t n = strlen(text), done = 0;
+    while (done < n) {
+        ssize_t k = write(l->fd, text + done, n - done);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) die(KP_IO, "%s: cannot write the ledger: %s", l->path, strerror(errno));
+        done += (size_t)k;
+    }
+    if (fdatasync(l->fd) != 0 && errno != EINVAL)
+        die(KP_IO, "%s: cannot write the ledger: %s", l->path, strerror(errno));
+    free(text);
+    free(line);
+}
+
+/* Reserve room for a line, and behind it for one that settles each call which is then open: every
+ * reservation does this under the lock, so no line of another takes the room that a settlement
+ * counts upon.  It stays reserved, as it is little.  Where the file system reserves nothing, a
+ * settlement that fails costs no answer: the transcript has it, and the reservation counts. */
+static void ledger_room(const struct ledger *l, const char *line, long open) {
+    enum { SETTLED = 128 }; /* four numbers of 20 digits or so, the end of a torn line */
+    off_t bytes = (off_t)strlen(line) + (off_t)strlen(TORN "\n") + open * SETTLED;
+    int why = room_reserve(l->fd, l->size, bytes);
+    if (why && why != EOPNOTSUPP)
+        die(KP_IO,
+            "%s: no room for a call: %lld bytes are needed: %s: free some on that disk; no request "
+            "is sent",
+            l->path, (long long)bytes, strerror(why));
+}
+
+static struct spent sum(const struct ledger *l, bool only_mine) {
+    struct spent s = {0};
+    for (int i = 0; i < l->n; i++) {
+        const struct call *c = &l->call[i];
+        if (only_mine && !c->mine) continue;
+        s.calls++;
+        s.open += !c->settled;
+        s.unpriced += isnan(c->usd);
+        s.usd += isnan(c->usd) ? 0 : c->usd;
+        s.tokens += c->tokens;
+        s.seconds += c->seconds;
+    }
+    return s;
+}
+
+struct spent budget_spent(const char *path, const char *gpu, const char *task) {
+    struct ledger l = ledger_open(path, false);
+    ledger_read(&l, gpu, task);
+    struct spent s = sum(&l, true);
+    ledger_close(&l);
+    return s;
+}
+
+/* Caps */
+
+/* The number in an environment variable; NAN if it is absent or empty. */
+static double number_of(const char *name) {
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !*text) return NAN;
+    double x = strtod(text, &end);
+    if (end == text || *end || !isfinite(x) || x < 0)
+        die(KP_USAGE, "%s=%s is not a number of 0 or more", name, text);
+    return x;
+}
+
+/* What one call asks for, beside what was spent. */
+struct asked {
+    const struct price *price;
+    double usd, tokens; /* usd NAN: unknown */
+    const char *ledger;
+};
+
+/* An amount for people: tokens and calls whole, money to four places or two figures. */
+static const char *shown(double x, char text[32]) {
+    snprintf(text, 32, x < 0.01 ? "%.2g" : "%.12g", x < 0.01 ? x : round(x * 1e4) / 1e4);
+    return text;
+}
+
+/* End the program if `used` and `more` are above the cap called name. */
+static void hold(const char *name, double used, const char *was, double more, const char *is) {
+    double cap = number_of(name);
+    char a[32], b[32];
+    if (!isnan(cap) && used + more > cap * (1 + 1e-9))
+        die(KP_BUDGET, "%s=%s would be exceeded: %s %s, this call %s %s: raise it, or stop here",
+            name, getenv(name), shown(used, a), was, is, shown(more, b));
+}
+
+/* A cap in hours is reached, not exceeded: how long a call will take is not known before. */
+static void hold_hours(const char *name, double hours, const char *what) {
+    double cap = number_of(name);
+    if (!isnan(cap) && hours >= cap)
+        die(KP_BUDGET, "%s=%s is reached: %.4g hours %s: raise it, or stop here", name,
+            getenv(name), hours, what);
+}
+
+/* All caps of one kind, BUDGET or TASK. */
+static void hold_all(const char *kind, const struct spent *s, const struct asked *a) {
+    char name[32];
+    snprintf(name, sizeof name, "%s_USD", kind);
+    if (!isnan(number_of(name))) {
+        const char *model = a->price->model[0] ? a->price->model : "this model";
+        if (!a->price->known)
+            die(KP_BUDGET,
+                "no price for %s in harness/llm/prices.json: add it, or cap tokens (%s_TOKENS) "
+                "instead of money",
+                model, kind);
+        if (isnan(a->usd))
+            die(KP_BUDGET,
+                "no price for %s with prompts above %.12g tokens in harness/llm/prices.json: "
+                "add it, or cap tokens (%s_TOKENS) instead of money",
+                model, a->price->up_to, kind);
+        if (s->unpriced)
+            die(KP_BUDGET,
+                "%s=%s cannot be held: %ld calls in %s have no known cost: cap tokens (%s_TOKENS) "
+                "instead of money, or move the ledger away",
+                name, getenv(name), s->unpriced, a->ledger, kind);
+        hold(name, s->usd, "spent or reserved", a->usd, "may cost");
+    }
+    snprintf(name, sizeof name, "%s_TOKENS", kind);
+    hold(name, s->tokens, "spent or reserved", a->tokens, "may take");
+    snprintf(name, sizeof name, "%s_CALLS", kind);
+    hold(name, (double)s->calls, "made", 1, "is");
+}
+
+/* Hours of the whole run since KP_RUN_STARTED, in seconds since 1970; 0 if no cap needs it. */
+static double run_hours(void) {
+    if (isnan(number_of("BUDGET_HOURS"))) return 0;
+    double started = number_of("KP_RUN_STARTED");
+    if (isnan(started))
+        die(KP_USAGE, "BUDGET_HOURS needs KP_RUN_STARTED, the run's start in seconds since 1970");
+    return ((double)time(NULL) - started) / 3600;
+}
+
+/* The dearest that a call can be: all of the prompt newly read, or written to the dearer cache. */
+static double worst_usd(const struct price *p, double prompt_tokens, double answer_tokens) {
+    if (!p->known || (p->up_to > 0 && prompt_tokens > p->up_to)) return NAN;
+    double in = fmax(p->input, fmax(p->cache_write, p->cache_write_1h));
+    return (prompt_tokens * in + answer_tokens * p->output) / 1e6;
+}
+
+/* A number for the ledger, "-" if it is unknown, or none that a reader would take.  Free it. */
+static char *written(double x) {
+    return isfinite(x) && x >= 0 ? text_format("%.12g", x) : text_format("-");
+}
+
+long budget_reserve(const char *path, const char *gpu, const char *task, const char *attempt,
+                    const struct price *p, double prompt_tokens, double answer_tokens) {
+    if (strpbrk(gpu, "\t\n") || strpbrk(task, "\t\n") || strpbrk(attempt, "\t\n"))
+        die(KP_BUG, "a name for the ledger holds a tab or a line's end");
+    struct asked a = {p, worst_usd(p, prompt_tokens, answer_tokens), prompt_tokens + answer_tokens,
+                      path};
+    struct ledger l = ledger_open(path, true);
+    ledger_read(&l, gpu, task);
+    struct spent all = sum(&l, false), cell = sum(&l, true);
+    hold_all("BUDGET", &all, &a);
+    hold_hours("BUDGET_HOURS", run_hours(), "since the run began");
+    hold_all("TASK", &cell, &a);
+    hold_hours("TASK_HOURS", cell.seconds / 3600, "of calls for this task on this GPU");
+    long ticket = l.n ? l.call[l.n - 1].ticket + 1 : 1;
+    char *usd = written(a.usd), *tokens = written(a.tokens);
+    char *line = text_format("R\t%ld\t%lld\t%s\t%s\t%s\t%s\t%s\n", ticket, (long long)time(NULL),
+                             gpu, task, attempt, usd, tokens);
+    ledger_room(&l, line, all.open + 1);
+    ledger_append(&l, line);
+    free(usd);
+    free(tokens);
+    ledger_close(&l);
+    return ticket;
+}
+
+void budget_settle(const char *path, long ticket, const struct llm_usage *u, double cost,
+                   double seconds) {
+    struct ledger l = ledger_open(path, true);
+    ledger_read(&l, NULL, NULL);
+    if (!find(&l, ticket))
+        die(KP_INPUT, "%s: call %ld is not in the ledger: was it moved away during the call?", path,
+            ticket);
+    char *usd = written(cost), *tokens = written(u->known ? u->input + u->output : NAN);
+    ledger_append(&l, text_format("S\t%ld\t%s\t%s\t%.3f\n", ticket, usd, tokens, fmax(seconds, 0)));
+    free(usd);
+    free(tokens);
+    ledger_close(&l);
+}

@@ -1,0 +1,183 @@
+/* config.c: which model, where, how; and the body of a request. */
+#include "base/error.h"
+#include "base/json.h"
+#include "llm/wire.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+/* The value of a variable, NULL if it is absent or empty. */
+static const char *setting(const char *name) {
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+/* Read a number between low and high; false if the variable is not set. */
+static bool number(const char *name, double low, double high, bool whole, double *x) {
+    const char *value = setting(name);
+    char *end;
+    if (!value) return false;
+    errno = 0;
+    *x = strtod(value, &end);
+    bool digits = strspn(value, "+-.0123456789eE") == strlen(value);
+    if (!digits || *end || end == value || errno || !(*x >= low && *x <= high) ||
+        (whole && *x != floor(*x)))
+        die(KP_USAGE, "%s=%.40s: a %snumber from %.15g to %.15g is expected", name, value,
+            whole ? "whole " : "", low, high);
+    return true;
+}
+
+/* Split LLM into api and model. */
+static void read_model(struct llm_config *c) {
+    static const struct {
+        const char *word;
+        enum llm_api api;
+    } apis[] = {{"openai:", LLM_CHAT},
+                {"responses:", LLM_RESPONSES},
+                {"anthropic:", LLM_ANTHROPIC},
+                {"replay:", LLM_REPLAY}};
+    static const char usage[] =
+        "openai:MODEL, responses:MODEL, anthropic:MODEL or replay:DIR is expected";
+    const char *llm = setting("LLM"), *model = NULL;
+    if (!llm) die(KP_USAGE, "LLM is not set: %s", usage);
+    for (size_t i = 0; i < sizeof apis / sizeof apis[0]; i++) {
+        size_t n = strlen(apis[i].word);
+        if (strncmp(llm, apis[i].word, n) != 0) continue;
+        c->api = apis[i].api;
+        model = llm + n;
+    }
+    if (!model || !*model) die(KP_USAGE, "LLM=%.60s: %s", llm, usage);
+    size_t n = strlen(model);
+    for (size_t i = 0, k; i < n; i += k) {
+        k = utf8_length(model + i, n - i);
+        if (!k || n >= sizeof c->model || (unsigned char)model[i] < ' ' || model[i] == 0x7F)
+            die(KP_USAGE, "LLM: the model's name is not text of at most %zu bytes",
+                sizeof c->model - 1);
+    }
+    memcpy(c->model, model, n + 1);
+}
+
+/* Name of the variable that holds the key; the key goes out of the environment. */
+static void read_key(struct llm_config *c) {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    const char *key = setting("LLM_KEY_ENV");
+    if (key && (strlen(key) >= sizeof c->key_env || strspn(key, letters) != strlen(key)))
+        die(KP_USAGE, "LLM_KEY_ENV is not the name of a variable: name the one that holds the key");
+    if (!key) key = c->api == LLM_ANTHROPIC ? "ANTHROPIC_API_KEY" : "OPENAI_API_KEY";
+    key_take(key);
+    if (!strcmp(key, "ANTHROPIC_API_KEY") && !key_held(key) && key_held("ANTHROPIC_AUTH_TOKEN"))
+        key = "ANTHROPIC_AUTH_TOKEN";
+    snprintf(c->key_env, sizeof c->key_env, "%s", key);
+}
+
+static void read_settings(struct llm_config *c) {
+    const char *effort = setting("LLM_EFFORT"), *field = setting("LLM_TOKEN_FIELD");
+    double x;
+    c->has_temperature = number("LLM_TEMPERATURE", 0, 100, false, &c->temperature);
+    c->has_seed = number("LLM_SEED", -1e14, 1e14, true, &x);
+    if (c->has_seed) c->seed = (long)x;
+    if (c->has_seed && c->api != LLM_CHAT && c->api != LLM_REPLAY)
+        die(KP_USAGE, "LLM_SEED: only LLM=openai:MODEL takes a seed; unset it");
+    c->has_max_tokens = number("LLM_MAX_TOKENS", 1, 1e8, true, &x);
+    c->max_tokens = c->has_max_tokens ? (long)x : 32768;
+    c->call_seconds = number("LLM_SECONDS", 0.001, 1e6, false, &x) ? x : 3600;
+    c->idle_seconds = number("LLM_IDLE_SECONDS", 1, 1e6, true, &x) ? x : 600;
+    c->backoff_seconds = number("LLM_BACKOFF_MS", 0, 1e6, false, &x) ? x / 1000 : 0.5;
+    c->tries = number("LLM_TRIES", 1, 100, true, &x) ? (int)x : 8;
+    if (effort && (strlen(effort) >= sizeof c->effort ||
+                   strspn(effort, "abcdefghijklmnopqrstuvwxyz_-0123456789") != strlen(effort)))
+        die(KP_USAGE, "LLM_EFFORT=%.40s: a word as low, medium or high is expected", effort);
+    if (effort) memcpy(c->effort, effort, strlen(effort) + 1);
+    if (field && strcmp(field, "max_tokens") != 0 && strcmp(field, "max_completion_tokens") != 0)
+        die(KP_USAGE, "LLM_TOKEN_FIELD=%.40s: max_tokens or max_completion_tokens is expected",
+            field);
+    c->old_max_tokens = field && !strcmp(field, "max_tokens");
+}
+
+void llm_config_read(struct llm_config *c) {
+    const struct rlimit none = {0, 0};
+    *c = (struct llm_config){.api = LLM_CHAT};
+    /* The key will be in this process's memory: no core may hold it, no other process read it. */
+    if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
+        die(KP_MACHINE, "core files cannot be turned off: %s", strerror(errno));
+    read_model(c);
+    read_key(c);
+    bool anthropic = c->api == LLM_ANTHROPIC;
+    const char *variable = anthropic ? "ANTHROPIC_BASE_URL" : "OPENAI_BASE_URL";
+    const char *usual = anthropic ? "https://api.anthropic.com" : "https://api.openai.com/v1";
+    const char *url = setting(variable);
+    if (c->api != LLM_REPLAY) http_base(c, variable, url ? url : usual);
+    read_settings(c);
+}
+
+void llm_need_key(const struct llm_config *c) {
+    if (c->api == LLM_REPLAY || c->loopback || key_held(c->key_env)) return;
+    /* Some keys could be names: what looks more like one is not repeated. */
+    bool name = c->key_env[strcspn(c->key_env, "abcdefghijklmnopqrstuvwxyz")] == 0;
+    die(KP_USAGE,
+        "%s is not set, and %s answers nobody without a key: set it, or name another "
+        "variable in LLM_KEY_ENV",
+        name ? c->key_env : "the variable that LLM_KEY_ENV names", c->host);
+}
+
+/* ---- Requests ---- */
+
+static cJSON *made(cJSON *item) {
+    if (!item) die(KP_MACHINE, "out of memory");
+    return item;
+}
+
+cJSON *wire_object(cJSON *parent, const char *key) {
+    return made(cJSON_AddObjectToObject(parent, key));
+}
+
+cJSON *wire_array(cJSON *parent, const char *key) {
+    return made(cJSON_AddArrayToObject(parent, key));
+}
+
+cJSON *wire_member(cJSON *array) {
+    cJSON *object = made(cJSON_CreateObject());
+    if (!cJSON_AddItemToArray(array, object)) die(KP_MACHINE, "out of memory");
+    return object;
+}
+
+void wire_text(cJSON *parent, const char *key, const char *text) {
+    char *clean = utf8_clean(text, strlen(text));
+    made(cJSON_AddStringToObject(parent, key, clean));
+    free(clean);
+}
+
+void wire_number(cJSON *parent, const char *key, double x) {
+    made(cJSON_AddNumberToObject(parent, key, x));
+}
+
+void wire_bool(cJSON *parent, const char *key, bool x) {
+    made(cJSON_AddBoolToObject(parent, key, x));
+}
+
+char *wire_system(const struct llm_message *m, int n) {
+    struct text all = {0};
+    for (int i = 0; i < n; i++) {
+        if (strcmp(m[i].role, "system") != 0) continue;
+        if (all.n) text_add(&all, "\n\n", 2);
+        text_add(&all, m[i].text, strlen(m[i].text));
+    }
+    return all.s;
+}
+
+char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int retry_cap) {
+    const struct wire *wire = llm_wire(c->api);
+    if (!wire) die(KP_USAGE, "LLM=replay:%s sends no requests", c->model);
+    cJSON *body = made(cJSON_CreateObject());
+    wire_text(body, "model", c->model);
+    wire->request(body, c, m, n, (double)c->max_tokens * retry_cap);
+    char *text = cJSON_PrintUnformatted(body);
+    if (!text) die(KP_MACHINE, "out of memory");
+    cJSON_Delete(body);
+    return text;
+}

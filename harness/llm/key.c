@@ -1,0 +1,134 @@
+/* key.c: the only place that knows a key. */
+#define _GNU_SOURCE
+#include "base/error.h"
+#include "llm/wire.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { KEYS = 16, SECRET = 8 };
+
+static struct { char *name, *value; } keys[KEYS];
+static int nkeys;
+
+static const char *key_of(const char *name) {
+    for (int i = 0; i < nkeys; i++)
+        if (!strcmp(keys[i].name, name)) return keys[i].value;
+    return NULL;
+}
+
+static char *copy(const char *s) {
+    char *c = strdup(s);
+    if (!c) die(KP_MACHINE, "out of memory");
+    return c;
+}
+
+/* Move one variable here.  What the environment was started with is overwritten where it
+ * lies: /proc/PID/environ shows that memory. */
+static void take(const char *name) {
+    const char *value = getenv(name);
+    size_t n = strlen(name);
+    if (!value) return;
+    if (*value) {
+        int i = 0;
+        while (i < nkeys && strcmp(keys[i].name, name) != 0) i++;
+        if (i == KEYS) die(KP_USAGE, "%s: more than %d keys in one run", name, KEYS);
+        if (i == nkeys)
+            keys[nkeys++].name = copy(name);
+        else
+            explicit_bzero(keys[i].value, strlen(keys[i].value)), free(keys[i].value);
+        keys[i].value = copy(value);
+    }
+    for (char **e = environ; *e; e++)
+        if (!strncmp(*e, name, n) && (*e)[n] == '=') explicit_bzero(*e + n + 1, strlen(*e + n + 1));
+    unsetenv(name);
+}
+
+void key_take(const char *name) {
+    static const char *const usual[] = {
+        "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENROUTER_API_KEY",
+        "GEMINI_API_KEY", "DEEPSEEK_API_KEY",  "TOGETHER_API_KEY"};
+    for (size_t i = 0; i < sizeof usual / sizeof usual[0]; i++) take(usual[i]);
+    take(name);
+    const char *key = key_of(name);
+    for (size_t i = 0; key && key[i]; i++)
+        if (key[i] <= ' ' || key[i] > '~')
+            die(KP_USAGE, "%s: byte %zu of it is none that a key has (a line end, a blank?)", name,
+                i + 1);
+}
+
+bool key_held(const char *name) {
+    return key_of(name) != NULL;
+}
+
+char *key_header(const struct llm_config *c) {
+    const char *key = key_of(c->key_env);
+    bool bearer = c->api != LLM_ANTHROPIC || !strcmp(c->key_env, "ANTHROPIC_AUTH_TOKEN");
+    char *header = NULL;
+    if (!key) return NULL;
+    if (asprintf(&header, "%s%s", bearer ? "authorization: Bearer " : "x-api-key: ", key) < 0)
+        die(KP_MACHINE, "out of memory");
+    return header;
+}
+
+/* How many bytes at s are the key, each of its characters as it is, after backslashes, or as
+ * \uXXXX; 0 if they are not. */
+static size_t match(const char *s, size_t n, const char *key) {
+    size_t i = 0;
+    for (; *key; key++) {
+        size_t from = i;
+        char hex[5] = "";
+        while (i < n && s[i] == '\\') i++;
+        bool escaped = i > from;
+        if (*key == '\\' && escaped) continue;
+        if (escaped && n - i >= 5 && s[i] == 'u') {
+            memcpy(hex, s + i + 1, 4);
+            char *end;
+            long x = strtol(hex, &end, 16);
+            if (end == hex + 4 && x == *key) {
+                i += 5;
+                continue;
+            }
+        }
+        if (i >= n || s[i] != *key) return 0;
+        i++;
+    }
+    return i;
+}
+
+/* The first place of a key in s; *length 0 and n if there is none. */
+static size_t find(const char *s, size_t n, size_t *length) {
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < nkeys; k++) {
+            const char *key = keys[k].value;
+            if (s[i] != key[0] && s[i] != '\\') continue;
+            /* A run of backslashes is read to its end from its first: megabytes of them are not
+             * to be read from each. */
+            if (i && s[i] == '\\' && s[i - 1] == '\\') continue;
+            if (strlen(key) < SECRET) continue;
+            if ((*length = match(s + i, n - i, key))) return i;
+        }
+    *length = 0;
+    return n;
+}
+
+bool key_within(const char *s, size_t n) {
+    size_t length;
+    find(s, n, &length);
+    return length > 0;
+}
+
+size_t key_redact(char *s, size_t n) {
+    size_t used = 0, at = 0, length;
+    do {
+        size_t k = find(s + at, n - at, &length);
+        memmove(s + used, s + at, k);
+        used += k;
+        at += k + length;
+        if (length) memcpy(s + used, "***", 3), used += 3;
+    } while (length);
+    if (used < n) s[used] = 0;
+    return used;
+}

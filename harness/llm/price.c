@@ -1,0 +1,111 @@
+/* price.c: what a call costs; see budget.h. */
+#define _GNU_SOURCE
+#include "llm/budget.h"
+#include "base/error.h"
+#include "base/json.h"
+
+#include <arpa/inet.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Whether `host`, with a port or without, is this machine.  A name that merely begins like an
+ * address of it is not. */
+static bool is_loopback(const char *host) {
+    char name[256];
+    struct in_addr v4;
+    snprintf(name, sizeof name, "%s", host);
+    if (name[0] == '[') {
+        memmove(name, name + 1, strlen(name));
+        name[strcspn(name, "]")] = 0;
+    } else if (strchr(name, ':') == strrchr(name, ':')) {
+        name[strcspn(name, ":")] = 0;
+    }
+    if (!strcasecmp(name, "localhost") || !strcmp(name, "::1")) return true;
+    return inet_pton(AF_INET, name, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
+}
+
+/* Whether a month and a day can be. */
+static bool is_day(int m, int d) {
+    return m >= 1 && m <= 12 && d >= 1 && d <= 31;
+}
+
+/* Whether all of `s` is a date: 2025-08-07, 20250807 or 0807. */
+static bool is_date(const char *s) {
+    int y, m, d, n = 0;
+    size_t length = strlen(s);
+    if (length == 10 && sscanf(s, "%4d-%2d-%2d%n", &y, &m, &d, &n) == 3 && n == 10)
+        return is_day(m, d);
+    if (strspn(s, "0123456789") != length) return false;
+    if (length == 8 && sscanf(s, "%4d%2d%2d", &y, &m, &d) == 3) return is_day(m, d);
+    return length == 4 && sscanf(s, "%2d%2d", &m, &d) == 2 && is_day(m, d);
+}
+
+/* Whether what follows a listed name says only which version of that model it is. */
+static bool is_version(const char *rest) {
+    if (!*rest) return true;
+    return strchr("-:@", *rest) && (is_date(rest + 1) || !strcmp(rest + 1, "latest"));
+}
+
+/* A rate of an entry; absent or null is `otherwise`, NAN where the file must state it. */
+static double rate(const char *path, const cJSON *entry, const char *key, double otherwise) {
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(entry, key);
+    if ((!v || cJSON_IsNull(v)) && !isnan(otherwise)) return otherwise;
+    if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0) || !isfinite(v->valuedouble))
+        die(KP_INPUT, "%s: %s: \"%s\" is not a price", path, json_text(entry, "model", "?"), key);
+    return v->valuedouble;
+}
+
+/* Take an entry's prices if it is of this model, valid, and better than what `p` holds: a longer
+ * name, or the same name and newer. */
+static void consider(struct price *p, size_t *length, const char *path, const cJSON *entry,
+                     const char *today) {
+    const char *name = json_text(entry, "model", NULL), *from = json_text(entry, "valid_from", "");
+    if (!name || !*name || !is_date(from) || from[4] != '-')
+        die(KP_INPUT, "%s: an entry has no \"model\" or no date in \"valid_from\"", path);
+    size_t n = strlen(name);
+    if (strncmp(p->model, name, n) || !is_version(p->model + n) || strcmp(from, today) > 0) return;
+    if (n < *length || (n == *length && strcmp(from, p->valid_from) <= 0)) return;
+    *length = n;
+    p->known = true;
+    p->input = rate(path, entry, "input", NAN);
+    p->output = rate(path, entry, "output", NAN);
+    p->cached = rate(path, entry, "cached", p->input);
+    p->cache_write = rate(path, entry, "cache_write", p->input);
+    p->cache_write_1h = rate(path, entry, "cache_write_1h", p->cache_write);
+    p->up_to = rate(path, entry, "up_to", 0);
+    snprintf(p->valid_from, sizeof p->valid_from, "%s", from);
+}
+
+struct price price_find(const char *prices_path, const struct llm_config *c) {
+    struct price p = {0};
+    size_t length = 0;
+    char today[16];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(today, sizeof today, "%Y-%m-%d", gmtime_r(&now, &tm));
+    snprintf(p.model, sizeof p.model, "%s", c->model);
+    if (c->api == LLM_REPLAY || is_loopback(c->host)) {
+        p.known = true;
+        return p;
+    }
+    cJSON *json = json_read(prices_path);
+    const cJSON *models = cJSON_GetObjectItemCaseSensitive(json, "models"), *entry;
+    if (json_number(json, "schema", 0) != 1 || json_number(json, "unit", 0) != 1e6 ||
+        strcmp(json_text(json, "currency", ""), "USD") || !cJSON_IsArray(models))
+        die(KP_INPUT, "%s: not a list of prices in USD for a million tokens (schema 1)",
+            prices_path);
+    cJSON_ArrayForEach(entry, models) consider(&p, &length, prices_path, entry, today);
+    cJSON_Delete(json);
+    return p;
+}
+
+double price_cost(const struct price *p, const struct llm_usage *u) {
+    if (isfinite(u->cost) && u->cost >= 0) return u->cost;
+    if (!p->known || !u->known || (p->up_to > 0 && u->input > p->up_to)) return NAN;
+    double plain = u->input - u->cached - u->cache_write - u->cache_write_1h;
+    return (fmax(plain, 0) * p->input + u->cached * p->cached + u->cache_write * p->cache_write +
+            u->cache_write_1h * p->cache_write_1h + u->output * p->output) /
+           1e6;
+}

@@ -1,0 +1,261 @@
+/* read.c: from the bytes of a response to an answer, in any of the formats. */
+#include "base/error.h"
+#include "llm/wire.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct wire *llm_wire(enum llm_api api) {
+    static const struct wire *const wires[] = {[LLM_CHAT] = &wire_chat,
+                                               [LLM_RESPONSES] = &wire_responses,
+                                               [LLM_ANTHROPIC] = &wire_anthropic};
+    return api <= LLM_ANTHROPIC ? wires[api] : NULL;
+}
+
+const char *llm_outcome_name(enum llm_outcome outcome) {
+    static const char *const names[] = {
+        [LLM_COMPLETE] = "complete", [LLM_CUT] = "cut",         [LLM_EMPTY] = "empty",
+        [LLM_REFUSED] = "refused",   [LLM_INVALID] = "invalid", [LLM_FAILED] = "failed"};
+    return names[outcome];
+}
+
+const char *llm_api_name(enum llm_api api) {
+    static const char *const names[] = {[LLM_CHAT] = "chat",
+                                        [LLM_RESPONSES] = "responses",
+                                        [LLM_ANTHROPIC] = "anthropic",
+                                        [LLM_REPLAY] = "replay"};
+    return names[api];
+}
+
+/* ---- What wires use ---- */
+
+cJSON *wire_parse(const char *s, size_t n) {
+    char *safe = json_armour(s, n);
+    key_redact(safe, strlen(safe));
+    cJSON *json = cJSON_ParseWithOpts(safe, NULL, 1);
+    free(safe);
+    return json;
+}
+
+const cJSON *wire_get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+void wire_get_number(const cJSON *object, const char *key, double *x) {
+    const cJSON *v = wire_get(object, key);
+    if (cJSON_IsNumber(v)) *x = v->valuedouble;
+}
+
+void wire_add(struct text *t, const cJSON *string) {
+    if (cJSON_IsString(string)) text_add(t, string->valuestring, strlen(string->valuestring));
+}
+
+void wire_name_model(struct llm_reader *r, const cJSON *object) {
+    const cJSON *model = wire_get(object, "model");
+    if (cJSON_IsString(model))
+        text_excerpt(r->model, sizeof r->model, model->valuestring, strlen(model->valuestring));
+}
+
+void wire_stop(struct llm_reader *r, const char *word) {
+    static const struct {
+        const char *word;
+        enum stop stop;
+    } words[] = {
+        {"stop", STOP_END},
+        {"end_turn", STOP_END},
+        {"completed", STOP_END},
+        {"length", STOP_CAP},
+        {"max_tokens", STOP_CAP},
+        {"max_output_tokens", STOP_CAP},
+        {"model_context_window_exceeded", STOP_CONTEXT},
+        {"content_filter", STOP_FILTER},
+        {"refusal", STOP_FILTER},
+        {"error", STOP_BROKEN},
+        {"abort", STOP_BROKEN},
+        {"failed", STOP_BROKEN},
+        {"cancelled", STOP_BROKEN},
+    };
+    r->stop = STOP_OTHER;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strcmp(word, words[i].word)) r->stop = words[i].stop;
+    text_excerpt(r->stop_word, sizeof r->stop_word, word, strlen(word));
+}
+
+/* ---- Bytes ---- */
+
+void reader_start(struct llm_reader *r, enum llm_api api) {
+    *r = (struct llm_reader){.wire = llm_wire(api), .usage.cost = NAN};
+}
+
+static void broke(struct llm_reader *r, const char *what, bool again) {
+    r->broken = what;
+    r->again = again;
+}
+
+/* Note an "error" member, unless it is there to say that there is none. */
+static bool has_error(struct llm_reader *r, const cJSON *json) {
+    const cJSON *error = wire_get(json, "error");
+    bool any = cJSON_IsObject(error) || cJSON_IsTrue(error) ||
+               (cJSON_IsString(error) && *error->valuestring);
+    if (any) fault_read(&r->fault, error);
+    return any;
+}
+
+/* sse_event: one event's data.  Stops at the terminal marker, and at an error. */
+static bool take_event(void *context, const char *event, const char *data, size_t n, bool last) {
+    struct llm_reader *r = context;
+    while (n && data[n - 1] == ' ') n--;
+    if (n == 0) return true;
+    if (n == 6 && !memcmp(data, "[DONE]", 6)) {
+        r->ended |= r->wire == &wire_chat;
+        return !r->ended;
+    }
+    cJSON *json = wire_parse(data, n);
+    if (json && !has_error(r, json)) r->wire->event(r, event, json);
+    if (!json && !last) broke(r, "the stream holds an event that is not JSON", true);
+    cJSON_Delete(json);
+    return !r->ended && !r->broken && !r->fault.any;
+}
+
+bool reader_feed(struct llm_reader *r, const char *bytes, size_t n) {
+    enum sse_state state = sse_feed(&r->sse, bytes, n, take_event, r);
+    if (state == SSE_TOO_LONG) broke(r, "the stream holds a line larger than 1 MB", false);
+    return state == SSE_MORE;
+}
+
+void reader_whole(struct llm_reader *r, const char *body, size_t n) {
+    cJSON *json = wire_parse(body, n);
+    if (!cJSON_IsObject(json)) {
+        broke(r, "the answer is JSON that breaks off", true);
+    } else if (!has_error(r, json)) {
+        r->wire->whole(r, json);
+        if (!r->ended) broke(r, "the answer is JSON, but not of this API", false);
+    }
+    cJSON_Delete(json);
+}
+
+/* ---- Answers ---- */
+
+struct llm_answer *answer_failed(int exit_code, const char *format, ...) {
+    struct llm_answer *a = calloc(1, sizeof *a);
+    va_list ap;
+    if (!a) die(KP_MACHINE, "out of memory");
+    a->outcome = LLM_FAILED;
+    a->exit_code = exit_code;
+    a->usage.cost = NAN;
+    a->text = utf8_clean("", 0);
+    a->reasoning = utf8_clean("", 0);
+    va_start(ap, format);
+    vsnprintf(a->why, sizeof a->why, format, ap);
+    va_end(ap);
+    return a;
+}
+
+void llm_answer_free(struct llm_answer *a) {
+    if (!a) return;
+    free(a->text);
+    free(a->reasoning);
+    free(a);
+}
+
+/* An answer to which the model did not get, for a fault or a break. */
+static struct llm_answer *no_answer(struct llm_reader *r) {
+    if (r->fault.any) {
+        char says[360];
+        fault_text(&r->fault, says, sizeof says);
+        r->again = fault_retry(&r->fault);
+        return answer_failed(fault_exit(&r->fault), "%s: %s", says, fault_advice(&r->fault));
+    }
+    if (r->broken)
+        return answer_failed(KP_MACHINE, "%s: %s", r->broken,
+                             r->again ? "try again later" : "check the base URL and the server");
+    r->again = true;
+    if (!r->ended)
+        return answer_failed(KP_MACHINE, "the stream ended before the answer did: try again later");
+    return answer_failed(KP_MACHINE, "the server gave up on its answer: try again later");
+}
+
+/* An answer that the model ended: `bad` is what its text holds that no source may, or NULL. */
+static void weigh(const struct llm_reader *r, const char *bad, struct llm_answer *a) {
+    bool blank = text_blank(&r->text), refused = !text_blank(&r->refusal);
+    char says[256] = "";
+    a->outcome = LLM_COMPLETE;
+    a->why[0] = 0;
+    if (refused || r->stop == STOP_FILTER) {
+        const char *from = *r->stop_detail ? r->stop_detail : refused ? r->refusal.s : "";
+        text_excerpt(says, sizeof says, from, strlen(from));
+        a->outcome = LLM_REFUSED;
+        snprintf(a->why, sizeof a->why, "the %s refused%s%s", refused ? "model" : "provider",
+                 *says ? ": " : "", says);
+    } else if (r->stop == STOP_CAP) {
+        a->outcome = LLM_CUT;
+        snprintf(a->why, sizeof a->why, "cut at the token cap%s: raise LLM_MAX_TOKENS",
+                 blank ? ", all of which went into reasoning" : "");
+    } else if (r->stop == STOP_CONTEXT) {
+        a->outcome = LLM_CUT;
+        snprintf(a->why, sizeof a->why, "cut at the end of the model's context");
+    } else if (blank) {
+        a->outcome = LLM_EMPTY;
+        snprintf(a->why, sizeof a->why, "the model ended without a word");
+    } else if (r->stop != STOP_END) {
+        a->outcome = LLM_CUT;
+        snprintf(a->why, sizeof a->why,
+                 "the model stopped for \"%s\", not at the end of its answer",
+                 *r->stop_word ? r->stop_word : "no stated reason");
+    } else if (bad) {
+        a->outcome = LLM_INVALID;
+        snprintf(a->why, sizeof a->why, "the answer holds %s", bad);
+    }
+}
+
+/* Take back counts that cannot be: what they stand for is not known. */
+static void check_usage(struct llm_usage *u) {
+    const double counts[] = {u->input,          u->cached, u->cache_write,
+                             u->cache_write_1h, u->output, u->reasoning};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (!isfinite(counts[i]) || counts[i] < 0) u->known = false;
+    if (!(isfinite(u->cost) && u->cost >= 0)) u->cost = NAN;
+}
+
+struct llm_answer *reader_end(struct llm_reader *r) {
+    struct llm_answer *a;
+    if (!r->ended && !r->broken && !r->fault.any) sse_end(&r->sse, take_event, r);
+    if (r->fault.any || r->broken || !r->ended || !r->begun || r->stop == STOP_BROKEN) {
+        a = no_answer(r);
+        a->maybe_billed = r->begun;
+    } else {
+        a = answer_failed(KP_OK, "%s", "");
+        text_unthink(&r->text, &r->reasoning);
+        const char *bad = text_settle(&r->text);
+        text_settle(&r->reasoning);
+        text_settle(&r->refusal);
+        weigh(r, bad, a);
+        free(a->text);
+        free(a->reasoning);
+        a->text = r->text.s;
+        a->reasoning = r->reasoning.s;
+        r->text = r->reasoning = (struct text){0};
+    }
+    check_usage(&r->usage);
+    a->usage = r->usage;
+    memcpy(a->model, r->model, sizeof a->model);
+    text_free(&r->text);
+    text_free(&r->reasoning);
+    text_free(&r->refusal);
+    sse_free(&r->sse);
+    return a;
+}
+
+struct llm_answer *llm_read(enum llm_api api, const char *body, size_t size, bool sse) {
+    struct llm_reader r;
+    reader_start(&r, api);
+    if (!r.wire) return answer_failed(KP_USAGE, "a replay has no format of its own");
+    if (sse)
+        reader_feed(&r, body, size);
+    else
+        reader_whole(&r, body, size);
+    return reader_end(&r);
+}

@@ -1,0 +1,232 @@
+/* referee.c: see referee.h. */
+#define _GNU_SOURCE
+#include "measure/referee.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+uint64_t random_seed(void) {
+    uint64_t x;
+    if (getrandom(&x, sizeof x, 0) != (ssize_t)sizeof x) die(KP_MACHINE, "no random numbers");
+    return x;
+}
+
+static size_t tensor_bytes(const struct kp_task *t, int i) {
+    return (size_t)kp_shape_count(&t->tensors[i].shape) * kp_dtype_size(t->tensors[i].dtype);
+}
+
+size_t output_bytes(const struct kp_task *t, int i) {
+    const struct kp_value *v = &t->values[t->outputs[i]];
+    return (size_t)kp_shape_count(&v->shape) * kp_dtype_size(v->dtype);
+}
+
+size_t task_bytes(const struct kp_task *t) {
+    size_t bytes = 0;
+    for (int i = 0; i < t->ntensors; i++) bytes += tensor_bytes(t, i);
+    for (int k = 0; k < t->noutputs; k++) bytes += output_bytes(t, k);
+    return bytes;
+}
+
+static size_t buffer_bytes(const struct kp_task *t, int buffer, size_t scratch) {
+    if (buffer < t->ntensors) return tensor_bytes(t, buffer);
+    buffer -= t->ntensors;
+    return buffer < t->noutputs ? output_bytes(t, buffer) : scratch;
+}
+
+static void *device_memory(size_t bytes) {
+    void *p;
+    device_check(cudaMalloc(&p, bytes), "memory for the referee");
+    return p;
+}
+
+static void set_canaries(struct referee *r, const struct kp_span *s) {
+    char *base = (char *)(uintptr_t)s->base;
+    if (!s->bytes) return;
+    device_poison(base, s->offset, r->canary, r->stream);
+    size_t end = s->offset + s->bytes, first = (end + 3) & ~(size_t)3;
+    if (first > end) /* a buffer that ends inside a word */
+        device_check(cudaMemsetAsync(base + end, 0, first - end, r->stream), "canaries");
+    device_poison(base + first, s->mapped - first, r->canary, r->stream);
+}
+
+bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, size_t scratch,
+                  size_t flush, uint64_t seed, size_t *needed) {
+    memset(r, 0, sizeof *r);
+    r->task = t;
+    r->nbuffers = t->ntensors + t->noutputs + 1;
+    r->nplacements = nplacements;
+    r->canary = device_poison_word(seed ^ 0xca);
+    r->flush_bytes = flush;
+    int n = r->nbuffers * nplacements;
+    r->at = calloc((size_t)n + 1, sizeof *r->at);
+    r->shared = calloc((size_t)n + 1, sizeof *r->shared);
+    if (!r->at || !r->shared) die(KP_MACHINE, "out of memory");
+    device_check(cudaStreamCreateWithFlags(&r->stream, cudaStreamNonBlocking), "stream");
+    *needed = flush + 2 * buffer_granularity();
+    for (int i = 0; i < n; i++)
+        *needed += buffer_bytes(t, i % r->nbuffers, scratch) + 2 * buffer_granularity();
+    struct kp_region region;
+    region_reserve(&region, *needed, n + 1, seed);
+    if (!buffer_create(&region, flush, true, &r->at[n], &r->shared[n])) return false;
+    if (flush)
+        device_check(cudaMemset(span_data(&r->at[n]), 0, flush), "memory to empty the L2 with");
+    for (int i = 0; i < n; i++) {
+        bool input = i % r->nbuffers < t->ntensors;
+        if (!buffer_create(&region, buffer_bytes(t, i % r->nbuffers, scratch), input, &r->at[i],
+                           &r->shared[i]))
+            return false;
+        set_canaries(r, &r->at[i]);
+    }
+    r->found = device_memory(4 * sizeof *r->found);
+    r->counter = device_memory(sizeof *r->counter);
+    r->sum = device_memory(4 * sizeof *r->sum);
+    referee_wait(r);
+    return true;
+}
+
+bool referee_add_scratch(struct referee *r, size_t scratch, uint64_t seed) {
+    struct kp_region region;
+    size_t g = buffer_granularity();
+    region_reserve(&region, (scratch + 2 * g) * (size_t)r->nplacements, r->nplacements, seed);
+    for (int p = 0; p < r->nplacements; p++) {
+        int i = p * r->nbuffers + r->nbuffers - 1;
+        if (!buffer_create(&region, scratch, false, &r->at[i], &r->shared[i])) return false;
+        set_canaries(r, &r->at[i]);
+    }
+    referee_wait(r);
+    return true;
+}
+
+void referee_pointers(const struct referee *r, int placement, const void **tensors,
+                      void **outputs) {
+    const struct kp_span *at = r->at + (size_t)placement * r->nbuffers;
+    for (int i = 0; i < r->task->ntensors; i++) tensors[i] = span_data(&at[i]);
+    for (int i = 0; i < r->task->noutputs; i++) outputs[i] = span_data(&at[r->task->ntensors + i]);
+}
+
+struct runner_setup referee_setup(const struct referee *r, uint64_t seed) {
+    return (struct runner_setup){
+        RUNNER_MAGIC, (uint32_t)r->nplacements, (uint32_t)r->nbuffers, 0, r->flush_bytes, seed};
+}
+
+void referee_fill(struct referee *r, int placement, enum kp_distribution d, uint64_t seed) {
+    const struct kp_span *at = r->at + (size_t)placement * r->nbuffers;
+    for (int i = 0; i < r->task->ntensors; i++)
+        device_fill(r->task, i, span_data(&at[i]), d, seed, r->stream);
+}
+
+void referee_poison(struct referee *r, int placement, uint64_t seed) {
+    const struct kp_span *at = r->at + (size_t)placement * r->nbuffers;
+    r->poison = device_poison_word(seed);
+    for (int i = r->task->ntensors; i < r->nbuffers; i++)
+        device_poison(span_data(&at[i]), at[i].bytes, r->poison, r->stream);
+}
+
+static unsigned long long count_of(struct referee *r) {
+    unsigned long long n;
+    device_check(cudaMemcpyAsync(&n, r->counter, sizeof n, cudaMemcpyDeviceToHost, r->stream),
+                 "counting");
+    referee_wait(r);
+    return n;
+}
+
+static void count_reset(struct referee *r) {
+    device_check(cudaMemsetAsync(r->counter, 0, sizeof *r->counter, r->stream), "counting");
+}
+
+static const char *buffer_name(const struct referee *r, int buffer) {
+    const struct kp_task *t = r->task;
+    if (buffer < t->ntensors) return t->tensors[buffer].name;
+    if (buffer == r->nbuffers - 1) return "scratch";
+    return t->noutputs == 1 ? "out" : t->values[t->outputs[buffer - t->ntensors]].name;
+}
+
+const char *referee_canaries(struct referee *r, int placement, unsigned long long *bytes) {
+    const struct kp_span *at = r->at + (size_t)placement * r->nbuffers;
+    unsigned long long before = 0;
+    count_reset(r);
+    for (int pass = 0; pass < 2; pass++) { /* all at once; one by one only if something is off */
+        for (int i = r->task->ntensors; i < r->nbuffers; i++) {
+            if (!at[i].bytes) continue;
+            const char *base = (const char *)(uintptr_t)at[i].base;
+            size_t end = (at[i].offset + at[i].bytes + 3) & ~(size_t)3;
+            device_poison_check(base, at[i].offset, r->canary, r->counter, r->stream);
+            device_poison_check(base + end, at[i].mapped - end, r->canary, r->counter, r->stream);
+            if (!pass) continue;
+            *bytes = 4 * (count_of(r) - before);
+            if (*bytes) return buffer_name(r, i);
+        }
+        if (!pass && !count_of(r)) return NULL;
+        count_reset(r);
+    }
+    return NULL;
+}
+
+bool referee_untouched(struct referee *r, int placement) {
+    const struct kp_span *at = r->at + (size_t)placement * r->nbuffers;
+    count_reset(r);
+    for (int i = r->task->ntensors; i < r->nbuffers - 1; i++)
+        device_poison_check(span_data(&at[i]), at[i].bytes, r->poison, r->counter, r->stream);
+    return count_of(r) == 0;
+}
+
+unsigned long long referee_checksum(struct referee *r, int placement, bool inputs) {
+    const struct kp_span *at = r->at + (size_t)placement * r->nbuffers;
+    int first = inputs ? 0 : r->task->ntensors, last = inputs ? r->task->ntensors : r->nbuffers - 1;
+    count_reset(r);
+    for (int i = first; i < last; i++)
+        device_checksum(span_data(&at[i]), at[i].bytes, r->counter, r->stream);
+    return count_of(r);
+}
+
+struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *f,
+                              const double *rms) {
+    struct kp_error e = {0, 0, 0};
+    for (int k = 0; k < t->noutputs; k++) {
+        double norm = f[k].sum_d2 > 0 ? sqrt(f[k].sum_d2 / f[k].sum_o2) : f[k].sum_d2;
+        /* what independent errors of these sizes could add up to by luck is no bias */
+        double bias = fabs(f[k].sum_d) - 4 * sqrt(f[k].sum_d2);
+        double mean = bias <= 0 ? 0 : bias / (double)f[k].count / rms[k];
+        e.norm = !(norm <= e.norm) ? norm : e.norm; /* NaN sticks */
+        e.element = !(f[k].max_rel <= e.element) ? f[k].max_rel : e.element;
+        e.mean = !(mean <= e.mean) ? mean : e.mean;
+    }
+    return e;
+}
+
+void referee_compare(struct referee *r, int placement, void *const *with, const double *rms,
+                     double tolerance, struct kp_compare *found) {
+    const struct kp_task *t = r->task;
+    const struct kp_span *at = r->at + (size_t)placement * r->nbuffers + t->ntensors;
+    for (int k = 0; k < t->noutputs; k++) {
+        const struct kp_value *v = &t->values[t->outputs[k]];
+        device_compare_reset(&r->found[k], r->stream);
+        device_compare(span_data(&at[k]), v->dtype, with[k], v->dtype, 0, kp_shape_count(&v->shape),
+                       rms[k], tolerance, r->poison, &r->found[k], r->stream);
+    }
+    device_check(cudaMemcpyAsync(found, r->found, (size_t)t->noutputs * sizeof *found,
+                                 cudaMemcpyDeviceToHost, r->stream),
+                 "comparing");
+    referee_wait(r);
+}
+
+void referee_rms(struct referee *r, void *const *outputs, double *rms) {
+    const struct kp_task *t = r->task;
+    device_check(cudaMemsetAsync(r->sum, 0, 4 * sizeof *r->sum, r->stream), "rms");
+    for (int k = 0; k < t->noutputs; k++) {
+        const struct kp_value *v = &t->values[t->outputs[k]];
+        device_sum_squares(outputs[k], v->dtype, kp_shape_count(&v->shape), &r->sum[k], r->stream);
+    }
+    device_check(cudaMemcpyAsync(rms, r->sum, (size_t)t->noutputs * sizeof *rms,
+                                 cudaMemcpyDeviceToHost, r->stream),
+                 "rms");
+    referee_wait(r);
+    for (int k = 0; k < t->noutputs; k++)
+        rms[k] = sqrt(rms[k] / (double)kp_shape_count(&t->values[t->outputs[k]].shape));
+}
+
+void referee_wait(struct referee *r) {
+    device_check(cudaStreamSynchronize(r->stream), "the referee's own work");
+}

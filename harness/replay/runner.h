@@ -1,0 +1,36 @@
+/* runner.h: what every contestant's process does: receive buffers, answer, serve samples. */
+#ifndef KP_RUNNER_H
+#define KP_RUNNER_H
+
+#include "gpu/buffers.h"
+#include "gpu/driver.h"
+#include "gpu/protocol.h"
+
+/* Read the setup and map every buffer: at[placement * nbuffers + buffer], and after the
+ * last the clean memory, if there is any. */
+void runner_receive(struct runner_setup *setup, struct kp_span **at);
+
+/* Send a reply (and `text`, if any); ends the process if the status is not RUNNER_OK. */
+void runner_reply(enum runner_status status, double event_us, double host_us, const char *message,
+                  const char *text);
+
+/* What differs between contestants. */
+struct runner_contestant {
+    void *self;
+    /* Before a placement is captured: load what a capture may not; NULL: nothing to load. */
+    bool (*prepare)(void *self, char *message);
+    /* Enqueue on a stream under capture: start, the work on these buffers, stop.
+     * Returns false and a message if it cannot. */
+    bool (*enqueue)(void *self, const struct kp_span *at, CUstream s, CUevent start, CUevent stop,
+                    char *message);
+    /* Compare the captured graph with what was meant; NULL: nothing to compare. */
+    bool (*inspect)(void *self, const struct kp_span *at, CUgraph graph, char *message);
+    /* After a replay: false and a message if state outlived it; NULL: has none. */
+    bool (*kept)(void *self, char *message);
+};
+
+/* Serve requests until the referee closes the pipe.  Never returns. */
+KP_NORETURN void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
+                              const struct runner_contestant *who);
+
+#endif

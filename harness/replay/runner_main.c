@@ -1,0 +1,139 @@
+/* runner_main.c: the candidate's runner: `runner TAPE CUBIN`, started by verify and time.
+ *
+ * It loads the kernel's cubin, once for each placement of the buffers, for a short kernel
+ * feels where its code lies, too, and replays its tape.  No host code of the candidate
+ * runs here, and nothing is mapped but inputs (read-only), outputs and scratch. */
+#include "replay/runner.h"
+#include "base/elf.h"
+#include "base/json.h"
+#include "replay/tape_graph.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct variable { /* a module variable and the image that every replay must leave */
+    char *name;
+    CUdeviceptr at;
+    size_t bytes;
+    void *image, *now;
+};
+
+struct candidate {
+    struct tape *tape;
+    char *cubin;
+    long cubin_size;
+    const char *cubin_path;
+    CUmodule module; /* of the placement at hand */
+    uint32_t nbuffers;
+    CUgraphNode events[2];
+    size_t nvariables;
+    struct variable *variables;
+};
+
+static struct tape *placed(struct candidate *c, const struct kp_span *at, char *message) {
+    struct tape_span spans[KP_MAX_BUFFERS];
+    for (uint32_t i = 0; i < c->nbuffers; i++)
+        spans[i] = (struct tape_span){at[i].base + at[i].offset, at[i].bytes};
+    return tape_place(c->tape, spans, (int)c->nbuffers, message);
+}
+
+/* Watch every module variable of the cubin, as loaded now, with its initial image. */
+static void find_variables(struct candidate *c) {
+    char why[512];
+    struct elf *e = elf_parse(c->cubin, (size_t)c->cubin_size, c->cubin_path, why, sizeof why);
+    if (!e) die(KP_INPUT, "%s", why);
+    struct elf_variable *list;
+    size_t n = elf_variables(e, &list);
+    c->variables = realloc(c->variables, (c->nvariables + n + 1) * sizeof *c->variables);
+    if (!c->variables) die(KP_MACHINE, "out of memory");
+    for (size_t i = 0; i < n; i++) {
+        if (!list[i].size) continue;
+        struct variable *v = &c->variables[c->nvariables];
+        if (cu.cuModuleGetGlobal(&v->at, &v->bytes, c->module, list[i].name)) {
+            if (list[i].constant) continue; /* the compiler's own need not have an address */
+            snprintf(why, sizeof why, "the module variable %.200s cannot be watched", list[i].name);
+            runner_reply(RUNNER_TAPE, 0, 0, why, NULL);
+        }
+        /* A variable has a slot of 256 bytes: what is behind it in there may hide state, too.
+         * (Constants lie side by side.  They are written through an address, if at all.) */
+        size_t slot = list[i].constant ? v->bytes : (v->bytes + 255) / 256 * 256;
+        v->name = strdup(list[i].name);
+        v->image = malloc(slot);
+        v->now = malloc(slot);
+        if (!v->name || !v->image || !v->now) die(KP_MACHINE, "out of memory");
+        if (cu.cuMemcpyDtoH(v->image, v->at, slot) == CUDA_SUCCESS) v->bytes = slot;
+        KP_CU(cu.cuMemcpyDtoH(v->image, v->at, v->bytes));
+        c->nvariables++;
+    }
+    free(list);
+    elf_free(e);
+}
+
+static bool prepare(void *self, char *message) {
+    struct candidate *c = self;
+    CUresult e = cu.cuModuleLoadData(&c->module, c->cubin);
+    if (e)
+        snprintf(message, KP_TAPE_MESSAGE, "the cubin cannot be loaded here: %s", driver_error(e));
+    if (!e) find_variables(c);
+    return !e;
+}
+
+static bool enqueue(void *self, const struct kp_span *at, CUstream s, CUevent start, CUevent stop,
+                    char *message) {
+    struct candidate *c = self;
+    struct tape *t = placed(c, at, message);
+    bool ok = t && tape_capture(t, c->module, s, start, stop, c->events, message);
+    tape_free(t);
+    return ok;
+}
+
+/* Read the rebuilt graph back: it must be the tape again, launch for launch. */
+static bool inspect(void *self, const struct kp_span *at, CUgraph graph, char *message) {
+    struct candidate *c = self;
+    char why[KP_TAPE_MESSAGE] = "";
+    struct tape *meant = placed(c, at, why),
+                *found = meant ? tape_from_graph(graph, c->events, 2, why) : NULL;
+    bool ok = found && tape_equal(meant, found, why);
+    if (!ok) snprintf(message, KP_TAPE_MESSAGE, "the rebuilt graph is not the tape: %.400s", why);
+    tape_free(meant);
+    tape_free(found);
+    return ok;
+}
+
+static bool kept(void *self, char *message) {
+    struct candidate *c = self;
+    for (size_t i = 0; i < c->nvariables; i++) {
+        struct variable *v = &c->variables[i];
+        KP_CU(cu.cuMemcpyDtoH(v->now, v->at, v->bytes));
+        if (!memcmp(v->now, v->image, v->bytes)) continue;
+        snprintf(
+            message, KP_TAPE_MESSAGE,
+            "the module variable %.200s was left changed: what a run computes may not depend on "
+            "earlier runs",
+            v->name);
+        return false;
+    }
+    return true;
+}
+
+int main(int argc, char **argv) {
+    kp_program("runner");
+    if (argc != 3) die(KP_USAGE, "usage: runner TAPE CUBIN (run by verify and time)");
+    struct candidate c;
+    memset(&c, 0, sizeof c);
+    char message[KP_TAPE_MESSAGE] = "";
+    char *text = file_read(argv[1], NULL);
+    c.cubin = file_read(argv[2], &c.cubin_size);
+    c.cubin_path = argv[2];
+    c.tape = tape_parse(text, message);
+    driver_open();
+    struct runner_setup setup;
+    struct kp_span *at;
+    runner_receive(&setup, &at);
+    c.nbuffers = setup.nbuffers;
+    if (!c.tape) runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
+    free(text);
+    const struct runner_contestant who = {&c, prepare, enqueue, inspect, kept};
+    runner_serve(&setup, at, &who);
+}

@@ -1,0 +1,177 @@
+/* timed_sample.c: where the clock is read.  Every contestant is sampled by this one loop: the same
+ * flush, the same events, the same synchronisation. */
+#define _GNU_SOURCE
+#include "replay/runner.h"
+#include "gpu/device.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Read exactly n bytes; a closed pipe means that the referee is done with us. */
+static void take(void *to, size_t n) {
+    for (char *p = to; n;) {
+        ssize_t k = read(0, p, n);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) _exit(0);
+        p += k, n -= (size_t)k;
+    }
+}
+
+static void give(const void *from, size_t n) {
+    for (const char *p = from; n;) {
+        ssize_t k = write(RUNNER_REPLY_FD, p, n);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) _exit(0);
+        p += k, n -= (size_t)k;
+    }
+}
+
+void runner_reply(enum runner_status status, double event_us, double host_us, const char *message,
+                  const char *text) {
+    struct runner_reply r;
+    memset(&r, 0, sizeof r);
+    r.status = (int32_t)status;
+    r.event_us = event_us, r.host_us = host_us;
+    snprintf(r.message, sizeof r.message, "%s", message ? message : "");
+    r.length = text ? (uint32_t)strlen(text) : 0;
+    give(&r, sizeof r);
+    if (text) give(text, r.length);
+    if (status != RUNNER_OK) _exit(0);
+}
+
+void runner_receive(struct runner_setup *setup, struct kp_span **at) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* an endless kernel may not outlive its referee */
+    take(setup, sizeof *setup);
+    if (setup->magic != RUNNER_MAGIC || setup->nbuffers > KP_MAX_BUFFERS || setup->nplacements > 64)
+        die(KP_USAGE, "started by hand? this program is run by verify and time");
+    size_t n = (size_t)setup->nbuffers * setup->nplacements + (setup->flush_bytes > 0), bytes = 0;
+    struct kp_shared *shared = calloc(n, sizeof *shared);
+    *at = calloc(n, sizeof **at);
+    if (!shared || !*at) die(KP_MACHINE, "out of memory");
+    take(shared, n * sizeof *shared);
+    for (size_t i = 0; i < n; i++) bytes += shared[i].mapped;
+    struct kp_region region;
+    region_reserve(&region, bytes, (int)n, setup->layout_seed);
+    for (size_t i = 0; i < n; i++) {
+        buffer_import(&region, &shared[i], &(*at)[i]);
+        if (shared[i].fd >= 0) close(shared[i].fd);
+    }
+    free(shared);
+}
+
+struct loop {
+    CUstream stream;
+    CUevent start, stop, flushed;
+    CUgraphExec *graphs, empty;
+    const struct kp_span *clean;
+    const struct runner_contestant *who;
+};
+
+static double now_us(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+/* Answer with what a CUDA error means for the contestant, and end. */
+static void crash(CUresult e) {
+    char message[KP_TAPE_MESSAGE];
+    const char *name = "?";
+    cu.cuGetErrorName(e, &name);
+    snprintf(message, sizeof message, "%s: %s", name, driver_error(e));
+    runner_reply(RUNNER_CRASH, 0, 0, message, NULL);
+}
+
+/* A graph that cannot be made executable is the contestant's: a memset into a read-only
+ * input, say. */
+static CUgraphExec instantiate(CUgraph graph, CUstream stream) {
+    CUgraphExec exec;
+    CUresult e = cu.cuGraphInstantiate(&exec, graph, 0);
+    if (!e) e = cu.cuGraphUpload(exec, stream);
+    if (e) crash(e);
+    KP_CU(cu.cuGraphDestroy(graph));
+    return exec;
+}
+
+static CUgraphExec build(struct loop *l, const struct kp_span *at) {
+    char message[KP_TAPE_MESSAGE] = "";
+    CUgraph graph = NULL;
+    if (l->who->prepare && !l->who->prepare(l->who->self, message))
+        runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
+    KP_CU(cu.cuStreamBeginCapture(l->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    if (!l->who->enqueue(l->who->self, at, l->stream, l->start, l->stop, message))
+        runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
+    KP_CU(cu.cuStreamEndCapture(l->stream, &graph));
+    if (l->who->inspect && !l->who->inspect(l->who->self, at, graph, message))
+        runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
+    return instantiate(graph, l->stream);
+}
+
+static CUgraphExec build_empty(struct loop *l) {
+    CUgraph graph = NULL;
+    KP_CU(cu.cuStreamBeginCapture(l->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+    KP_CU(cu.cuEventRecordWithFlags(l->start, l->stream, CU_EVENT_RECORD_EXTERNAL));
+    KP_CU(cu.cuEventRecordWithFlags(l->stop, l->stream, CU_EVENT_RECORD_EXTERNAL));
+    KP_CU(cu.cuStreamEndCapture(l->stream, &graph));
+    return instantiate(graph, l->stream);
+}
+
+/* Enqueue the flush and return once the host sees that it has ended; the replay, enqueued
+ * behind it meanwhile, then starts without waiting for the host. */
+static CUresult flush_and_launch(struct loop *l, CUgraphExec graph) {
+    KP_CU(cu.cuCtxResetPersistingL2Cache());
+    device_flush(span_data(l->clean), l->clean->bytes, (cudaStream_t)l->stream);
+    KP_CU(cu.cuEventRecordWithFlags(l->flushed, l->stream, CU_EVENT_RECORD_DEFAULT));
+    CUresult e = cu.cuGraphLaunch(graph, l->stream), q = CUDA_ERROR_NOT_READY;
+    while (!e && q == CUDA_ERROR_NOT_READY) q = cu.cuEventQuery(l->flushed);
+    return e ? e : q;
+}
+
+/* One replay.  Everything on the device is synchronised after it, so no stream of
+ * anybody's runs on beyond the clock. */
+static void replay(struct loop *l, const struct runner_request *q) {
+    char message[KP_TAPE_MESSAGE];
+    float ms = 0;
+    CUgraphExec graph = q->what == RUNNER_EMPTY ? l->empty : l->graphs[q->placement];
+    CUresult e =
+        q->what == RUNNER_RUN ? cu.cuGraphLaunch(graph, l->stream) : flush_and_launch(l, graph);
+    double t0 = now_us();
+    if (!e) e = cu.cuCtxSynchronize();
+    double t1 = now_us();
+    if (!e) e = cu.cuEventElapsedTime(&ms, l->start, l->stop);
+    if (e) crash(e);
+    if (q->what != RUNNER_EMPTY && l->who->kept && !l->who->kept(l->who->self, message))
+        runner_reply(RUNNER_STATE, 0, 0, message, NULL);
+    runner_reply(RUNNER_OK, ms * 1e3, t1 - t0, NULL, NULL);
+}
+
+void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
+                  const struct runner_contestant *who) {
+    struct loop l = {.who = who};
+    l.graphs = calloc(setup->nplacements, sizeof *l.graphs);
+    if (!l.graphs) die(KP_MACHINE, "out of memory");
+    KP_CU(cu.cuStreamCreate(&l.stream, CU_STREAM_NON_BLOCKING));
+    KP_CU(cu.cuEventCreate(&l.start, CU_EVENT_DEFAULT));
+    KP_CU(cu.cuEventCreate(&l.stop, CU_EVENT_DEFAULT));
+    KP_CU(cu.cuEventCreate(&l.flushed, CU_EVENT_DISABLE_TIMING));
+    if (setup->flush_bytes) l.clean = at + (size_t)setup->nplacements * setup->nbuffers;
+    l.empty = build_empty(&l);
+    for (uint32_t p = 0; p < setup->nplacements; p++)
+        l.graphs[p] = build(&l, at + (size_t)p * setup->nbuffers);
+    KP_CU(cu.cuCtxSynchronize());
+    runner_reply(RUNNER_OK, 0, 0, NULL, NULL);
+    for (;;) {
+        struct runner_request q;
+        take(&q, sizeof q);
+        if (q.placement >= setup->nplacements || (q.what != RUNNER_RUN && !l.clean))
+            die(KP_BUG, "request %u for placement %u", q.what, q.placement);
+        replay(&l, &q);
+    }
+}

@@ -1,0 +1,72 @@
+/* compare.c: see compare.h. */
+#include "report/compare.h"
+#include "base/json.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *const judgment_name[JUDGMENTS] = {"reproduced", "faster", "slower", "verdict changed",
+                                              "not comparable"};
+
+static const double margin = 0.02; /* between two runs of one kernel; README.md, Caveats */
+
+/* What must be equal for two times to be comparable (results/SCHEMA.md). */
+static const char *const machine_key[] = {
+    "gpu_name", "memory_bytes", "power_limit_w", "ecc", "mig", "driver", "cuda", "cublas", "cudnn"};
+
+/* An absent key is null. */
+static const cJSON *member(const cJSON *machine, const char *key) {
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(machine, key);
+    return cJSON_IsNull(item) ? NULL : item;
+}
+
+/* Name in `why` the machine keys that differ.  Returns how many do. */
+static int machine_differs(const struct result *a, const struct result *b, char *why, size_t size) {
+    const cJSON *ma = cJSON_GetObjectItemCaseSensitive(a->json, "machine");
+    const cJSON *mb = cJSON_GetObjectItemCaseSensitive(b->json, "machine");
+    int differ = 0;
+    size_t used = (size_t)snprintf(why, size, "another machine: ");
+    for (size_t i = 0; i < sizeof machine_key / sizeof *machine_key; i++) {
+        const cJSON *x = member(ma, machine_key[i]), *y = member(mb, machine_key[i]);
+        if ((!x && !y) || (x && y && cJSON_Compare(x, y, 1))) continue;
+        if (used < size)
+            used += (size_t)snprintf(why + used, size - used, "%s%s", differ ? ", " : "",
+                                     machine_key[i]);
+        differ++;
+    }
+    return differ;
+}
+
+enum judgment compare_results(const struct result *fresh, const struct result *recorded, char *why,
+                              size_t size) {
+    bool kernel = strcmp(fresh->sha256, recorded->sha256) != 0;
+    bool headers = strcmp(fresh->headers, recorded->headers) != 0;
+    if (kernel || headers) {
+        snprintf(why, size, "%s",
+                 !headers  ? "the kernel differs"
+                 : !kernel ? "the headers that the kernel includes differ"
+                           : "the kernel and the headers that it includes differ");
+        return NOT_COMPARABLE;
+    }
+    if (strcmp(fresh->verdict, recorded->verdict)) {
+        snprintf(why, size, "%s, recorded %s%s%s", fresh->verdict, recorded->verdict,
+                 *fresh->reason ? ": " : "", fresh->reason);
+        return VERDICT;
+    }
+    if (!result_ok(fresh)) {
+        snprintf(why, size, "%s again", fresh->verdict);
+        return REPRODUCED;
+    }
+    if (machine_differs(fresh, recorded, why, size)) return NOT_COMPARABLE;
+    if (strcmp(fresh->class, recorded->class) || strcmp(fresh->against, recorded->against)) {
+        snprintf(why, size, "class %s against %s, recorded %s against %s", fresh->class,
+                 fresh->against, recorded->class, recorded->against);
+        return NOT_COMPARABLE;
+    }
+    snprintf(why, size, "%.3fx (%.3f to %.3f), recorded %.3fx (%.3f to %.3f)", fresh->ratio,
+             fresh->low, fresh->high, recorded->ratio, recorded->low, recorded->high);
+    bool overlap = fresh->low <= recorded->high && recorded->low <= fresh->high;
+    if (overlap || fabs(fresh->ratio / recorded->ratio - 1) <= margin) return REPRODUCED;
+    return fresh->ratio > recorded->ratio ? FASTER : SLOWER;
+}

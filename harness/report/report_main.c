@@ -1,0 +1,89 @@
+/* report_main.c: draws what was recorded.
+ *
+ *   report [--results DIR] [--plots DIR] [--readme FILE] [--tasks DIR] [--published DIR]
+ *          tables into FILE between its markers, data into plots/data/, and figures
+ *   report --cell FILE...    one line for each finished cell
+ *   report --failed DIR      one line for each cell below build/ that is not ok
+ *
+ * Same inputs, same bytes.  A result that cannot be used costs one line and is left
+ * out; if there were results and none could be used, nothing is written (exit code 3). */
+#include "report/report.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+    "usage: report [--results DIR] [--plots DIR] [--readme FILE] [--tasks DIR] [--published DIR]"
+    " | --cell FILE... | --failed DIR";
+
+static int cells(char **path) {
+    int code = KP_OK;
+    for (; *path; path++) {
+        struct result r;
+        char why[256];
+        if (result_load(*path, &r, why, sizeof why)) {
+            report_cell(&r, stdout);
+            result_free(&r);
+        } else {
+            warn("%s %s; remove it and run make again", *path, why);
+            code = KP_INPUT;
+        }
+    }
+    return code;
+}
+
+struct options {
+    const char *results, *plots, *readme, *tasks, *published;
+};
+
+/* Read --NAME VALUE pairs; dies on anything else. */
+static void parse(struct options *o, int argc, char **argv) {
+    static const char *const name[] = {"--results", "--plots", "--readme", "--tasks",
+                                       "--published"};
+    const char **field[] = {&o->results, &o->plots, &o->readme, &o->tasks, &o->published};
+    for (int i = 1; i < argc; i += 2) {
+        int k = 0;
+        while (k < 5 && strcmp(argv[i], name[k])) k++;
+        if (k == 5 || i + 1 == argc) die(KP_USAGE, "%s: %s", argv[i], usage);
+        *field[k] = argv[i + 1];
+    }
+    if (strpbrk(o->plots, "'\"\\"))
+        die(KP_USAGE, "--plots %s: gnuplot cannot take a quote in a path", o->plots);
+}
+
+static int everything(const struct options *o) {
+    struct report r;
+    struct table published;
+    char path[4096];
+    report_load(&r, o->results, o->tasks);
+    if (r.refused && !r.read)
+        die(KP_INPUT, "none of %d results in %s can be used; nothing was written", r.refused,
+            o->results);
+    r.search = search_load(o->results);
+    search_leave_out(r.search, &r);
+    snprintf(path, sizeof path, "%s/torch_h200.csv", o->published);
+    table_load(&published, path);
+    if (!r.ncolumns) printf("report: no results in %s yet\n", o->results);
+    report_readme(&r, &published, o->readme);
+    int code = report_plots(&r, o->plots, o->published);
+    if (r.read)
+        printf("report: %d results of %d GPU%s: %s, %s/\n", r.read, r.ncolumns,
+               r.ncolumns > 1 ? "s" : "", o->readme, o->plots);
+    table_free(&published);
+    search_free(r.search);
+    report_free(&r);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    struct options o = {"results", "plots", "README.md", "tasks", "results/published"};
+    kp_program("report");
+    if (argc > 2 && !strcmp(argv[1], "--cell")) return cells(argv + 2);
+    if (argc == 3 && !strcmp(argv[1], "--failed")) {
+        report_failed(argv[2], stdout);
+        return KP_OK;
+    }
+    parse(&o, argc, argv);
+    return everything(&o);
+}

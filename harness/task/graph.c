@@ -1,0 +1,304 @@
+/* graph.c: one op a line.
+ *
+ *   t1[16,64] = linear(x, weight=w, bias=b)
+ *   t2[16,1], t3[16,1]:i64 = max(t1; dim=1, keepdim=true)
+ *
+ * Results with their shapes (and dtype, where it is not that of the first
+ * operand), the op, its operands, after a semicolon its attributes.  What is
+ * declared must be what inference gives: the file then reads without a
+ * calculator, and a slip of the pen is found here. */
+#include "task/parse.h"
+#include "base/error.h"
+#include "task/ops.h"
+
+#include <string.h>
+
+/* Every attribute there is, and what its value may be. */
+enum { IS_INT = 1, IS_FLOAT = 2, IS_BOOL = 4, IS_LIST = 8, IS_WORD = 16 };
+static const struct {
+    const char *key;
+    int kinds;
+    const char *expected;
+} keys[] = {
+    {"approximate", IS_WORD, "none or tanh"},
+    {"ceil_mode", IS_BOOL, "true or false"},
+    {"dilation", IS_INT | IS_LIST, "an integer or a list"},
+    {"dim", IS_INT | IS_LIST, "an integer or a list"},
+    {"dims", IS_LIST, "a list"},
+    {"dropout_p", IS_INT | IS_FLOAT, "a number"},
+    {"end_dim", IS_INT, "an integer"},
+    {"eps", IS_INT | IS_FLOAT, "a number"},
+    {"groups", IS_INT, "an integer"},
+    {"ignore_index", IS_INT, "an integer"},
+    {"is_causal", IS_BOOL, "true or false"},
+    {"keepdim", IS_BOOL, "true or false"},
+    {"kernel_size", IS_INT | IS_LIST, "an integer or a list"},
+    {"label_smoothing", IS_INT | IS_FLOAT, "a number"},
+    {"momentum", IS_INT | IS_FLOAT, "a number"},
+    {"negative_slope", IS_INT | IS_FLOAT, "a number"},
+    {"num_groups", IS_INT, "an integer"},
+    {"padding", IS_INT | IS_LIST, "an integer or a list"},
+    {"reduction", IS_WORD, "a word"},
+    {"return_indices", IS_BOOL, "true or false"},
+    {"scale", IS_INT | IS_FLOAT, "a number"},
+    {"shape", IS_LIST, "a list"},
+    {"start_dim", IS_INT, "an integer"},
+    {"stride", IS_INT | IS_LIST, "an integer or a list"},
+    {"training", IS_BOOL, "true or false"},
+    {"use_input_stats", IS_BOOL, "true or false"},
+};
+
+/* State of one line: where we are and what it has declared so far. */
+struct reader {
+    struct kp_source *s;
+    struct kp_task *t;
+    const char *text, *p;
+    struct kp_op *op;
+    int ndeclared;
+    struct kp_value declared[KP_MAX_RESULTS];
+    bool has_dtype[KP_MAX_RESULTS];
+};
+
+static bool expected(struct reader *r, const char *what) {
+    while (*r->p == ' ' || *r->p == '\t') r->p++;
+    if (*r->p)
+        return parse_fail(r->s, r->op->line, "`%s`: found `%.24s`; expected %s", r->text, r->p,
+                          what);
+    return parse_fail(r->s, r->op->line, "`%s`: ends too early; expected %s", r->text, what);
+}
+
+int value_find(const struct kp_task *t, const char *name) {
+    for (int i = 0; i < t->nvalues; i++)
+        if (!strcmp(t->values[i].name, name)) return i;
+    return -1;
+}
+
+/* NAME[2,3] or NAME[2,3]:i64, one or more, up to the equals sign. */
+static bool read_results(struct reader *r) {
+    do {
+        if (r->ndeclared == KP_MAX_RESULTS) return expected(r, "at most two results");
+        struct kp_value *v = &r->declared[r->ndeclared];
+        if (!scan_name(&r->p, v->name, sizeof v->name))
+            return expected(r, "the name of a result, as in t1[2,3] = relu(x)");
+        if (!name_is_usable(v->name) || value_find(r->t, v->name) >= 0 ||
+            (r->ndeclared && !strcmp(v->name, r->declared[0].name)))
+            return parse_fail(r->s, r->op->line,
+                              "result `%s` is defined already or reserved; expected a new name",
+                              v->name);
+        if (!scan_dims(&r->p, &v->shape.n, v->shape.dim))
+            return expected(r, "the shape of the result, as in [2,3]");
+        if (scan_char(&r->p, ':')) {
+            char dtype[8];
+            r->has_dtype[r->ndeclared] = true;
+            if (!scan_name(&r->p, dtype, sizeof dtype) || !dtype_parse(dtype, &v->dtype))
+                return expected(r, "f64, f32, f16, bf16, i64, i32 or bool");
+        }
+        r->ndeclared++;
+    } while (scan_char(&r->p, ','));
+    return scan_char(&r->p, '=') ? true : expected(r, "= and an op");
+}
+
+/* Fewest single-character edits from a to b; names are short. */
+static int edit_distance(const char *a, const char *b) {
+    int row[64], nb = (int)strlen(b);
+    if (nb >= 64) return 64;
+    for (int j = 0; j <= nb; j++) row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= nb; j++) {
+            int best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best) best = row[j] + 1;
+            if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[nb];
+}
+
+static bool read_op_name(struct reader *r) {
+    char name[64];
+    const char *nearest = "";
+    int best = 1000;
+    if (!scan_name(&r->p, name, sizeof name)) return expected(r, "the name of an op");
+    r->op->def = op_find(name);
+    if (r->op->def) return scan_char(&r->p, '(') ? true : expected(r, "( and the operands");
+    for (int i = 0; i < KP_OP_COUNT; i++) {
+        int distance = edit_distance(name, op_get((enum kp_op_id)i)->name);
+        if (distance < best) best = distance, nearest = op_get((enum kp_op_id)i)->name;
+    }
+    return parse_fail(r->s, r->op->line, "unknown op `%s`; the nearest known one is `%s`", name,
+                      nearest);
+}
+
+/* The slot that an operand goes to: by its keyword, else the next one. */
+static int slot_of(const struct kp_op_def *def, const char *keyword, int next) {
+    if (!keyword) return next < def->max_in && !def->in_name[next] ? next : -1;
+    for (int i = 0; i < def->max_in; i++)
+        if (def->in_name[i] && !strcmp(def->in_name[i], keyword)) return i;
+    return -1;
+}
+
+/* A number, the name of a value, or keyword=name. */
+static bool read_operand(struct reader *r, int *position) {
+    struct kp_operand in = {.value = -1};
+    char name[48], keyword[48];
+    bool integer, named = false;
+    const char *at = r->p;
+    if (scan_number(&r->p, &in.scalar, &integer)) {
+        in.is_scalar = true;
+    } else {
+        if (!scan_name(&r->p, name, sizeof name)) return expected(r, "an operand");
+        named = scan_char(&r->p, '=');
+        if (named) {
+            strcpy(keyword, name);
+            if (!scan_name(&r->p, name, sizeof name)) return expected(r, "the name of a value");
+        }
+        in.value = value_find(r->t, name);
+        if (in.value < 0)
+            return parse_fail(
+                r->s, r->op->line,
+                "`%s` is not defined; expected an input, a parameter or an earlier result", name);
+    }
+    int slot = slot_of(r->op->def, named ? keyword : NULL, *position);
+    if (slot < 0) {
+        r->p = at;
+        return expected(r, named ? "a keyword that this op has"
+                                 : "keyword=value here, or fewer operands");
+    }
+    if (r->op->in[slot].is_scalar || r->op->in[slot].value >= 0) {
+        r->p = at;
+        return expected(r, "each operand once");
+    }
+    r->op->in[slot] = in;
+    if (slot >= r->op->nin) r->op->nin = slot + 1;
+    if (!named) (*position)++;
+    return true;
+}
+
+static bool read_operands(struct reader *r) {
+    const struct kp_op_def *def = r->op->def;
+    int position = 0;
+    do
+        if (!read_operand(r, &position)) return false;
+    while (scan_char(&r->p, ','));
+    for (int i = 0; i < def->min_in; i++)
+        if (!r->op->in[i].is_scalar && r->op->in[i].value < 0)
+            return parse_fail(r->s, r->op->line,
+                              "%s: operand %d (%s) is missing; expected %d to %d operands",
+                              def->name, i + 1, def->in_name[i] ? def->in_name[i] : "positional",
+                              def->min_in, def->max_in);
+    return true;
+}
+
+/* The value of an attribute, of whatever kind it looks like. */
+static bool read_value(struct reader *r, struct kp_attr *a, int *kind) {
+    bool integer;
+    if (scan_number(&r->p, &a->number, &integer)) {
+        a->kind = integer ? KP_ATTR_INT : KP_ATTR_FLOAT;
+        *kind = integer ? IS_INT : IS_FLOAT;
+        return true;
+    }
+    if (scan_char(&r->p, '[')) {
+        r->p--;
+        a->kind = KP_ATTR_LIST;
+        *kind = IS_LIST;
+        return scan_dims(&r->p, &a->n, a->list) ? true
+                                                : expected(r, "a list of at most eight integers");
+    }
+    a->kind = KP_ATTR_WORD;
+    *kind = IS_WORD;
+    if (scan_char(&r->p, '"')) {
+        size_t n = strcspn(r->p, "\"");
+        if (r->p[n] != '"' || n >= sizeof a->word)
+            return expected(r, "a short string and a closing quote");
+        memcpy(a->word, r->p, n);
+        r->p += n + 1;
+        return true;
+    }
+    if (!scan_name(&r->p, a->word, sizeof a->word))
+        return expected(r, "a number, a list, a word or a quoted string");
+    if (!strcmp(a->word, "true") || !strcmp(a->word, "false")) {
+        a->kind = KP_ATTR_BOOL;
+        a->number = a->word[0] == 't';
+        *kind = IS_BOOL;
+    }
+    return true;
+}
+
+static bool read_attribute(struct reader *r) {
+    struct kp_op *op = r->op;
+    if (op->nattr == KP_MAX_ATTRS) return expected(r, "fewer attributes");
+    struct kp_attr *a = &op->attr[op->nattr];
+    int kind = 0;
+    size_t k = 0;
+    if (!scan_name(&r->p, a->key, sizeof a->key)) return expected(r, "key=value");
+    if (!word_in(op->def->attrs, a->key))
+        return parse_fail(r->s, op->line, "%s has no attribute `%s`; expected one of: %s",
+                          op->def->name, a->key, op->def->attrs[0] ? op->def->attrs : "(none)");
+    for (int i = 0; i < op->nattr; i++)
+        if (!strcmp(op->attr[i].key, a->key)) return expected(r, "each attribute once");
+    if (!scan_char(&r->p, '=')) return expected(r, "= and a value");
+    if (!read_value(r, a, &kind)) return false;
+    while (k < sizeof keys / sizeof *keys && strcmp(keys[k].key, a->key)) k++;
+    if (k == sizeof keys / sizeof *keys)
+        die(KP_BUG, "graph.c: attribute %s has no row in `keys`", a->key);
+    if (!(keys[k].kinds & kind))
+        return parse_fail(r->s, op->line, "%s: %s has a value of the wrong kind; expected %s",
+                          op->def->name, a->key, keys[k].expected);
+    op->nattr++;
+    return true;
+}
+
+/* Compare what the line declares of result i with what inference gave. */
+static bool check_result(struct reader *r, int i, const struct kp_value *got) {
+    struct kp_value *v = &r->declared[i];
+    char a[KP_SHAPE_TEXT], b[KP_SHAPE_TEXT];
+    enum kp_dtype default_dtype =
+        r->op->in[0].value >= 0 ? r->t->values[r->op->in[0].value].dtype : got->dtype;
+    if (!r->has_dtype[i]) v->dtype = default_dtype;
+    bool same = v->shape.n == got->shape.n;
+    for (int d = 0; same && d < got->shape.n; d++) same = v->shape.dim[d] == got->shape.dim[d];
+    if (!same)
+        return parse_fail(r->s, r->op->line, "%s: %s is declared %s; expected %s from its operands",
+                          r->op->def->name, v->name, shape_text(&v->shape, a),
+                          shape_text(&got->shape, b));
+    if (v->dtype != got->dtype)
+        return parse_fail(r->s, r->op->line, "%s: %s is declared %s; expected %s (write %s%s:%s)",
+                          r->op->def->name, v->name, kp_dtype_name(v->dtype),
+                          kp_dtype_name(got->dtype), v->name, shape_text(&v->shape, a),
+                          kp_dtype_name(got->dtype));
+    if (!shape_fits(&v->shape))
+        return parse_fail(r->s, r->op->line,
+                          "%s: %s has more bytes than 2^63; expected a smaller shape",
+                          r->op->def->name, v->name);
+    return true;
+}
+
+bool op_parse(struct kp_source *s, int line, struct kp_task *t, const char *text,
+              struct kp_op *op) {
+    struct reader r = {.s = s, .t = t, .text = text, .p = text, .op = op};
+    struct kp_value inferred[KP_MAX_RESULTS] = {0};
+    *op = (struct kp_op){.line = line};
+    for (int i = 0; i < KP_MAX_OPERANDS; i++) op->in[i].value = -1;
+    if (!read_results(&r) || !read_op_name(&r) || !read_operands(&r)) return false;
+    if (scan_char(&r.p, ';')) {
+        do
+            if (!read_attribute(&r)) return false;
+        while (scan_char(&r.p, ','));
+    }
+    if (!scan_char(&r.p, ')')) return expected(&r, "a comma or )");
+    if (!scan_end(&r.p)) return expected(&r, "nothing after )");
+    const char *wrong = op->def->infer(t, op, inferred);
+    if (wrong) return parse_fail(s, line, "%s: %s", op->def->name, wrong);
+    if (op->nout != r.ndeclared)
+        return parse_fail(s, line, "%s: %d results are declared; expected %d", op->def->name,
+                          r.ndeclared, op->nout);
+    for (int i = 0; i < op->nout; i++) {
+        if (!check_result(&r, i, &inferred[i])) return false;
+        op->out[i] = t->nvalues;
+        t->values[t->nvalues++] = r.declared[i];
+    }
+    return true;
+}

@@ -1,0 +1,144 @@
+/* slice.c: to compute rows [lo,hi) of a result along one axis, which rows of
+ * each operand are needed?  Each rule answers with the operand's axis along
+ * which the same rows do, KP_WHOLE, or, if the result cannot be cut there,
+ * KP_NEVER.  These answers are what makes an oracle of float64 fit in memory. */
+#include "task/rules.h"
+
+static int axes_of(const struct kp_task *t, const struct kp_op *op, int slot) {
+    const struct kp_value *v = op_operand(t, op, slot);
+    return v ? v->shape.n : 0;
+}
+
+static int result_axes(const struct kp_task *t, const struct kp_op *op) {
+    return t->values[op->out[0]].shape.n;
+}
+
+/* Operand axis that NumPy's broadcasting pairs with result axis `axis`. */
+int slice_elementwise(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    const struct kp_value *v = op_operand(t, op, slot);
+    if (!v) return KP_WHOLE;
+    const struct kp_shape *r = &t->values[op->out[0]].shape;
+    int mine = axis - (r->n - v->shape.n);
+    if (mine < 0 || (v->shape.dim[mine] == 1 && r->dim[axis] != 1)) return KP_WHOLE;
+    return mine;
+}
+
+/* A view that keeps axis 0 can be cut there; its other axes may be mixed. */
+int slice_view(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    const struct kp_shape *x = &op_operand(t, op, slot)->shape;
+    const struct kp_shape *r = &t->values[op->out[0]].shape;
+    return axis == 0 && x->n > 0 && x->dim[0] == r->dim[0] ? 0 : KP_NEVER;
+}
+
+int slice_flatten(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    int n = axes_of(t, op, slot);
+    int start = op_attr(op, "start_dim") ? op_axis(op, "start_dim", n) : 0;
+    int end = op_attr(op, "end_dim") ? op_axis(op, "end_dim", n) : n - 1;
+    if (axis == start && start < end) return KP_NEVER;
+    return axis <= start ? axis : axis + end - start;
+}
+
+int slice_transpose(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    int n = axes_of(t, op, slot);
+    int64_t d[2];
+    op_list(op, "dims", 2, 0, d);
+    int a = (int)(d[0] < 0 ? d[0] + n : d[0]), b = (int)(d[1] < 0 ? d[1] + n : d[1]);
+    return axis == a ? b : axis == b ? a : axis;
+}
+
+int slice_permute(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    int n = axes_of(t, op, slot);
+    int64_t d[KP_MAX_DIMS];
+    op_list(op, "dims", n, 0, d);
+    return (int)(d[axis] < 0 ? d[axis] + n : d[axis]);
+}
+
+int slice_unsqueeze(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    int d = op_axis(op, "dim", axes_of(t, op, slot) + 1);
+    return axis == d ? KP_NEVER : axis < d ? axis : axis - 1;
+}
+
+int slice_squeeze(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    int d = op_axis(op, "dim", axes_of(t, op, slot));
+    return axis < d ? axis : axis + 1;
+}
+
+/* Rows of the result come from rows of the first operand, columns from columns
+ * of the second; leading axes broadcast. */
+int slice_matmul(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    int n = result_axes(t, op), mine = axes_of(t, op, slot);
+    if (axis == n - 2) return slot == 0 ? mine - 2 : KP_WHOLE;
+    if (axis == n - 1) return slot == 1 ? mine - 1 : KP_WHOLE;
+    return slice_elementwise(t, op, axis, slot);
+}
+
+int slice_linear(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    bool features = axis == result_axes(t, op) - 1;
+    if (slot == 0) return features ? KP_WHOLE : axis;
+    return features && op_operand(t, op, slot) ? 0 : KP_WHOLE;
+}
+
+/* Queries give rows, values give columns; heads and batch are independent. */
+int slice_attention(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    int n = result_axes(t, op);
+    if (axis == n - 2) return slot == 0 ? axis : KP_WHOLE;
+    if (axis == n - 1) return slot == 2 ? axis : KP_WHOLE;
+    return axis;
+}
+
+/* Samples are independent.  So are output channels, but with groups a cut would
+ * change which inputs a channel reads. */
+int slice_conv(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    if (axis == 0) return slot == 0 ? 0 : KP_WHOLE;
+    if (axis == 1 && op_int(op, "groups", 1) == 1)
+        return slot > 0 && op_operand(t, op, slot) ? 0 : KP_WHOLE;
+    return KP_NEVER;
+}
+
+/* Samples and channels are independent, places are not (pooling). */
+int slice_planes(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    (void)t, (void)op, (void)slot;
+    return axis < 2 ? axis : KP_NEVER;
+}
+
+int slice_layer_norm(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    if (axis >= result_axes(t, op) - op_attr(op, "shape")->n) return KP_NEVER;
+    return slot == 0 ? axis : KP_WHOLE;
+}
+
+int slice_group_norm(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    (void)t, (void)op;
+    if (axis != 0) return KP_NEVER;
+    return slot == 0 ? 0 : KP_WHOLE;
+}
+
+int slice_instance_norm(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    if (axis > 1) return KP_NEVER;
+    if (slot == 0) return axis;
+    return axis == 1 && op_operand(t, op, slot) ? 0 : KP_WHOLE;
+}
+
+int slice_batch_norm(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    if (axis != 1) return KP_NEVER;
+    if (slot == 0) return 1;
+    return op_operand(t, op, slot) ? 0 : KP_WHOLE;
+}
+
+int slice_along_axis(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    return axis == op_axis(op, "dim", axes_of(t, op, slot)) ? KP_NEVER : axis;
+}
+
+/* The axes that are left keep their order; those kept with size 1 are not cut. */
+int slice_reduce(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    int n = axes_of(t, op, slot);
+    unsigned reduced = op_reduced_axes(op, n);
+    if (op_bool(op, "keepdim", false)) return reduced & 1u << axis ? KP_NEVER : axis;
+    for (int i = 0; i < n; i++)
+        if (!(reduced & 1u << i) && axis-- == 0) return i;
+    return KP_NEVER;
+}
+
+int slice_never(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    (void)t, (void)op, (void)axis, (void)slot;
+    return KP_NEVER;
+}

@@ -1,0 +1,43 @@
+/* task_main.c: look at task files, and generate the header a kernel includes.
+ *
+ *   task show FILE      what the task is, for people
+ *   task header FILE    task.h on standard output
+ *   task list FILE...   one line a task: suite, name, flops, bytes, title
+ *   task check FILE...  read all strictly; say how many there are */
+#include "task/task_text.h"
+#include "base/error.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Read every file, which checks it; with `list`, print a line for each. */
+static void check(int n, char **path, bool list) {
+    char bytes[TASK_TEXT_BYTES];
+    for (int i = 0; i < n; i++) {
+        struct kp_task *t = task_load(path[i]);
+        struct kp_cost c = task_cost(t);
+        if (list)
+            printf("%-8s %-44s %9.3g flops %11s  %s\n", t->suite, t->name, c.flops,
+                   task_text_bytes(c.bytes_in + c.bytes_out, bytes), t->title);
+        task_free(t);
+    }
+    if (!list) printf("%d task%s\n", n, n == 1 ? "" : "s");
+}
+
+int main(int argc, char **argv) {
+    kp_program("task");
+    if (argc < 3) die(KP_USAGE, "usage: task show|header FILE, task list|check FILE...");
+    if (!strcmp(argv[1], "list") || !strcmp(argv[1], "check")) {
+        check(argc - 2, argv + 2, argv[1][0] == 'l');
+    } else {
+        bool is_header = !strcmp(argv[1], "header");
+        if (argc != 3 || (!is_header && strcmp(argv[1], "show")))
+            die(KP_USAGE, "usage: task show|header FILE, task list|check FILE...");
+        struct kp_task *t = task_load(argv[2]);
+        is_header ? task_text_header(t, stdout) : task_text_show(t, stdout);
+        task_free(t);
+    }
+    if (fflush(stdout) || ferror(stdout))
+        die(KP_IO, "cannot write standard output; is the disk full?");
+    return KP_OK;
+}

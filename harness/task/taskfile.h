@@ -1,0 +1,179 @@
+/* taskfile.h: a task, as read from tasks/SUITE/TASK.json.
+ *
+ * A task is data: named tensors, an op graph in SSA form (one op a line), and
+ * which values are its outputs.  task_load() checks everything that can be
+ * checked without a GPU, op by op, with shape and dtype inference; what it
+ * returns is therefore well formed, and no later step checks again.
+ *
+ * Shapes are row-major, slowest axis first; sizes are in elements unless a name
+ * says bytes. */
+#ifndef KP_TASKFILE_H
+#define KP_TASKFILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { KP_MAX_DIMS = 8, KP_MAX_OPERANDS = 8, KP_MAX_RESULTS = 2, KP_MAX_ATTRS = 12 };
+
+enum kp_dtype { KP_F64, KP_F32, KP_F16, KP_BF16, KP_I64, KP_I32, KP_BOOL };
+
+/* Size in bytes of one element, and the name used in task files ("f32"). */
+size_t kp_dtype_size(enum kp_dtype t);
+const char *kp_dtype_name(enum kp_dtype t);
+
+struct kp_shape {
+    int n;                    /* number of axes; 0 is a scalar */
+    int64_t dim[KP_MAX_DIMS]; /* slowest first */
+};
+
+/* Number of elements; 1 for a scalar. */
+int64_t kp_shape_count(const struct kp_shape *s);
+
+/* How a tensor is filled.  Closed grammar, in task files as a string:
+ *   uniform(lo,hi)  normal(mean,std)  constant(c)  integers(lo,hi)   hi exclusive
+ *   fan_in(n)             uniform in +-1/sqrt(n), computed, never rounded
+ *   bernoulli(p)          0 or 1
+ *   symmetric(FILL)       (U + U^T)/2 over the last two axes, U drawn from FILL
+ *   upper(FILL) lower(FILL)  zero below / above the diagonal of the last two axes
+ *   scaled(FILL)          FILL times one uniform(0,1) scalar for the whole tensor
+ *   softmax(FILL)         softmax of FILL over the last axis
+ *   signs()               -1 or +1
+ *   transposed(NAME)      the transpose (last two axes) of an earlier tensor of this task */
+enum kp_fill_kind {
+    KP_FILL_UNIFORM,
+    KP_FILL_NORMAL,
+    KP_FILL_CONSTANT,
+    KP_FILL_INTEGERS,
+    KP_FILL_FAN_IN,
+    KP_FILL_BERNOULLI,
+    KP_FILL_SIGNS,
+    KP_FILL_TRANSPOSED
+};
+enum kp_fill_wrap { /* bits; at most one of SYMMETRIC, UPPER, LOWER */
+                    KP_WRAP_SYMMETRIC = 1,
+                    KP_WRAP_UPPER = 2,
+                    KP_WRAP_LOWER = 4,
+                    KP_WRAP_SCALED = 8,
+                    KP_WRAP_SOFTMAX = 16
+};
+struct kp_fill {
+    enum kp_fill_kind kind;
+    int wrap;    /* bits of kp_fill_wrap */
+    double a, b; /* uniform lo,hi; normal mean,std; constant c; integers lo,hi; fan_in n; p */
+    int source;  /* tensor index, for transposed(NAME) */
+};
+
+/* Which other values a tensor may legitimately hold: verification draws from
+ * other distributions inside this domain as well as from the declared fill. */
+enum kp_domain {
+    KP_DOMAIN_REAL,     /* any finite value of any sign and of widely varying magnitude */
+    KP_DOMAIN_MODERATE, /* any sign, magnitude near the declared one (scores fed to exp) */
+    KP_DOMAIN_POSITIVE, /* > 0 */
+    KP_DOMAIN_UNIT,     /* [0,1] */
+    KP_DOMAIN_DECLARED  /* only what the fill declares (indices, masks, probabilities) */
+};
+
+struct kp_tensor { /* an input or a parameter */
+    char name[48];
+    enum kp_dtype dtype;
+    struct kp_shape shape;
+    struct kp_fill fill;
+    enum kp_domain domain;
+    bool parameter; /* false: input.  Both change before every sample. */
+};
+
+struct kp_value { /* an SSA value: tensor i is value i, results of ops follow */
+    char name[48];
+    enum kp_dtype dtype;
+    struct kp_shape shape;
+};
+
+enum kp_attr_kind { KP_ATTR_INT, KP_ATTR_FLOAT, KP_ATTR_BOOL, KP_ATTR_LIST, KP_ATTR_WORD };
+struct kp_attr { /* key=value after the semicolon of an op line */
+    char key[32];
+    enum kp_attr_kind kind;
+    double number;             /* INT, FLOAT, BOOL (0 or 1) */
+    int n;                     /* LIST */
+    int64_t list[KP_MAX_DIMS]; /* LIST: [2,3] */
+    char word[96];             /* WORD: a bare word (mean) or a quoted string ("ij,jk->ik") */
+};
+
+struct kp_operand {
+    bool is_scalar;
+    double scalar; /* if is_scalar */
+    int value;     /* else: index into kp_task.values; -1 if an optional operand is absent */
+};
+
+struct kp_op_def; /* reference/ops.h */
+
+struct kp_op {
+    const struct kp_op_def *def;
+    int nin;
+    struct kp_operand in[KP_MAX_OPERANDS]; /* positional; named ones at their slot in def */
+    int nout;
+    int out[KP_MAX_RESULTS]; /* value indices */
+    int nattr;
+    struct kp_attr attr[KP_MAX_ATTRS];
+    int line; /* in the task file, for messages */
+};
+
+struct kp_task {
+    char name[64];  /* l1_040_layer_norm: unique over all suites, equals the file name */
+    char suite[24]; /* level1: equals the folder name */
+    char title[128];
+    char source[160]; /* where the task comes from */
+    char path[256];   /* the file it was read from */
+    int ntensors;     /* inputs first, then parameters, in file order */
+    int ninputs;
+    struct kp_tensor *tensors;
+    int nvalues;
+    struct kp_value *values; /* tensors, then op results in order */
+    int nops;
+    struct kp_op *ops;
+    int noutputs;
+    int outputs[4]; /* value indices */
+    int nnotes;
+    char **notes;
+    int nflags;
+    char **flags; /* e.g. "degenerate: output is identically 0", "identity-on-declared-inputs" */
+};
+
+/* Read and check one task file.  Never returns NULL: on any error it ends the
+ * program through die(KP_INPUT, ...) with "FILE:LINE: what was found; expected
+ * what".  task_load_error() is the same for callers that go on (tests): it
+ * returns NULL and stores the message. */
+struct kp_task *task_load(const char *path);
+struct kp_task *task_load_error(const char *path, char *message, size_t size);
+void task_free(struct kp_task *t);
+
+/* Attribute `key` of an op, or NULL. */
+const struct kp_attr *op_attr(const struct kp_op *op, const char *key);
+
+/* Attributes of an op, with the default for an absent key. */
+int64_t op_int(const struct kp_op *op, const char *key, int64_t otherwise);
+double op_float(const struct kp_op *op, const char *key, double otherwise);
+bool op_bool(const struct kp_op *op, const char *key, bool otherwise);
+const char *op_word(const struct kp_op *op, const char *key, const char *otherwise);
+/* A list of n entries; a single number is repeated n times; absent: `otherwise`
+ * n times.  A list of another length was refused when the task was loaded. */
+void op_list(const struct kp_op *op, const char *key, int n, int64_t otherwise, int64_t *out);
+
+/* What the task cannot do without, computed from the graph.
+ * bytes: every tensor that reaches an output read once, every output written
+ * once.  flops: additions and multiplications of the ops (a multiply-add is 2;
+ * padding of convolutions counted as work).  mm_flops: those inside matrix
+ * products and convolutions, which tensor cores can do. */
+struct kp_cost {
+    double bytes_in, bytes_out, flops, mm_flops;
+};
+struct kp_cost task_cost(const struct kp_task *t);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,80 @@
+# gen.mk: kernels by models: attempts, searches, promotion, and what is made of them.
+#
+# An attempt lies in build/attempts/MODE.rRaA/GPU/TASK.* (A counts within round R; A = 0 asks for
+# ideas), so the rules of a cell serve it, too.  harness/gen/search decides which attempts are made,
+# round after round, and starts a make for each round.
+
+MODE    ?= branching
+ROUNDS  ?= 5
+WIDTH   ?= 6
+SAMPLES ?= 1
+export ROUNDS WIDTH
+.PHONY: gen search prompt gen-ready attempted promoted judge judge-eval judge-ready reward-ready
+
+# What calls a model sees its key.  It has no prerequisites, which would see it, too.
+with_key := build/attempts/%.gen.json gen search judge judge-eval
+$(foreach k,$(KEYS),$(eval $(with_key): export $k := $$(value $k)))
+
+dry = $(findstring n,$(firstword -$(MAKEFLAGS)))
+gen search: export KP_MAKE  = $(MAKE) --no-print-directory GPUS='$(gpus)'
+gen search: export KP_KEYS  = $(KEYS)
+gen search: export KP_GPUS  = $(gpus)
+gen search: export KP_TASKS = $(tasks)
+gen search: export MODE_SET = $(MODE)
+gen search: export SAMPLES_SET = $(if $(filter file,$(origin SAMPLES)),,$(SAMPLES))
+gen search:
+	@$(if $(filter-out $@,$(filter gen search,$(goals))),echo 'gen and search are two goals: one after the other' >&2; exit 2,:)
+	@$(call given,$(cells),:)
+	+@harness/gen/search $@ $(if $(dry),--plan)
+
+# What a search needs before it asks anything.
+gen-ready: build/gen build/best build/promote build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL)
+
+# The targets that harness/gen/search has listed.
+attempted: $(if $(filter attempted,$(goals)),$(file <build/attempts/targets)); @:
+
+present = $(call kernel_of,$(notdir $(patsubst %/,%,$(dir $1)))/$(notdir $1))
+build/attempts/%.gen.json:
+	$Qharness/gen/attempt make $* '$(call arch_of,$(gpu),)' $(task.$(*F)) $(call present,$*)
+
+build/attempts/%.build.json: build/attempts/%.gen.json build/tasks/$$(*F)/task.h $(compile_uses) harness/compile/compile-attempt \
+                             build/$$(notdir $$(*D))/flags | $(call need,nvcc jq g++)
+	$Qharness/compile/compile-attempt $(task.$(*F)) build/attempts/$* '$(call arch_of,$(gpu),)'
+
+build/attempts/%/peaks.json: build/$$(notdir $$*)/peaks.json
+	@mkdir -p $(@D)
+	$Qln -sf ../../../$(notdir $*)/peaks.json $@
+
+# The best attempt of each cell is measured again, beside the kernel that is there.  Where there is
+# nothing to promote, nothing is needed.
+measures := $(addprefix build/,verify recorder runner baseline time)
+to_promote := $(if $(filter promoted,$(goals)),$(cells:%=promote/%))
+.PHONY: $(to_promote)
+promoted: $(to_promote)
+$(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json $(measures)) build/best build/promote
+	$QKP_GPU=$(*D) harness/promote/promote $(*D) $(task.$(*F)) '$(call arch_of,$(*D),)' $(or $(RUN.$(*D)),$(RUN))
+
+# MODE, ROUND, INDEX: of which attempt (else the first of gen).
+prompt: build/gen
+	@$(call given,$(cells),:)
+	@$(foreach m,$(if $(filter file,$(origin MODE)),one_shot,$(MODE)),$(foreach c,$(cells),harness/gen/attempt show \
+	    $m.r$(or $(ROUND),1)a$(or $(INDEX),1)/$c '$(call arch_of,$(firstword $(subst /, ,$c)),)' $(task.$(notdir $c)) $(call kernel_of,$c);)) :
+
+export: build/export
+	build/export build/export.d build/attempts
+
+# Standard output is the answers, and nothing else.
+reward-ready: $(measures) $(addprefix build/,gate confine task export peaks)
+reward:
+	+@$(MAKE) --no-print-directory reward-ready < /dev/null >&2
+	@harness/export/reward $(foreach g,$(gpus),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')
+
+# A second opinion of a model on the kernels that are verified.  Advice: nothing depends on it.
+judge-ready: build/judge $(if $(filter judge-ready,$(goals)),$(cells:%=build/%.verify.json))
+judge:
+	@$(call given,$(cells),:)
+	+@$(MAKE) --no-print-directory GPUS='$(gpus)' judge-ready
+	@$(foreach c,$(cells),$(if $(call kernel_of,$c),harness/judge/judge-cell $c $(task.$(notdir $c)) $(call kernel_of,$c);)) :
+judge-eval:
+	+@$(MAKE) --no-print-directory build/judge
+	tests/judge-eval

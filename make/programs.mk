@@ -1,0 +1,69 @@
+# programs.mk: the harness's own programs.
+#
+# harness/FOLDER/PROGRAM_main.c is build/PROGRAM; no other file has a main.  Everything else of a
+# folder is in build/lib/FOLDER.a, device code of all folders in build/lib/device.a.  uses.FOLDER
+# is what a folder may include from others, and is linked with.
+
+uses.base    :=
+uses.task    := base
+uses.compile := base
+uses.gpu     := task base
+uses.define  := task base
+uses.cuda    := gpu task base
+uses.replay  := cuda gpu task base
+uses.measure := cuda gpu task base
+uses.inspect := measure replay cuda gpu task base
+uses.report  := base
+uses.llm     := base
+uses.gen     := llm report task base
+uses.judge   := gen llm report task base
+uses.promote := gen llm report task base
+uses.export  := gen llm report task base
+
+folder.define := reference/define
+folder.cuda   := reference/cuda
+libraries := base task compile gpu define cuda replay measure inspect report llm gen judge promote export
+$(foreach l,$(libraries),$(eval folder.$l ?= harness/$l))
+
+# Folders whose programs need CUDA, and those whose programs call a model.
+on_cuda := gpu cuda replay measure inspect
+on_curl := llm gen judge promote export
+
+mains    := $(wildcard harness/*/*_main.c)
+program   = $(patsubst %_main.c,%,$(notdir $1))
+$(foreach m,$(mains),$(eval main.$(call program,$m) := $(patsubst %.c,build/obj/%.o,$m))$(eval in.$(call program,$m) := $(word 2,$(subst /, ,$m))))
+programs := $(foreach m,$(mains),$(call program,$m))
+cuda_programs := $(foreach p,$(programs),$(if $(filter $(on_cuda),$(in.$p)),$p))
+
+objects = $(patsubst %.c,build/obj/%.o,$(filter-out %_main.c,$(wildcard $(folder.$1)/*.c)))
+archive = $(1:%=build/lib/%.a)
+device  := $(patsubst %.cu,build/obj/%.o,$(wildcard harness/*/*.cu reference/cuda/*.cu))
+libs_of = $(if $(filter $(on_cuda),$1),$(CUDA_LIBS),$(if $(filter $(on_curl),$1),$(CURL_LIBS),$(JSON_LIBS)))
+parts_of = $(call archive,$1 $(uses.$1)$(if $(filter $(on_cuda),$1), device))
+grouped  = $(filter %.o,$1) -Wl,--start-group $(filter %.a,$1) -Wl,--end-group
+
+# Everything is written beside its place and renamed: even kill -9 leaves no half a program.
+$(programs:%=build/%): build/%: $$(main.$$*) $$(call parts_of,$$(in.$$*)) build/host.flags | \
+        $$(if $$(filter $(on_curl),$$(in.$$*)),$(call need,libcurl4-openssl-dev))
+	@echo "  LD $@"
+	$Q$(if $(filter $(on_cuda),$(in.$*)),$(CXX),$(CC)) $(LINK) -o $@+ $(call grouped,$^) $(call libs_of,$(in.$*)) && mv $@+ $@
+$(cuda_programs:%=build/%): build/cuda.flags
+
+$(call archive,$(libraries)): build/lib/%.a: $$(call objects,$$*)
+build/lib/device.a: $(device)
+$(call archive,$(libraries) device):
+	@mkdir -p $(@D)
+	$Qrm -f $@+ && $(AR) rcsD $@+ $(filter %.o,$^) && mv $@+ $@
+
+$(foreach l,$(on_cuda),$(call objects,$l)) $(cuda_programs:%=$$(main.%)): build/cuda.flags | $(call need,nvcc libseccomp-dev)
+$(foreach l,$(on_cuda),build/obj/$(folder.$l)/%.o): HOST_FLAGS += $(CUDA_FLAGS)
+
+build/obj/%.o: %.c build/host.flags | $(call need,gcc libcjson-dev)
+	@mkdir -p $(@D) && echo "  CC $@"
+	$Q$(CC) $(HOST_FLAGS) $(CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< && mv $@+ $@
+
+build/obj/%.o: %.cu build/cuda.flags | $(call need,nvcc g++)
+	@mkdir -p $(@D) && echo "  NVCC $@"
+	$Q$(NVCC) $(DEVICE_FLAGS) $(CUDNN) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< && mv $@+ $@
+
+-include $(wildcard build/obj/*/*/*.d build/obj/*/*/*/*.d)

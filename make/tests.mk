@@ -1,0 +1,59 @@
+# tests.mk: tests without a GPU, and those that need one.
+
+.PHONY: test test-gpu mutations
+
+# Unit tests: each is linked with all that needs no CUDA; the linker takes what it needs.
+unit_sources := $(wildcard tests/unit/*/test_*.c)
+unit_tests   := $(patsubst %.c,build/tests/%,$(notdir $(unit_sources)))
+unit_parts   := $(call archive,export judge gen llm report compile define task base)
+$(foreach s,$(unit_sources),$(eval build/tests/$(basename $(notdir $s)): $(s:%.c=build/obj/%.o)))
+$(unit_tests): $(unit_parts) build/host.flags | $(call need,libcmocka-dev libcurl4-openssl-dev)
+	@mkdir -p $(@D) && echo "  LD $@"
+	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
+build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
+
+# The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones, so the
+# linker takes from it what it defines: device code, vendor libraries, the reference.
+fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay)
+fake_objects   = $(patsubst %.c,build/obj/tests/fake/%.o,device.c elf.c exec.c machine.c)
+fake_parts     = build/fake/fake.a $(call archive,measure replay gpu define task base) build/fake/libcudart.so
+build/fake/fake.a: $(fake_objects)
+	@mkdir -p $(@D)
+	$Qrm -f $@+ && $(AR) rcsD $@+ $^ && mv $@+ $@
+build/fake/libcuda.so.1: $(addprefix build/obj/tests/fake/,cuda.o graph.o)
+build/fake/libcudart.so: build/obj/tests/fake/cudart.o build/fake/libcuda.so.1
+build/fake/libcuda.so.1 build/fake/libcudart.so:
+	@mkdir -p $(@D)
+	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@+ $^ -ldl && mv $@+ $@
+$(fake_programs): build/fake/%: $$(main.$$*) $(fake_parts)
+	@echo "  LD $@"
+	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
+build/obj/tests/fake/%.o: HOST_FLAGS += $(CUDA_FLAGS) -fPIC
+$(patsubst %.c,build/obj/%.o,$(wildcard tests/fake/*.c)): build/cuda.flags
+
+host_programs := $(filter-out $(cuda_programs),$(programs))
+test: $(unit_tests) $(host_programs:%=build/%) $(if $(filter nvcc,$(lacks)),,$(fake_programs)) | $(INSTALL)
+	tests/run $(unit_tests)
+
+# Each rule of the judge and the timer broken in turn: a test has to notice.
+mutations: test
+	tests/mutate
+
+# On a GPU.  Those of optimized/include are whole in one file; what needs Hopper's own instructions
+# says so elsewhere, and ends.
+gpu_c_tests  := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/test_*.c))
+gpu_cu_tests := $(patsubst tests/gpu/%.cu,build/tests/gpu/%,$(wildcard tests/gpu/test_*.cu))
+test_gpu     := $(firstword $(gpus))
+test-gpu: $(gpu_c_tests) $(gpu_cu_tests) $(programs:%=build/%) $(all_tasks:%=build/tasks/%/task.h) build/cells | $(INSTALL)
+	@$(call given,$(gpus),:)
+	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(or $(RUN.$(test_gpu)),$(RUN))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered
+
+tested_arch = $(if $(findstring hopper,$1),90a,$(or $(arch.$(test_gpu)),90))
+$(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(wildcard optimized/include/* tests/gpu/*.cuh) build/cuda.flags | $(call need,nvcc g++)
+	@mkdir -p $(@D) && echo "  NVCC $@"
+	$Q$(NVCC) -std=c++17 -O2 -Ioptimized/include -gencode arch=compute_$(call tested_arch,$*)$(,)code=sm_$(call tested_arch,$*) -o $@+ $< && mv $@+ $@
+
+$(gpu_c_tests): build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device define task base) build/cuda.flags
+	@mkdir -p $(@D) && echo "  LD $@"
+	$Q$(CXX) $(LINK) -o $@+ $(call grouped,$^) $(CUDA_LIBS) && mv $@+ $@
+build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS)

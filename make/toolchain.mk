@@ -1,0 +1,80 @@
+# toolchain.mk: this machine: compilers, packages, GPUs, and the flags that follow from them.
+
+CFLAGS    ?= -O2 -g
+NVCCFLAGS ?= -lineinfo
+CC  := $(if $(filter default,$(origin CC)),gcc,$(CC))
+CXX := $(if $(filter default,$(origin CXX)),g++,$(CXX))
+
+# Architectures of the GPUs that are known by name.
+$(foreach g,a100 a30,$(eval arch.$g := 80))
+$(foreach g,a10 a10g a40 rtx3090 rtxa6000,$(eval arch.$g := 86))
+$(foreach g,l4 l40 l40s rtx4090,$(eval arch.$g := 89))
+$(foreach g,h100 h200 gh200,$(eval arch.$g := 90))
+$(foreach g,b200 gb200,$(eval arch.$g := 100))
+arch.rtx5090 := 120
+
+# Keys of models are for the client alone.  No recipe sees them but those that export them again
+# (make/gen.mk), and these have no prerequisites, to which make would hand them on.
+KEYS := $(sort OPENAI_API_KEY ANTHROPIC_API_KEY ANTHROPIC_AUTH_TOKEN OPENROUTER_API_KEY GEMINI_API_KEY \
+        DEEPSEEK_API_KEY TOGETHER_API_KEY $(LLM_KEY_ENV))
+$(foreach k,$(KEYS),$(if $(and $(filter command,$(origin $k)),$(value $k)),$(error $k on the command line of make is for everyone to read: put it into the environment)))
+KEYS := $(foreach k,$(KEYS),$(if $(filter environment,$(origin $k)),$k))
+keyless := $(if $(KEYS),env $(KEYS:%=-u %))
+unexport $(KEYS)
+
+# One make at a time in a tree: another waits here.  A dry run and a look around need not.
+free  := help tasks print-%
+idle  := $(or $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),$(if $(filter-out $(free),$(goals)),,free))
+BUSY  := $(if $(idle)$(filter-out 0,$(MAKELEVEL)),,$(shell $(keyless) make/lock "$$PPID"))
+$(if $(BUSY),$(error $(BUSY)))
+
+# One call of make/detect finds compilers and their identity, packages that are missing and, where
+# a goal has cells but does not name their GPU, the GPUs.
+goal_gpus := $(sort $(foreach f,$(filter-out build/archs/%,$(filter build/%.json,$(goals))),$(notdir $(patsubst %/,%,$(dir $f)))))
+no_cells  := report compare record failed tasks deps test clean help print-NVCC print-CUDA_HOME
+detect    := $(if $(GPUS)$(goal_gpus),,$(if $(filter-out $(no_cells),$(goals)),--gpus))
+FOUND     := $(shell $(keyless) make/detect $(detect) '$(PREFIX)' '$(NVCC)' '$(CUDA_HOME)' '$(CC)' '$(CXX)')
+found      = $(patsubst $1=%,%,$(filter $1=%,$(FOUND)))
+
+NVCC      := $(or $(NVCC),$(call found,nvcc))
+CUDA_HOME := $(or $(CUDA_HOME),$(call found,cuda))
+CUDA_LIB  := $(patsubst %/,%,$(dir $(firstword $(wildcard $(addsuffix /libcudart.so,$(CUDA_HOME)/lib64 $(CUDA_HOME)/lib $(CUDA_HOME)/lib/$(call found,multiarch))))))
+export NVCC CUDA_HOME CUDA_LIB CXX NVCCFLAGS
+export PATH := $(PATH):$(abspath $(PREFIX))/usr/bin
+
+$(foreach g,$(call found,gpu),$(eval arch.$(subst :, := ,$g)))
+gpus := $(or $(GPUS),$(goal_gpus),$(sort $(foreach g,$(call found,gpu),$(firstword $(subst :, ,$g)))))
+$(foreach g,$(gpus),$(if $(arch.$g),,$(error unknown GPU '$g': say its architecture, e.g. arch.$g=90)))
+
+# need-X stands where the missing package X keeps something from being made: it says so in one
+# line.  Main goals try to install what is missing first.
+lacks   := $(call found,lacks)
+need     = $(addprefix need-,$(filter $1,$(lacks)))
+INSTALL := $(if $(lacks),$(if $(filter reproduce test test-gpu gen search,$(goals)),install))
+need-%: $(INSTALL); @make/deps check $* $(PREFIX)
+install:; @make/deps install $(PREFIX) $(lacks)
+deps:; make/deps unpack $(PREFIX)
+
+# ---- Flags --------------------------------------------------------------------
+
+isystem     = $(addprefix -isystem ,$(filter-out /usr/include,$1))
+deps_lib   := $(abspath $(PREFIX))/usr/lib/$(call found,multiarch)
+DEPS_FLAGS := -I$(abspath $(PREFIX))/usr/include -I$(abspath $(PREFIX))/usr/include/$(call found,multiarch)
+CUDNN_H    := $(firstword $(wildcard $(addsuffix /cudnn.h,$(CUDNN_HOME)/include $(CUDA_HOME)/include /usr/include /usr/include/$(call found,multiarch))))
+CUDNN      := $(if $(CUDNN_H),$(call isystem,$(patsubst %/,%,$(dir $(CUDNN_H)))),-DKP_NO_CUDNN)
+
+HOST_FLAGS := -std=gnu11 -Wall -Wextra -iquote harness -iquote reference $(DEPS_FLAGS)
+CUDA_FLAGS := $(call isystem,$(CUDA_HOME)/include) $(CUDNN)
+# The harness's own device code is the same whichever GPUs are asked for, as a change of it would
+# be a change of every measurement (sm_80's runs on all 8.x).
+DEVICE_ARCHS ?= 80 90 $(sort $(filter-out 8% 90,$(foreach g,$(gpus),$(arch.$g))))
+DEVICE_FLAGS := -std=c++17 -O3 -t2 -Iharness -Ireference $(foreach a,$(DEVICE_ARCHS),-gencode arch=compute_$a$(,)code=sm_$a)
+
+# No build id: it would tell two programs apart that differ in debug information alone.
+LINK      := $(LDFLAGS) -Wl,--as-needed -Wl,--build-id=none
+LINK_DEPS := -L$(deps_lib) -Wl,-rpath,$(deps_lib)
+JSON_LIBS := $(LINK_DEPS) -lcjson -lm
+# A libcurl of PREFIX loads others of PREFIX: a RPATH is for those, too, a RUNPATH is not.
+CURL_LIBS := $(LINK_DEPS) -Wl,--disable-new-dtags -lcurl -lcjson -lm
+CUDA_LIBS := $(LINK_DEPS) -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart -lcublas -lcublasLt \
+    $(if $(CUDNN_H),$(if $(CUDNN_HOME),-L$(CUDNN_HOME)/lib -Wl$(,)-rpath$(,)$(CUDNN_HOME)/lib) -lcudnn) -lseccomp -lcjson -ldl -lm

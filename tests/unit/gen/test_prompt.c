@@ -1,0 +1,466 @@
+/* test_prompt.c: the prompt of every task and request, its facts, its templates. */
+#include "prompt_tree.h"
+
+#include "task/task_text.h"
+#include "task/ops.h"
+#include "task_text.h"
+
+#include <ctype.h>
+#include <fnmatch.h>
+#include <glob.h>
+
+static const char *const asks[] = {"one_shot",    "repair", "optimise",
+                                   "contrastive", "ideas",  "implement"};
+enum { ASKS = sizeof asks / sizeof *asks };
+
+static const char machine[] =
+    "{\"schema\":1,\"machine\":{\"gpu_name\":\"NVIDIA H200\",\"memory_bytes\":150109880320,"
+    "\"sm_count\":132,\"l2_bytes\":62914560,\"compute_capability\":\"%s\",\"peaks\":{\"schema\":1,"
+    "\"read_gbs\":4626.9,\"copy_gbs\":4272.0,\"f16_tflops\":764.9,\"tf32_tflops\":412.9,"
+    "\"fp32_tflops\":50.92,\"f64_tflops\":61.98}}}";
+
+/* An attempt that is shown, and one that failed; with their files. */
+static struct attempt good = {.name = "one_shot.r1a1",
+                              .mode = "one_shot",
+                              .round = 1,
+                              .index = 1,
+                              .outcome = "code",
+                              .verdict = "ok",
+                              .class = "fp32",
+                              .ratio = 1.5,
+                              .low = 1.4,
+                              .high = 1.6,
+                              .us = 100,
+                              .against_us = 150};
+static struct attempt bad = {.name = "one_shot.r1a2",
+                             .mode = "one_shot",
+                             .round = 1,
+                             .index = 2,
+                             .outcome = "code",
+                             .verdict = "tape",
+                             .reason = "a fork was not joined"};
+
+static struct prompt_turn turn_of(const char *ask) {
+    struct prompt_turn t = {.ask = ask, .attempt = "repair.r2a1", .number = 2, .of = 3};
+    if (!strcmp(ask, "repair")) t.failed = &bad;
+    if (!strcmp(ask, "optimise") || !strcmp(ask, "contrastive")) t.shown[t.nshown++] = &good;
+    if (!strcmp(ask, "ideas")) t.ideas_wanted = 4, t.ledger = "- tiles of 64: failed\n";
+    if (!strcmp(ask, "implement")) t.idea = "Let a warp own a row.";
+    return t;
+}
+
+static void put_attempts(const char *task) {
+    const char *const names[] = {good.name, bad.name};
+    for (int i = 0; i < 2; i++) {
+        char *path = attempt_path(ROOT, names[i], "h200", task, ".cu");
+        put(path, "#include \"task.h\"\nextern \"C\" void launch();\n");
+        free(path);
+    }
+}
+
+/* ---- Data ---------------------------------------------------------------------------- */
+
+static void test_ops(void **state) {
+    (void)state;
+    cJSON *json = json_read("harness/gen/prompts/ops.json");
+    const cJSON *ops = cJSON_GetObjectItemCaseSensitive(json, "ops"), *op;
+    int n = 0;
+    for (int i = 0; i < KP_OP_COUNT; i++)
+        if (strlen(json_text(ops, op_get(i)->name, "")) < 15)
+            fail_msg("ops.json has no meaning of %s", op_get(i)->name);
+    cJSON_ArrayForEach(op, ops) {
+        if (!op_find(op->string)) fail_msg("ops.json has %s, which is no op", op->string);
+        n++;
+    }
+    assert_int_equal(n, KP_OP_COUNT);
+    cJSON_Delete(json);
+}
+
+/* Each attribute that an op takes is spoken of, but for those that say nothing of its result. */
+static void test_attributes(void **state) {
+    (void)state;
+    cJSON *json = json_read("harness/gen/prompts/ops.json");
+    const cJSON *ops = cJSON_GetObjectItemCaseSensitive(json, "ops");
+    for (int i = 0; i < KP_OP_COUNT; i++) {
+        char attrs[160], *save;
+        snprintf(attrs, sizeof attrs, "%s", op_get(i)->attrs);
+        for (char *a = strtok_r(attrs, " ", &save); a; a = strtok_r(NULL, " ", &save)) {
+            static const char silent[] =
+                "ceil_mode return_indices use_input_stats training momentum "
+                "reduction label_smoothing";
+            if (strstr(silent, a) || strstr(json_text(ops, op_get(i)->name, ""), a)) continue;
+            fail_msg("the meaning of %s does not say what %s is", op_get(i)->name, a);
+        }
+    }
+    cJSON_Delete(json);
+}
+
+static void test_arch(void **state) {
+    (void)state;
+    static const char *const known[] = {"80", "86", "89", "90", "100", "120"};
+    cJSON *json = json_read("harness/gen/prompts/arch.json");
+    const cJSON *all = cJSON_GetObjectItemCaseSensitive(json, "architectures");
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        const cJSON *a = cJSON_GetObjectItemCaseSensitive(all, known[i]);
+        double threads = json_number(a, "threads_per_sm", 0);
+        assert_true(threads == 1536 || threads == 2048);
+        assert_true(json_number(a, "warps_per_sm", 0) * 32 == threads);
+        assert_true(json_number(a, "shared_per_block_kib", 0) ==
+                    json_number(a, "shared_per_sm_kib", 0) - 1);
+        assert_true(json_number(a, "registers_per_sm", 0) == 65536);
+        assert_true(strlen(json_text(a, "has", "")) > 50);
+    }
+    cJSON_Delete(json);
+}
+
+/* Whether the gate's list of what host code may call has this name. */
+static bool allowed(const char *gate, const char *name) {
+    const char *end = strstr(gate, "} advice[]");
+    char pattern[80], launch[80];
+    assert_non_null(end);
+    snprintf(launch, sizeof launch, "%sC", name); /* cudaLaunchKernelEx is a template over ...ExC */
+    for (const char *p = gate; (p = strstr(p, "\n    {\"")) && p < end; p++)
+        if (sscanf(p, " {\"%79[^\"]\"", pattern) == 1 &&
+            (!fnmatch(pattern, name, 0) || !fnmatch(pattern, launch, 0)))
+            return true;
+    return false;
+}
+
+/* The functions that the rules name are called as they say: those under "What is refused" are,
+ * the others are not. */
+static void test_rules(void **state) {
+    (void)state;
+    char *path = text_format("%s/harness/gate.c", home), *gate = file_read(path, NULL),
+         *rules = file_read("harness/gen/prompts/system.txt", NULL);
+    const char *refused = strstr(rules, "# What is refused"),
+               *end = strstr(rules, "# How it is checked");
+    int may = 0, not = 0;
+    assert_true(refused && end && refused < end);
+    for (const char *p = rules; (p = strstr(p, "cuda")) && p < end;) {
+        char name[64];
+        size_t n = 4;
+        while (isalnum((unsigned char)p[n]) || p[n] == '_') n++;
+        snprintf(name, sizeof name, "%.*s", (int)n, p);
+        if (isupper((unsigned char)name[4]) && strcmp(name, "cudaStream_t")) {
+            if (allowed(gate, name) != (p < refused)) fail_msg("%s: not as the gate has it", name);
+            p < refused ? may++ : not ++;
+        }
+        p += n;
+    }
+    assert_true(may >= 20 && not >= 6);
+    free(rules), free(gate), free(path);
+}
+
+/* The compiler's flags are those of harness/compile. */
+static void test_command(void **state) {
+    (void)state;
+    char *path = text_format("%s/harness/compile", home), *compile = file_read(path, NULL),
+         *gpu = file_read("harness/gen/prompts/gpu.txt", NULL), *flags = strstr(gpu, "nvcc -std"),
+         *save;
+    int n = 0;
+    assert_non_null(flags);
+    for (char *f = strtok_r(flags, " ,\n", &save); f; f = strtok_r(NULL, " ,\n", &save)) {
+        if (f[0] != '-' || strchr(f, '{') || !strcmp(f, "-lineinfo") || !strcmp(f, "-I.")) continue;
+        holds(compile, f);
+        n++;
+    }
+    assert_true(n > 10);
+    free(gpu), free(compile), free(path);
+}
+
+/* The header in the worked example is what would be generated. */
+static void test_example(void **state) {
+    (void)state;
+    char message[1024];
+    struct prompt_values none = {0};
+    struct text x;
+    struct kp_task *t =
+        load_graph("a f32 [1000003]; b f32 [1000003]", "t1[1000003] = add(a, b)", message);
+    if (!t) fail_msg("%s", message);
+    text_open(&x);
+    task_text_header(t, x.out);
+    char *header = text_close(&x), *example = prompt_expand("example.txt", &none);
+    holds(example, strchr(header, '\n')); /* all but the line with the task's name */
+    holds(example, "```cuda\n");
+    free(header), free(example);
+    task_free(t);
+}
+
+/* ---- The whole prompt ------------------------------------------------------------------ */
+
+static void check_prompt(const struct kp_task *t, const struct prompt_turn *turn,
+                         const struct built *b) {
+    static const char *const local[] = {"/tmp/", "/home/", "/usr/", "/root/", "KERNELPROOF_"};
+    char *header = text_format("/* %s: generated from", t->name);
+    lacks(b->rules, "{{");
+    lacks(b->user, "{{");
+    lacks(b->rules, "\n\n\n");
+    lacks(b->user, "\n\n\n");
+    for (size_t i = 0; i < sizeof local / sizeof *local; i++)
+        lacks(b->rules, local[i]), lacks(b->user, local[i]);
+    lacks(b->rules, home);
+    lacks(b->user, home);
+    holds(b->user, t->title);
+    holds(b->user, header);
+    holds(b->user, turn->attempt);
+    holds(b->user, strcmp(turn->ask, "ideas") ? "\n## Code\n" : "```json\n");
+    for (int i = 0; i < t->ntensors; i++) {
+        char *bullet = text_format("- %s (%s): %s [", t->tensors[i].name,
+                                   t->tensors[i].parameter ? "parameter" : "input",
+                                   kp_dtype_name(t->tensors[i].dtype));
+        holds(b->user, bullet);
+        free(bullet);
+    }
+    for (int i = 0; i < t->nops; i++) {
+        char *meaning = text_format("\n- %s: ", t->ops[i].def->name);
+        holds(b->user, meaning);
+        free(meaning);
+    }
+    assert_true(blocks(b->rules, NULL, NULL) == 3);
+    assert_true(blocks(b->user, NULL, NULL) >= 2);
+    free(header);
+}
+
+static void test_every_task(void **state) {
+    (void)state;
+    glob_t g;
+    char *first = NULL;
+    char *path = text_format("results/h200/a.json"), *text = text_format(machine, "9.0");
+    put(path, text);
+    assert_int_equal(glob("tasks/*/*.json", 0, NULL, &g), 0);
+    assert_true(g.gl_pathc >= 34);
+    for (size_t i = 0; i < g.gl_pathc; i++) {
+        struct kp_task *t = task_load(g.gl_pathv[i]);
+        struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
+        put_attempts(t->name);
+        for (int k = 0; k < ASKS; k++) {
+            struct prompt_turn turn = turn_of(asks[k]);
+            struct built a = build(&c, &turn), b = build(&c, &turn);
+            assert_string_equal(a.rules, b.rules);
+            assert_string_equal(a.user, b.user);
+            check_prompt(t, &turn, &a);
+            if (first) assert_string_equal(a.rules, first); /* the same for all, for caches */
+            if (!first) first = strdup(a.rules);
+            built_free(&a);
+            built_free(&b);
+        }
+        task_free(t);
+    }
+    globfree(&g);
+    free(first);
+    free(path);
+    free(text);
+}
+
+/* Samples of one request differ, in their last lines only. */
+static void test_samples(void **state) {
+    (void)state;
+    struct kp_task *t = task_named("level1/l1_019_relu");
+    struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
+    struct prompt_turn one = turn_of("one_shot"), two = one, alone = one;
+    one.attempt = "one_shot.r1a1", one.number = 1;
+    two.attempt = "one_shot.r1a2", two.number = 2;
+    alone.attempt = "one_shot.r1a3", alone.number = alone.of = 1;
+    struct built a = build(&c, &one), b = build(&c, &two), d = build(&c, &alone);
+    assert_string_equal(a.rules, b.rules);
+    holds(a.user, "one_shot.r1a1: proposal 1 of 3");
+    holds(b.user, "one_shot.r1a2: proposal 2 of 3");
+    holds(b.user, "differ in kind");
+    lacks(a.user, "differ in kind");
+    holds(d.user, "(Request one_shot.r1a3.)");
+    size_t same = 0;
+    while (a.user[same] && a.user[same] == b.user[same]) same++;
+    assert_true(same > strlen(a.user) * 3 / 4);
+    built_free(&a), built_free(&b), built_free(&d);
+    task_free(t);
+}
+
+static void test_tokens(void **state) {
+    (void)state;
+    char many[1001] = "";
+    memset(many, 'x', sizeof many - 1);
+    struct llm_message m[] = {{"system", many}, {"user", "\xe2\x82\xac"}};
+    assert_true(tokens_bound(m, 1) > 1000);
+    assert_true(tokens_bound(m, 1) < 1100);
+    assert_true(tokens_bound(m, 2) >= tokens_bound(m, 1) + 3);
+}
+
+/* ---- The GPU --------------------------------------------------------------------------- */
+
+static char *gpu_text(const char *gpu, const char *arch, struct prompt_gpu *g) {
+    prompt_gpu_read(gpu, arch, g);
+    return prompt_gpu_text(g);
+}
+
+static void test_gpu_recorded(void **state) {
+    (void)state;
+    struct prompt_gpu g;
+    char *other = text_format(machine, "8.0"), *right = text_format(machine, "9.0");
+    memcpy(strstr(other, "H200"), "A100", 4);
+    put("results/h200/a.json", "{\"schema\":1,\"verdict\":\"missing\"}"); /* no machine */
+    put("results/h200/b.json", other); /* of another architecture */
+    put("results/h200/c.json", right);
+    put("build/h200/peaks.json", "{\"read_gbs\":1}");
+    char *text = gpu_text("h200", "90a", &g);
+    holds(text, "- NVIDIA H200\n");
+    holds(text, "- 132 multiprocessors");
+    holds(text, "L2 cache: 60 MiB");
+    holds(text, "reading 4.6 TB/s");
+    holds(text, "copying 4.3 TB/s");
+    holds(text, "tf32 410, fp32 without tensor cores 51, f64 62 TFLOP/s");
+    holds(text, "227 KiB");
+    holds(text, "arch=compute_90a,code=sm_90a");
+    assert_true(g.f16_tflops == 760);
+    free(text), free(other), free(right);
+}
+
+static void test_gpu_unknown(void **state) {
+    (void)state;
+    struct prompt_gpu g;
+    char *text = gpu_text("b200", "100a", &g);
+    holds(text, "- b200\n");
+    holds(text, "tcgen05 (mma");
+    lacks(text, "measured");
+    lacks(text, "L2 cache");
+    free(text);
+    put("build/b200/peaks.json",
+        "{\"schema\":1,\"read_gbs\":7100,\"copy_gbs\":6500,\"f16_tflops\":1700}");
+    text = gpu_text("b200", "100a", &g);
+    holds(text, "reading 7.1 TB/s");
+    holds(text, "f16 with fp32 sums 1700 TFLOP/s");
+    lacks(text, "tf32 0");
+    lacks(text, "L2 cache");
+    free(text);
+    text = gpu_text("h100", "90", &g); /* no a: no wgmma */
+    holds(text, "for this target also not: wgmma");
+    free(text);
+    text = gpu_text("orin", "87", &g); /* an architecture that is not in the list */
+    holds(text, "- compute capability 8.7\n");
+    lacks(text, "has:");
+    lacks(text, "multiprocessor holds");
+    free(text);
+    put("build/l4/peaks.json", "{\"read_gbs\":279.4,\"copy_gbs\":NaN}"); /* no JSON: left out */
+    text = gpu_text("l4", "89", &g);
+    lacks(text, "measured");
+    free(text);
+}
+
+static void gpu_without_name(void) {
+    struct prompt_gpu g;
+    prompt_gpu_read("../h200", "90", &g);
+}
+
+static void gpu_without_arch(void) {
+    struct prompt_gpu g;
+    prompt_gpu_read("h200", "90a;x", &g);
+}
+
+/* The floors that a task's block speaks of are those of the rounded rates. */
+static void test_floors(void **state) {
+    (void)state;
+    char *text = text_format(machine, "9.0");
+    struct prompt_gpu g, none = {.slug = "x", .arch = "90a"};
+    put("results/h200/a.json", text);
+    prompt_gpu_read("h200", "90a", &g);
+    struct kp_task *t = task_named("level2/l2_076_gemm_add_relu"),
+                   *half = task_named("hgemm/hgemm_4096_4096_4096");
+    char *with = prompt_task_text(t, &g), *without = prompt_task_text(t, &none),
+         *f16 = prompt_task_text(half, &g);
+    holds(with, "copying that takes about 78.0 us");
+    holds(with, "543 us in class fp32");
+    holds(with, "335 us in class tf32");
+    holds(with, "302022656 bytes read (288 MiB)");
+    lacks(without, "measured rate");
+    holds(f16, "181 us in class f16");
+    lacks(f16, "class fp32");
+    holds(f16, "- Bt (");
+    holds(f16, "always the transpose of B");
+    free(with), free(without), free(f16), free(text);
+    task_free(t), task_free(half);
+}
+
+static void test_gpu_refused(void **state) {
+    (void)state;
+    ends(gpu_without_name, KP_USAGE, "GPU '../h200'");
+    ends(gpu_without_arch, KP_USAGE, "'90a;x'");
+}
+
+/* ---- Templates --------------------------------------------------------------------------- */
+
+/* A turn's prompt with a folder of templates of its own. */
+static void build_here(void) {
+    struct kp_task *t = task_named("level1/l1_019_relu");
+    struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
+    struct prompt_turn turn = turn_of("repair");
+    struct built b = build(&c, &turn);
+    built_free(&b);
+    task_free(t);
+}
+
+static void test_templates(void **state) {
+    (void)state;
+    put_attempts("l1_019_relu");
+    char *copy =
+        text_format("rm harness/gen/prompts && cp -r '%s/harness/gen/prompts' harness/", home);
+    assert_int_equal(system(copy), 0);
+    build_here();
+    put("harness/gen/prompts/ask_repair.txt",
+        "{{failed}}\n{{included}} {{sample}}\nfixed: {{wrong_name}}\n");
+    ends(build_here, KP_INPUT, "harness/gen/prompts/ask_repair.txt:3: unknown name {{wrong_name}}");
+    put("harness/gen/prompts/ask_repair.txt", "{{sample}}\nfix it\n");
+    ends(build_here, KP_INPUT, "harness/gen/prompts/ask_repair.txt: lacks {{failed}}");
+    put("harness/gen/prompts/ask_repair.txt", "{{failed}}\n{{sample\n");
+    ends(build_here, KP_INPUT, "harness/gen/prompts/ask_repair.txt:2: {{ without a name");
+    unlink("harness/gen/prompts/ask_repair.txt");
+    ends(build_here, KP_INPUT, "harness/gen/prompts/ask_repair.txt: cannot read this template");
+    unlink("harness/gen/prompts/gpu.txt");
+    ends(build_here, KP_INPUT, "harness/gen/prompts/gpu.txt: cannot read this template");
+    put("harness/gen/prompts/ops.json", "{\"ops\":{}}");
+    put("harness/gen/prompts/gpu.txt", "{{device}}\n");
+    ends(build_here, KP_INPUT, "harness/gen/prompts/ops.json: no meaning of the op relu");
+    unlink("harness/gen/prompts/arch.json");
+    ends(build_here, KP_INPUT, "harness/gen/prompts/arch.json: cannot read it");
+    assert_int_equal(system("rm -r harness/gen/prompts"), 0);
+    link_in("harness/gen/prompts");
+    free(copy);
+}
+
+/* Lines with unknown values go; blank lines do not pile up; values are not expanded again. */
+static void test_expand(void **state) {
+    (void)state;
+    struct prompt_values v = {0};
+    assert_int_equal(system("rm harness/gen/prompts && mkdir harness/gen/prompts"), 0);
+    put("harness/gen/prompts/x.txt",
+        "\n{{none}}\n\na {{one}} {{one}}\n\n{{none}} b\n\n\nc\n{{two}}");
+    values_add(&v, "one", text_format("{{two}}"), true);
+    values_add(&v, "two", text_format("2\n\n"), true);
+    values_add(&v, "none", NULL, true);
+    char *text = prompt_expand("x.txt", &v);
+    assert_string_equal(text, "a {{two}} {{two}}\n\nc\n2\n");
+    free(text);
+    values_free(&v);
+    assert_int_equal(system("rm -r harness/gen/prompts"), 0);
+    link_in("harness/gen/prompts");
+}
+
+int main(void) {
+    kp_program("test");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ops),
+        cmocka_unit_test(test_attributes),
+        cmocka_unit_test(test_arch),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_command),
+        cmocka_unit_test(test_example),
+        cmocka_unit_test_teardown(test_every_task, clean),
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_tokens),
+        cmocka_unit_test_teardown(test_gpu_recorded, clean),
+        cmocka_unit_test_teardown(test_gpu_unknown, clean),
+        cmocka_unit_test(test_gpu_refused),
+        cmocka_unit_test_teardown(test_floors, clean),
+        cmocka_unit_test_teardown(test_templates, clean),
+        cmocka_unit_test(test_expand),
+    };
+    return cmocka_run_group_tests(tests, enter, leave);
+}

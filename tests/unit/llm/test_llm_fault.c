@@ -1,0 +1,249 @@
+/* What the model client makes of trouble: error bodies, waits, and a key that is echoed. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "llm/wire.h"
+
+#define LENGTH(a) (sizeof(a) / sizeof *(a))
+
+/* ---- Errors ---- */
+
+static void test_faults(void **state) {
+    (void)state;
+    static const struct {
+        long http;
+        const char *body;
+        bool retry;
+        int exit;
+        const char *text;
+    } cases[] = {
+        {401,
+         "{\"error\":{\"message\":\"Bad "
+         "key\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":\"invalid_api_key\"}}",
+         false, KP_USAGE, "error 401 invalid_api_key: Bad key"},
+        {429,
+         "{\"error\":{\"message\":\"Slow\",\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
+         true, KP_MACHINE, "error 429 rate_limit_exceeded: Slow"},
+        {429,
+         "{\"error\":{\"message\":\"Pay\",\"type\":\"insufficient_quota\",\"code\":\"insufficient_"
+         "quota\"}}",
+         false, KP_MACHINE, "error 429 insufficient_quota: Pay"},
+        {429,
+         "{\"error\":{\"message\":\"Pay\",\"type\":\"requests\",\"code\":\"credit_"
+         "balance_exhausted\"}}",
+         false, KP_MACHINE, "error 429 credit_balance_exhausted: Pay"},
+        {500, "{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"Pay\"}}",
+         false, KP_MACHINE, "error 500 billing_error: Pay"},
+        {529,
+         "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"},"
+         "\"request_id\":\"r\"}",
+         true, KP_MACHINE, "error 529 overloaded_error: Overloaded"},
+        {400, "{\"error\":{\"message\":\"Long\",\"code\":\"context_length_exceeded\"}}", false,
+         KP_INPUT, "error 400 context_length_exceeded: Long"},
+        {413, "<h1>Too Large</h1>", false, KP_INPUT, "error 413: Too Large"},
+        {503,
+         "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}",
+         true, KP_MACHINE, "error 503 unavailable_error: Loading model"},
+        {404, "{\"error\":\"model not found\"}", false, KP_USAGE, "error 404: model not found"},
+        {404, "{\"detail\":\"Not Found\"}", false, KP_USAGE, "error 404: Not Found"},
+        {400,
+         "{\"object\":\"error\",\"message\":\"bad\",\"type\":\"BadRequestError\",\"code\":400}",
+         false, KP_USAGE, "error 400 BadRequestError: bad"},
+        {502, "<html><head><title>502 Bad Gateway</title></head></html>", true, KP_MACHINE,
+         "error 502: 502 Bad Gateway"},
+        {502, "", true, KP_MACHINE, "error 502"},
+        {408, "", true, KP_MACHINE, "error 408"},
+        {409, "", true, KP_MACHINE, "error 409"},
+        {403, "{\"error\":{\"message\":\"No\\nline\\u0000end \\ud800\"}}", false, KP_USAGE, NULL},
+        {422, "{\"detail\":[{\"msg\":\"x\"}]}", false, KP_USAGE, NULL},
+        {418, "", false, KP_USAGE, "error 418"},
+        {500, "{\"error\":{\"message\":", true, KP_MACHINE, NULL},
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct fault f = {0};
+        char text[360];
+        fault_body(&f, cases[i].http, cases[i].body, strlen(cases[i].body));
+        fault_text(&f, text, sizeof text);
+        if (!f.any || fault_retry(&f) != cases[i].retry || fault_exit(&f) != cases[i].exit ||
+            (cases[i].text && strcmp(text, cases[i].text) != 0) || strpbrk(text, "\n\r\t"))
+            fail_msg("case %zu: '%s', retry %d, exit %d", i, text, fault_retry(&f), fault_exit(&f));
+        assert_true(*fault_advice(&f));
+    }
+}
+
+/* In a stream there is no status: words and numbers stand for it. */
+static void test_words(void **state) {
+    (void)state;
+    static const struct {
+        const char *error;
+        long status;
+    } cases[] = {
+        {"{\"type\":\"overloaded_error\"}", 529},
+        {"{\"code\":\"rate_limit_exceeded\"}", 429},
+        {"{\"type\":\"authentication_error\"}", 401},
+        {"{\"code\":401}", 401},
+        {"{\"code\":\"503\"}", 503},
+        {"{\"code\":\"server_error\"}", 500},
+        {"{\"code\":\"insufficient_quota\"}", 402},
+        {"{\"code\":7}", 0},
+        {"{\"type\":\"invalid_request_error\"}", 400},
+        {"\"text\"", 0},
+        {"{\"type\":\"error\",\"code\":\"invalid_prompt\"}", 400},
+        {"{\"type\":\"invalid_request_error\",\"code\":\"context_length_exceeded\"}", 413},
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct fault f = {0};
+        cJSON *json = cJSON_Parse(cases[i].error);
+        assert_non_null(json);
+        fault_read(&f, json);
+        if (f.status != cases[i].status) fail_msg("%s: %ld", cases[i].error, f.status);
+        cJSON_Delete(json);
+    }
+}
+
+/* ---- Waits ---- */
+
+static void test_wait(void **state) {
+    (void)state;
+    const time_t then = 1445412480; /* Wed, 21 Oct 2015 07:28:00 GMT */
+    static const struct {
+        const char *ms, *after;
+        int before; /* the date, in seconds */
+        double wait;
+    } cases[] = {
+        {"", "3", 0, 3},
+        {"", "0.5", 0, 0.5},
+        {"1500", "9", 0, 1.5},
+        {"12.5", "", 0, 0.0125},
+        {"", "", 0, NAN},
+        {"", "0", 0, NAN},
+        {"", "-1", 0, NAN},
+        {"", "soon", 0, NAN},
+        {"x", "4", 0, 4},
+        {"0", "4", 0, 4},
+        {"", "1e3", 0, NAN},
+        {"", "300", 0, 300},
+        {"", "1.2.3", 0, NAN},
+        {"", "nan", 0, NAN},
+        {"", "Wed, 21 Oct 2015 07:28:00 GMT", 10, 10},
+        {"", "Wed, 21 Oct 2015 07:28:00 GMT", -10, NAN},
+        {"", "Wed, 21 Oct 2015 07:28:00 GMT", 500, 500},
+        {"", "Wednesday, 21-Oct-15 07:28:00 GMT", 7, 7},
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        double wait = http_wait(cases[i].ms, cases[i].after, then - cases[i].before);
+        if (isnan(cases[i].wait) ? !isnan(wait) : fabs(wait - cases[i].wait) > 1e-9)
+            fail_msg("'%s' '%s': %g", cases[i].ms, cases[i].after, wait);
+    }
+}
+
+static void test_backoff(void **state) {
+    (void)state;
+    static const double full[] = {0.5, 1, 2, 4, 8, 8, 8};
+    for (int done = 1; done <= 7; done++) {
+        assert_true(llm_backoff(0.5, done, 0) == full[done - 1]);
+        assert_true(llm_backoff(0.5, done, 1) == 0.75 * full[done - 1]);
+        assert_true(llm_backoff(0.5, done, 0.5) == 0.875 * full[done - 1]);
+        assert_true(llm_backoff(0, done, 0.5) == 0);
+    }
+    assert_true(llm_backoff(0.5, 1000, 0) == 8);
+}
+
+/* ---- The key ---- */
+
+static void test_key(void **state) {
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"no key", "no key"},
+        {"sk-a/b\"c-Z1", "***"},
+        {"{\"k\":\"sk-a/b\\\"c-Z1\"}", "{\"k\":\"***\"}"},
+        {"sk-a\\/b\\\"c-Z1 and sk-a/b\"c-Z1", "*** and ***"},
+        {"sk-a\\u002fb\\u0022c-Z1.", "***."},
+        {"sk-a\\\\/b\\\\\\\"c-Z1", "***"},
+        {"\\u0073k-a/b\"c-Z1", "***"},
+        {"sk-a/b\"c-Z", "sk-a/b\"c-Z"},
+        {"sk-sk-a/b\"c-Z1", "sk-***"},
+        {"sk-a/b\"c-Z1sk-a/b\"c-Z1", "******"},
+        {"short", "short"},
+        {"", ""},
+    };
+    setenv("OPENAI_API_KEY", "sk-a/b\"c-Z1", 1);
+    setenv("OWN_KEY", "short", 1);
+    const char *where = getenv("OPENAI_API_KEY");
+    key_take("OWN_KEY");
+    assert_null(getenv("OPENAI_API_KEY"));
+    assert_null(getenv("OWN_KEY"));
+    assert_int_equal(where[0], 0); /* overwritten, not only unlinked */
+    assert_true(key_held("OPENAI_API_KEY"));
+    assert_true(key_held("OWN_KEY"));
+    assert_false(key_held("ANTHROPIC_API_KEY"));
+    key_take("OWN_KEY"); /* kept, though the environment has it no more */
+    assert_true(key_held("OWN_KEY"));
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        char s[100];
+        strcpy(s, cases[i].in);
+        size_t n = strlen(s);
+        assert_int_equal(key_within(s, n), strcmp(cases[i].in, cases[i].out) != 0);
+        n = key_redact(s, n);
+        assert_string_equal(s, cases[i].out);
+        assert_int_equal(n, strlen(s));
+    }
+    setenv("OPENAI_API_KEY", "another-key", 1); /* replaced */
+    key_take("OPENAI_API_KEY");
+    /* Megabytes of backslashes take no longer than their length. */
+    size_t many = 8 << 20;
+    char *s = malloc(many + 1);
+    assert_non_null(s);
+    memset(s, '\\', many);
+    s[many] = 0;
+    memcpy(s + many - 11, "another-key", 11);
+    alarm(20);
+    assert_true(key_within(s, many));
+    s[many - 1] = 'x';
+    assert_false(key_within(s, many));
+    alarm(0);
+    free(s);
+    assert_false(key_within("sk-a/b\"c-Z1", 11));
+    assert_true(key_within("another-key", 11));
+}
+
+static void test_header(void **state) {
+    (void)state;
+    struct llm_config c = {.api = LLM_CHAT, .key_env = "OWN_KEY"};
+    setenv("OWN_KEY", "abc", 1);
+    setenv("ANTHROPIC_AUTH_TOKEN", "token", 1);
+    key_take("OWN_KEY");
+    char *header = key_header(&c);
+    assert_string_equal(header, "authorization: Bearer abc");
+    free(header);
+    c.api = LLM_ANTHROPIC;
+    header = key_header(&c);
+    assert_string_equal(header, "x-api-key: abc");
+    free(header);
+    strcpy(c.key_env, "ANTHROPIC_AUTH_TOKEN");
+    header = key_header(&c);
+    assert_string_equal(header, "authorization: Bearer token");
+    free(header);
+    strcpy(c.key_env, "NEVER_SET");
+    assert_null(key_header(&c));
+}
+
+int main(void) {
+    kp_program("test");
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_faults),  cmocka_unit_test(test_words), cmocka_unit_test(test_wait),
+        cmocka_unit_test(test_backoff), cmocka_unit_test(test_key),   cmocka_unit_test(test_header),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

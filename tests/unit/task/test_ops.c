@@ -1,0 +1,348 @@
+/* test_ops.c: what each op gives for which operands, how it may be cut, what it
+ * costs. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "task_text.h"
+#include "task/ops.h"
+
+/* Tensors, op lines, and NULL if they are right or part of the message. */
+static const struct {
+    const char *tensors, *graph, *message;
+} cases[] = {
+    /* views */
+    {"x f32 [2,3,4]", "t1[6,4] = view(x; shape=[-1,4])", NULL},
+    {"x f32 [2,3,4]", "t1[24] = view(x; shape=[24])", NULL},
+    {"x f32 [2,3,4]", "t1[5,5] = view(x; shape=[5,5])",
+     "shape does not hold the operand's 24 elements"},
+    {"x f32 [2,3,4]", "t1[5,5] = view(x; shape=[5,-1])", "shape does not hold"},
+    {"x f32 [2,3,4]", "t1[24] = view(x; shape=[-1,-1])", "one of which may be -1"},
+    {"x f32 [2,3,4]", "t1[24] = view(x)", "expected shape=[...]"},
+    {"x f32 [2,3,4]", "t1[2,4,3] = transpose(x; dims=[1,2])", NULL},
+    {"x f32 [2,3,4]", "t1[4,3,2] = transpose(x; dims=[0,-1])", NULL},
+    {"x f32 [2,3,4]", "t1[2,3,4] = transpose(x; dims=[1,1])", "two different axes"},
+    {"x f32 [2,3,4]", "t1[2,3,4] = transpose(x; dims=[1,3])", "two different axes"},
+    {"x f32 [2,3,4]", "t1[4,2,3] = permute(x; dims=[2,0,1])", NULL},
+    {"x f32 [2,3,4]", "t1[4,2,3] = permute(x; dims=[2,0])", "each axis once"},
+    {"x f32 [2,3]", "t1[2,3,1] = unsqueeze(x; dim=-1)", NULL},
+    {"x f32 [2,3]", "t1[2,1,3] = unsqueeze(x; dim=1)", NULL},
+    {"x f32 [2,3]", "t1[1,2,3] = unsqueeze(x; dim=3)", "an axis of the result, -3 to 2"},
+    {"x f32 [2,1,3]", "t1[2,3] = squeeze(x; dim=1)", NULL},
+    {"x f32 [2,1,3]", "t1[2,3] = squeeze(x; dim=0)", "an axis of size 1"},
+    {"x f32 [2,3,4,5]", "t1[2,60] = flatten(x; start_dim=1)", NULL},
+    {"x f32 [2,3,4,5]", "t1[2,12,5] = flatten(x; start_dim=1, end_dim=2)", NULL},
+    {"x f32 [2,3,4,5]", "t1[120] = flatten(x)", NULL},
+    {"x f32 [2,3]", "t1[6] = flatten(x; start_dim=1, end_dim=0)", "expected start_dim <= end_dim"},
+    /* products */
+    {"a f32 [2,3]; b f32 [3,4]", "t1[2,4] = matmul(a, b)", NULL},
+    {"a f16 [5,1,2,3]; b f16 [7,3,4]", "t1[5,7,2,4] = matmul(a, b)", NULL},
+    {"a f32 [2,3]; b f32 [4,3]", "t1[2,4] = matmul(a, b)",
+     "the second operand has 4 rows; expected 3"},
+    {"a f32 [2,3]; b f16 [3,4]", "t1[2,4] = matmul(a, b)", "b is f16; expected f32"},
+    {"a f32 [3]; b f32 [3,4]", "t1[4] = matmul(a, b)", "expected matrices"},
+    {"a f32 [2,2,3]; b f32 [3,3,4]", "t1[2,2,4] = matmul(a, b)", "leading axes differ"},
+    {"a f32 [2,3]", "t1[2,3] = matmul(a, 2)", "operand 2 is a number"},
+    {"x f32 [7,2,3]; w f32 [4,3]; b f32 [4]", "t1[7,2,4] = linear(x, weight=w, bias=b)", NULL},
+    {"x f32 [2,3]; w f32 [3,4]", "t1[2,4] = linear(x, weight=w)", "weight does not fit"},
+    {"x f32 [2,3]; w f32 [4,3]; b f32 [3]", "t1[2,4] = linear(x, weight=w, bias=b)",
+     "b has another shape; expected [4]"},
+    {"q f32 [2,5,3]; k f32 [2,7,3]; v f32 [2,7,4]",
+     "t1[2,5,4] = scaled_dot_product_attention(q, key=k, value=v; dropout_p=0, is_causal=false)",
+     NULL},
+    {"q f32 [2,5,3]; k f32 [2,7,3]; v f32 [2,6,4]",
+     "t1[2,5,4] = scaled_dot_product_attention(q, key=k, value=v)", "value length differs"},
+    {"q f32 [2,5,3]; k f32 [2,7,4]; v f32 [2,7,4]",
+     "t1[2,5,4] = scaled_dot_product_attention(q, key=k, value=v)", "key width differs"},
+    {"q f32 [2,5,3]; k f32 [2,7,3]; v f32 [2,7,4]",
+     "t1[2,5,4] = scaled_dot_product_attention(q, key=k, value=v; dropout_p=0.1)",
+     "dropout_p is not 0"},
+    {"q f32 [2,5,3]; k f32 [2,7,3]; v f32 [2,7,4]",
+     "t1[2,5,4] = scaled_dot_product_attention(q, key=k, value=v; is_causal=true)",
+     "is_causal=true is not implemented"},
+    /* convolutions and pooling */
+    {"x f32 [2,4,9]; w f32 [6,2,3]; b f32 [6]",
+     "t1[2,6,5] = conv1d(x, weight=w, bias=b; stride=[2], padding=1, dilation=1, groups=2)", NULL},
+    {"x f32 [2,3,9,8]; w f32 [6,3,3,2]",
+     "t1[2,6,5,8] = conv2d(x, weight=w; stride=[2,1], padding=[1,1], dilation=[1,2])", NULL},
+    {"x f32 [2,3,5,5,5]; w f32 [6,3,3,3,3]", "t1[2,6,3,3,3] = conv3d(x, weight=w)", NULL},
+    {"x f32 [2,3,9,8]; w f32 [6,3,3,2]", "t1[2,6,7,7] = conv2d(x, weight=w; stride=[1,1,1])",
+     "stride has 3 entries; expected 2"},
+    {"x f32 [2,3,9,8]; w f32 [6,3,3,2]", "t1[2,6,7,7] = conv2d(x, weight=w; stride=0)",
+     "stride is 0; expected at least 1"},
+    {"x f32 [2,3,9,8]; w f32 [6,3,3,2]", "t1[2,6,7,7] = conv2d(x, weight=w; padding=-1)",
+     "padding is -1; expected at least 0"},
+    {"x f32 [2,3,9,8]; w f32 [6,3,3,2]", "t1[2,6,7,7] = conv2d(x, weight=w; groups=2)",
+     "groups does not divide"},
+    {"x f32 [2,4,9,8]; w f32 [6,4,3,2]", "t1[2,6,7,7] = conv2d(x, weight=w; groups=2)",
+     "weight has 4 input channels; expected 2"},
+    {"x f32 [2,3,9,8]; w f32 [6,3,3,2]; b f32 [3]", "t1[2,6,7,7] = conv2d(x, weight=w, bias=b)",
+     "b has another shape; expected [6]"},
+    {"x f32 [2,3,2,2]; w f32 [6,3,3,3]", "t1[2,6,1,1] = conv2d(x, weight=w)",
+     "larger than the padded operand"},
+    {"x f32 [2,3,9]; w f32 [6,3,3]", "t1[2,6,7] = conv2d(x, weight=w)", "of 4 axes"},
+    {"x f32 [2,3,7,7]",
+     "t1[2,3,3,3] = max_pool2d(x; kernel_size=3, stride=2, padding=0, dilation=1, ceil_mode=false)",
+     NULL},
+    {"x f32 [2,3,7,8]", "t1[2,3,4,4] = max_pool2d(x; kernel_size=[3,2], stride=2, padding=[1,0])",
+     NULL},
+    {"x f32 [2,3,7,7]", "t1[2,3,3,3] = max_pool2d(x; kernel_size=3, stride=2, ceil_mode=true)",
+     "ceil_mode=true is not implemented"},
+    {"x f32 [2,3,7,7]", "t1[2,3,3,3] = max_pool2d(x; stride=2)", "expected kernel_size="},
+    {"x f32 [2,3,7,7]", "t1[2,3,9,9] = max_pool2d(x; kernel_size=3, stride=1, padding=2)",
+     "padding is too large"},
+    /* elementwise */
+    {"x f16 [2,3]", "t1[2,3] = relu(x)", NULL},
+    {"x f32 [2,3]", "t1[2,3] = gelu(x; approximate=none)", NULL},
+    {"x i64 [2,3]", "t1[2,3] = relu(x)", "x is i64; expected f64, f32, f16 or bf16"},
+    {"x f32 [2,3]", "t1[2,3] = leaky_relu(x; negative_slope=0.01)", NULL},
+    {"x f32 [2,3]",
+     "t1[2,3] = sigmoid(x)\nt2[2,3] = tanh(t1)\nt3[2,3] = softplus(t2)\nt4[2,3] = sqrt(t3)", NULL},
+    {"x f32 [2,3]", "t1[2,3] = pow(x, 2)", NULL},
+    {"x f32 [2,3]; y f32 [2,3]", "t1[2,3] = pow(x, y)", "operand 2 is a tensor; expected a number"},
+    {"x f32 [2,3]; y f32 [3]", "t1[2,3] = add(x, y)", NULL},
+    {"x f32 [2,1]; y f32 [4,1,3]", "t1[4,2,3] = mul(x, y)", NULL},
+    {"x f32 [2,3]", "t1[2,3] = sub(1, x)", NULL},
+    {"x f32 [2,3]", "t1[2,3] = div(x, 1e-05)", NULL},
+    {"x f32 [2,3]; y f32 [2]", "t1[2,3] = add(x, y)", "shapes do not broadcast"},
+    {"x f32 [2,3]; y f16 [3]", "t1[2,3] = add(x, y)", "operands are f32 and f16"},
+    /* norms */
+    {"x f32 [2,3,4]; w f32 [3,4]; b f32 [3,4]",
+     "t1[2,3,4] = layer_norm(x, weight=w, bias=b; shape=[3,4], eps=1e-05)", NULL},
+    {"x f32 [2,3,4]; b f32 [4]", "t1[2,3,4] = layer_norm(x, bias=b; shape=[4])", NULL},
+    {"x f32 [2,3,4]", "t1[2,3,4] = layer_norm(x; shape=[3])", "the operand's last axes"},
+    {"x f32 [2,3,4]; w f32 [4]", "t1[2,3,4] = layer_norm(x, weight=w; shape=[3,4])",
+     "w has another shape; expected [3,4]"},
+    {"x f32 [2,3,4]", "t1[2,3,4] = layer_norm(x; shape=[4], eps=0)", "eps is not positive"},
+    {"x f32 [2,6,4]; w f32 [6]; b f32 [6]",
+     "t1[2,6,4] = group_norm(x, weight=w, bias=b; num_groups=3, eps=1e-05)", NULL},
+    {"x f32 [2,6,4]", "t1[2,6,4] = group_norm(x; num_groups=4)", "a divisor of the channels"},
+    {"x f32 [2,6,4]", "t1[2,6,4] = group_norm(x)", "expected num_groups="},
+    {"x f32 [2,6,4]", "t1[2,6,4] = instance_norm(x; use_input_stats=true, eps=1e-05)", NULL},
+    {"x f32 [2,6,4]", "t1[2,6,4] = instance_norm(x; use_input_stats=false)", "is not implemented"},
+    {"x f32 [2,6]", "t1[2,6] = instance_norm(x)", "3 axes or more"},
+    {"x f32 [2,6,4]; w f32 [6]; b f32 [6]",
+     "t1[2,6,4] = batch_norm(x, weight=w, bias=b; training=true, momentum=0.1, eps=1e-05)", NULL},
+    {"x f32 [2,6,4]; w f32 [4]", "t1[2,6,4] = batch_norm(x, weight=w)",
+     "w has another shape; expected [6]"},
+    {"x f32 [2,6,4]", "t1[2,6,4] = batch_norm(x; training=false)",
+     "training=false is not implemented"},
+    /* softmax, reductions, scans, losses */
+    {"x f32 [2,3,4]", "t1[2,3,4] = softmax(x; dim=-1)", NULL},
+    {"x f32 [2,3,4]", "t1[2,3,4] = softmax(x; dim=3)", "an axis of the operand"},
+    {"x f32 [2,3,4]", "t1[2,3,4] = cumsum(x; dim=0)", NULL},
+    {"x f32 [2,3,4]", "t1[2,3,4] = cumsum(x; dim=[1])", "an axis of the operand"},
+    {"x f32 [2,3,4]", "t1[2,4] = sum(x; dim=1)", NULL},
+    {"x f32 [2,3,4]", "t1[2,1,4] = sum(x; dim=1, keepdim=true)", NULL},
+    {"x f32 [2,3,4]", "t1[3] = mean(x; dim=[0,-1])", NULL},
+    {"x f32 [2,3,4]", "t1[] = mean(x)", NULL},
+    {"x f32 [2,3,4]", "t1[2] = mean(x; dim=[1,1])", "dim names no axes, or one twice"},
+    {"x f32 [2,3,4]", "t1[2] = mean(x; dim=[])", "dim names no axes"},
+    {"x f32 [2,3,4]", "t1[2,4], t2[2,4]:i64 = max(x; dim=1)", NULL},
+    {"x f32 [2,3,4]", "t1[2,4] = max(x; dim=1)", "1 results are declared; expected 2"},
+    {"x f32 [2,3,4]", "t1[2,4], t2[2,4] = max(x; dim=1)", "t2 is declared f32; expected i64"},
+    {"x f32 [5,7]; y i64 [5]",
+     "t1[] = cross_entropy(x, target=y; ignore_index=-100, reduction=mean, label_smoothing=0)",
+     NULL},
+    {"x f32 [5,7]; y i64 [7]", "t1[] = cross_entropy(x, target=y)", "expected target=, i64 [5]"},
+    {"x f32 [5,7]; y i64 [5]", "t1[] = cross_entropy(x, target=y; reduction=sum)",
+     "only reduction=mean"},
+    {"x f32 [5,7]; y i64 [5]", "t1[] = cross_entropy(x, target=y; label_smoothing=0.1)",
+     "label_smoothing is not implemented"},
+};
+
+static void infers_or_refuses(void **state) {
+    (void)state;
+    bool seen[KP_OP_COUNT] = {false};
+    int wrong = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char message[1024] = "";
+        struct kp_task *t = load_graph(cases[i].tensors, cases[i].graph, message);
+        if (cases[i].message ? t || !strstr(message, cases[i].message) : !t) {
+            wrong++;
+            print_error("%s: got `%s`, expected `%s`\n", cases[i].graph, t ? "(taken)" : message,
+                        cases[i].message ? cases[i].message : "(taken)");
+        }
+        for (int k = 0; t && k < t->nops; k++) seen[t->ops[k].def->id] = true;
+        task_free(t);
+    }
+    assert_int_equal(wrong, 0);
+    for (int i = 0; i < KP_OP_COUNT; i++)
+        if (!seen[i]) fail_msg("no case for %s", op_get((enum kp_op_id)i)->name);
+}
+
+enum { W = KP_WHOLE, N = KP_NEVER };
+
+/* A one-op task and, for each operand, the answer for each axis of the result. */
+static const struct {
+    const char *tensors, *graph;
+    int operands;
+    int answer[3][5];
+} cuts[] = {
+    {"x f32 [2,3,4]", "t1[2,12] = view(x; shape=[2,12])", 1, {{0, N}}},
+    {"x f32 [2,3,4]", "t1[6,4] = view(x; shape=[6,4])", 1, {{N, N}}},
+    {"x f32 [2,3,4]", "t1[4,3,2] = transpose(x; dims=[0,2])", 1, {{2, 1, 0}}},
+    {"x f32 [2,3,4]", "t1[4,2,3] = permute(x; dims=[-1,0,1])", 1, {{2, 0, 1}}},
+    {"x f32 [2,3]", "t1[2,1,3] = unsqueeze(x; dim=1)", 1, {{0, N, 1}}},
+    {"x f32 [2,1,3]", "t1[2,3] = squeeze(x; dim=1)", 1, {{0, 2}}},
+    {"x f32 [2,3,4,5]", "t1[2,12,5] = flatten(x; start_dim=1, end_dim=2)", 1, {{0, N, 3}}},
+    {"a f32 [2,3]; b f32 [3,4]", "t1[2,4] = matmul(a, b)", 2, {{0, W}, {W, 1}}},
+    {"a f32 [5,1,2,3]; b f32 [7,3,4]",
+     "t1[5,7,2,4] = matmul(a, b)",
+     2,
+     {{0, W, 2, W}, {W, 0, W, 2}}},
+    {"x f32 [7,2,3]; w f32 [4,3]; b f32 [4]",
+     "t1[7,2,4] = linear(x, weight=w, bias=b)",
+     3,
+     {{0, 1, W}, {W, W, 0}, {W, W, 0}}},
+    {"q f32 [2,5,3]; k f32 [2,7,3]; v f32 [2,7,4]",
+     "t1[2,5,4] = scaled_dot_product_attention(q, key=k, value=v)",
+     3,
+     {{0, 1, W}, {0, W, W}, {0, W, 2}}},
+    {"x f32 [2,3,5,5]; w f32 [6,3,3,3]; b f32 [6]",
+     "t1[2,6,3,3] = conv2d(x, weight=w, bias=b)",
+     3,
+     {{0, W, N, N}, {W, 0, N, N}, {W, 0, N, N}}},
+    {"x f32 [2,4,5]; w f32 [4,1,3]",
+     "t1[2,4,3] = conv1d(x, weight=w; groups=4)",
+     2,
+     {{0, N, N}, {W, N, N}}},
+    {"x f32 [2,3,6,6]", "t1[2,3,3,3] = max_pool2d(x; kernel_size=2, stride=2)", 1, {{0, 1, N, N}}},
+    {"x f32 [2,3]; y f32 [3]", "t1[2,3] = add(x, y)", 2, {{0, 1}, {W, 0}}},
+    {"x f32 [2,1]; y f32 [4,1,3]", "t1[4,2,3] = mul(x, y)", 2, {{W, 0, W}, {0, W, 2}}},
+    {"x f32 [2,3]", "t1[2,3] = sub(1, x)", 2, {{W, W}, {0, 1}}},
+    {"x f32 [1,3]", "t1[1,3] = relu(x)", 1, {{0, 1}}},
+    {"x f32 [2,3,4]; w f32 [4]",
+     "t1[2,3,4] = layer_norm(x, weight=w; shape=[4])",
+     2,
+     {{0, 1, N}, {W, W, N}}},
+    {"x f32 [2,6,4]; w f32 [6]",
+     "t1[2,6,4] = group_norm(x, weight=w; num_groups=3)",
+     2,
+     {{0, N, N}, {W, N, N}}},
+    {"x f32 [2,6,4]; b f32 [6]",
+     "t1[2,6,4] = instance_norm(x, bias=b)",
+     3,
+     {{0, 1, N}, {W, W, N}, {W, 0, N}}},
+    {"x f32 [2,6,4]; w f32 [6]; b f32 [6]",
+     "t1[2,6,4] = batch_norm(x, weight=w, bias=b)",
+     3,
+     {{N, 1, N}, {N, 0, N}, {N, 0, N}}},
+    {"x f32 [2,3,4]", "t1[2,3,4] = softmax(x; dim=-2)", 1, {{0, N, 2}}},
+    {"x f32 [2,3,4]", "t1[2,3,4] = cumsum(x; dim=2)", 1, {{0, 1, N}}},
+    {"x f32 [2,3,4]", "t1[2,4] = sum(x; dim=1)", 1, {{0, 2}}},
+    {"x f32 [2,3,4]", "t1[2,1,4] = sum(x; dim=1, keepdim=true)", 1, {{0, N, 2}}},
+    {"x f32 [2,3,4,5]", "t1[3] = mean(x; dim=[0,2,3])", 1, {{1}}},
+    {"x f32 [2,3,4]", "t1[2,4], t2[2,4]:i64 = max(x; dim=1)", 1, {{0, 2}}},
+};
+
+static void cuts_by_the_rules(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
+        char message[1024];
+        struct kp_task *t = load_graph(cuts[i].tensors, cuts[i].graph, message);
+        if (!t) fail_msg("%s: %s", cuts[i].graph, message);
+        const struct kp_op *op = &t->ops[0];
+        for (int slot = 0; slot < cuts[i].operands; slot++)
+            for (int axis = 0; axis < t->values[op->out[0]].shape.n; axis++) {
+                int got = op->def->slice(t, op, axis, slot);
+                if (got != cuts[i].answer[slot][axis])
+                    fail_msg("%s: axis %d, operand %d: got %d, expected %d", cuts[i].graph, axis,
+                             slot, got, cuts[i].answer[slot][axis]);
+            }
+        task_free(t);
+    }
+}
+
+static const struct {
+    const char *tensors, *graph;
+    double flops, mm_flops, bytes_in, bytes_out;
+} costs[] = {
+    {"x f32 [2,3]", "t1[2,3] = relu(x)", 6, 0, 24, 24},
+    {"x f16 [2,3]; y f16 [3]", "t1[2,3] = add(x, y)", 6, 0, 18, 12},
+    {"a f32 [2,3]; b f32 [3,4]", "t1[2,4] = matmul(a, b)", 48, 48, 72, 32},
+    {"x f32 [2,3]; w f32 [4,3]; b f32 [4]", "t1[2,4] = linear(x, weight=w, bias=b)", 56, 48, 88,
+     32},
+    {"x f32 [2,4,9]; w f32 [6,2,3]", "t1[2,6,7] = conv1d(x, weight=w; groups=2)", 1008, 1008, 432,
+     336},
+    {"q f32 [2,5,3]; k f32 [2,7,3]; v f32 [2,7,4]",
+     "t1[2,5,4] = scaled_dot_product_attention(q, key=k, value=v)", 980 + 350, 980, 512, 160},
+    {"x f32 [2,3,7,7]", "t1[2,3,3,3] = max_pool2d(x; kernel_size=3, stride=2)", 486, 0, 1176, 216},
+    {"x f32 [2,3,4]", "t1[2,3,4] = softmax(x; dim=1)", 120, 0, 96, 96},
+    {"x f32 [2,3,4]", "t1[2,4] = sum(x; dim=1)", 24, 0, 96, 32},
+    {"x f32 [5,7]; y i64 [5]", "t1[] = cross_entropy(x, target=y)", 175, 0, 180, 4},
+    /* KernelBench level 1: 1, 47, 50 */
+    {"a f32 [4096,4096]; b f32 [4096,4096]", "t1[4096,4096] = matmul(a, b)", 137438953472.0,
+     137438953472.0, 134217728, 67108864},
+    {"x f32 [128,4096,4095]", "t1[128,1,4095] = sum(x; dim=1, keepdim=true)", 2146959360, 0,
+     8587837440.0, 2096640},
+    {"x f32 [256,3,224,224]; w f32 [96,3,11,11]; b f32 [96]",
+     "t1[256,96,55,55] = conv2d(x, weight=w, bias=b; stride=4, padding=2)", 54046924800.0,
+     53972582400.0, 154280448, 297369600},
+    {"x f32 [2,3]",
+     "t1[3,2] = transpose(x; dims=[0,1])\nt2[3,2] = mul(t1, 2)\nt3[3,2] = add(t2, t1)", 12, 0, 24,
+     24},
+};
+
+static void counts_cost(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof costs / sizeof *costs; i++) {
+        char message[1024];
+        struct kp_task *t = load_graph(costs[i].tensors, costs[i].graph, message);
+        if (!t) fail_msg("%s: %s", costs[i].graph, message);
+        struct kp_cost c = task_cost(t);
+        if (c.flops != costs[i].flops || c.mm_flops != costs[i].mm_flops ||
+            c.bytes_in != costs[i].bytes_in || c.bytes_out != costs[i].bytes_out)
+            fail_msg("%s: %g flops, %g in products, %g + %g bytes", costs[i].graph, c.flops,
+                     c.mm_flops, c.bytes_in, c.bytes_out);
+        task_free(t);
+    }
+}
+
+static void answers_for_attributes(void **state) {
+    (void)state;
+    char message[1024];
+    int64_t list[2];
+    struct kp_task *t = load_graph(
+        "x f32 [2,3,7,7]",
+        "t1[2,3,3,3] = max_pool2d(x; kernel_size=3, stride=[2,2], ceil_mode=false)", message);
+    assert_non_null(t);
+    const struct kp_op *op = &t->ops[0];
+    op_list(op, "kernel_size", 2, 1, list);
+    assert_true(list[0] == 3 && list[1] == 3);
+    op_list(op, "stride", 2, 1, list);
+    assert_true(list[0] == 2 && list[1] == 2);
+    op_list(op, "dilation", 2, 1, list);
+    assert_true(list[0] == 1 && list[1] == 1);
+    assert_false(op_bool(op, "ceil_mode", true));
+    assert_int_equal(op_int(op, "kernel_size", 0), 3);
+    assert_true(op_float(op, "eps", 1e-5) == 1e-5);
+    assert_null(op_attr(op, "padding"));
+    task_free(t);
+}
+
+static void finds_ops_by_name(void **state) {
+    (void)state;
+    for (int i = 0; i < KP_OP_COUNT; i++) {
+        const struct kp_op_def *def = op_get((enum kp_op_id)i);
+        assert_int_equal(def->id, i);
+        assert_ptr_equal(op_find(def->name), def);
+        assert_non_null(def->infer);
+        assert_non_null(def->slice);
+        assert_non_null(def->flops);
+        assert_non_null(def->attrs);
+        assert_true(def->tensor_cores == (def->mm_flops != NULL));
+    }
+    assert_null(op_find("RELU"));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(infers_or_refuses), cmocka_unit_test(cuts_by_the_rules),
+        cmocka_unit_test(counts_cost),       cmocka_unit_test(answers_for_attributes),
+        cmocka_unit_test(finds_ops_by_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
