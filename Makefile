@@ -144,7 +144,7 @@ build verify time aa:
 	@$(call given,$(cells)$(ARCHS),:)
 
 # A task of a family is a file like the others, made from its template.
-$(foreach s,$(families),$(patsubst %,build/tasks/$s/%.json,$(filter-out $(call named,$(task_files)),$(tasks_of.$s)))): build/tasks/%.json: tasks/$$(*D)/template.json | build/task
+$(foreach s,$(families),$(patsubst %,build/tasks/$s/%.json,$(filter-out $(call named,$(task_files)),$(tasks_of.$s)))): build/tasks/%.json: tasks/$$(*D)/template.json build/id/task
 	@mkdir -p $(@D)
 	$Qbuild/task expand $< $(*F) > $@+ && mv $@+ $@
 

@@ -228,8 +228,9 @@ static void test_every_task(void **state) {
     char *path = text_format("results/h200/a.json"), *text = text_format(machine, "9.0");
     put(path, text);
     assert_int_equal(glob("tasks/*/*.json", 0, NULL, &g), 0);
-    assert_true(g.gl_pathc >= 34);
+    assert_true(g.gl_pathc >= 32);
     for (size_t i = 0; i < g.gl_pathc; i++) {
+        if (strstr(g.gl_pathv[i], "/template.json")) continue;
         struct kp_task *t = task_load(g.gl_pathv[i]);
         struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
         put_attempts(t->name);
