@@ -134,6 +134,9 @@ given = $(if $(strip $1),$2,make/detect --why; exit 4)
 # The command prefix that owns a GPU, and the GPU that it has to be.
 gpu    = $(notdir $(*D))
 on_gpu = KP_GPU=$(gpu) $(or $(RUN.$(gpu)),$(RUN))
+# A step's old result goes before it starts, and a step that leaves none has failed, whatever its
+# prefix says: srun ends with 0 where a node went down.  (ls has NFS look again.)
+made   = @ls $(@D) > /dev/null; [ -e $@ ] || { echo '$@: not made: its job ended early' >&2; exit 4; }
 commit = KP_COMMIT=$${KP_COMMIT:-$$(git describe --always --dirty --abbrev=12 2>/dev/null || :)}
 
 build:  $(cells:%=build/%.build.json) $(if $(ARCHS),arch-checks)
@@ -162,19 +165,26 @@ build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
 build/%.code: build/%.build.json; $(as_written)
 
 build/%.verify.json: build/%.code $(verify_uses) | $(COMPILED)
+	@rm -f $@
 	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
+	$(made)
 
 build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses) | build/report build/cells $(if $(PROFILE),build/replay)
+	@rm -f $@
 	$Q$(commit) $(on_gpu) build/time $(task.$(*F)) build/$*
+	$(made)
 	@$(if $(and $(PROFILE),$(filter attempts/%,$*)),$(on_gpu) harness/inspect/profile $(task.$(*F)) build/$*)
 	@harness/report/progress $*
 
 build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses)
+	@rm -f $@
 	$Q$(on_gpu) build/time --aa $(task.$(*F)) build/$*
+	$(made)
 
 $(gpus:%=build/%/peaks.json): build/%/peaks.json: build/id/peaks
 	@mkdir -p $(@D)
 	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) build/peaks $@
+	$(made)
 
 # Which headers of optimized/include each kernel includes (HEADERS: any, it lacked one); one that
 # is gone repeats those that did.
