@@ -18,8 +18,7 @@
 #   profile     where the time of each kernel goes, as ncu sees it
 #   sanitize    every kernel under compute-sanitizer: TOOLS="memcheck racecheck", SMALL=1
 #   export      attempts as data for training, in build/export.d
-#   judge       a second opinion on kernels: does this one cheat?  Advice only
-#   judge-eval  how well that advice tells cheats from honest kernels
+#   judge       a second opinion on kernels: does this one cheat?  Advice only; judge-eval rates it
 #   reward      judge kernels read from standard input, one JSON line each
 #   deps        unpack the packages needed into PREFIX (default deps/); needs no root
 #   test        unit and end-to-end tests; needs no GPU.  NAMES="steps test_tape": just those
@@ -29,10 +28,8 @@
 #
 #   make reproduce                                   the published numbers, on this machine
 #   make time TASKS=l2_076                           one task; a unique prefix will do, % is a wildcard
-#   make -n time TASKS=l2_076                        what that would run
 #   make build/h200/l1_019_relu.time.json            one cell, one step
 #   make build ARCHS=all                             compile every kernel for each architecture
-#   make -j16 build && make time                     compile in parallel, then measure in quiet
 #   make time TASKS=l1_019 RUN='harness/gpu/with-gpu ncu'     under a profiler
 #   make gen TASKS=l2_076 LLM=anthropic:MODEL        one attempt; the key comes from the environment
 #   make -n search TASKS=l2_076 LLM=openai:MODEL     how many calls, and the most they can cost
@@ -51,9 +48,9 @@
 # OPENAI_API_KEY, ANTHROPIC_API_KEY or the variable that LLM_KEY_ENV names holds the key,
 # OPENAI_BASE_URL and ANTHROPIC_BASE_URL the server.  REPRODUCE.md has the rest: LLM_..., BUDGET_...
 #
-# NVCC and CUDA_HOME name the toolkit (else: PATH, then /usr/local/cuda), CUDNN_HOME cuDNN; CC,
-# CXX, CFLAGS, LDFLAGS and NVCCFLAGS are as usual.  V=1 shows commands.  For a GPU that
-# make/toolchain.mk does not list say its architecture: make GPUS=rtx2000ada arch.rtx2000ada=89.
+# NVCC and CUDA_HOME name the toolkit, CUDNN_HOME cuDNN; CC, CXX, CFLAGS, LDFLAGS, NVCCFLAGS are as
+# usual; V=1 shows commands.  For a GPU that make/toolchain.mk does not list say its architecture:
+# make GPUS=rtx2000ada arch.rtx2000ada=89.
 
 $(if $(filter grouped-target,$(.FEATURES)),,$(error GNU make 4.3 or newer is needed; this is $(MAKE_VERSION)))
 $(if $(word 2,$(CURDIR)),$(error make cannot work in a folder whose path has a space: $(CURDIR)))
@@ -196,19 +193,6 @@ define newline
 endef
 $(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d),$(file <$f)$(newline)))
 optimized/include/%:;
-
-# Compile checks for other architectures: a portable kernel for each of ARCHS, any other for its
-# own.  No result depends on them.
-archs     := $(if $(filter all,$(ARCHS)),80 86 89 90 100 120,$(ARCHS))
-archs_for  = $(or $(if $(filter portable,$1),$(archs)),$(patsubst sm_%,%,$(filter sm_%,$1)),$(call arch_of,$1,own))
-folders   := $(if $(archs),$(sort $(patsubst optimized/%/,%,$(dir $(kernels)))))
-$(foreach d,$(folders),$(call set_kernels,archs/$d,$d))
-.PHONY: arch-checks
-arch-checks: $(foreach d,$(folders),$(foreach t,$(tasks),$(if $(kernel.archs/$d/$t),build/archs/$d/$t.build.json)))
-
-build/archs/%.build.json: $$(kernel.archs/$$*) build/tasks/$$(*F)/task.h $(compile_uses) build/archs.flags | $(call need,nvcc jq g++)
-	@mkdir -p $(@D)
-	$Qharness/compile/compile $(task.$(*F)) build/archs/$* '$(call archs_for,$(*D))' $(kernel.archs/$*)
 
 # ---- Results: published data, never a target of measurement -------------------
 
