@@ -9,31 +9,24 @@
 #include <cuda.h>
 
 /* A name has its _v2 or _v3 where CUDA 12 and 13 mean different versions by the plain name. */
-#define KP_DRIVER_CALLS(X)                                                                         \
-    X(cuInit)                                                                                      \
-    X(cuGetErrorString)                                                                            \
-    X(cuGetErrorName)                                                                              \
-    X(cuDriverGetVersion) X(cuDeviceGet) X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) X(    \
-        cuCtxSetCurrent) X(cuCtxSynchronize) X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo)        \
-        X(cuMemAddressReserve) X(cuMemAddressFree) X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(   \
-            cuMemUnmap) X(cuMemSetAccess) X(cuMemGetAllocationGranularity)                         \
-            X(cuMemExportToShareableHandle) X(cuMemImportFromShareableHandle) X(cuMemcpyDtoH) X(   \
-                cuMemsetD8Async) X(cuMemsetD16Async) X(cuMemsetD32Async) X(cuMemsetD2D8Async)      \
-                X(cuMemsetD2D16Async) X(cuMemsetD2D32Async) X(cuMemcpyDtoDAsync) X(                \
-                    cuModuleLoadData) X(cuModuleGetFunction) X(cuModuleGetGlobal) X(cuFuncGetName) \
-                    X(cuFuncGetParamInfo) X(cuFuncGetAttribute) X(cuFuncSetAttribute)              \
-                        X(cuKernelGetFunction) X(cuStreamCreate) X(cuStreamBeginCapture)           \
-                            X(cuStreamEndCapture) X(cuStreamGetCaptureInfo_v3)                     \
-                                X(cuStreamUpdateCaptureDependencies_v2) X(cuEventCreate)           \
-                                    X(cuEventRecordWithFlags) X(cuEventElapsedTime)                \
-                                        X(cuEventQuery) X(cuLaunchKernelEx) X(cuGraphLaunch)       \
-                                            X(cuGraphInstantiate) X(cuGraphUpload)                 \
-                                                X(cuGraphDestroy) X(cuGraphGetNodes)               \
-                                                    X(cuGraphNodeGetType) X(cuGraphGetEdges_v2)    \
-                                                        X(cuGraphKernelNodeGetParams)              \
-                                                            X(cuGraphKernelNodeGetAttribute)       \
-                                                                X(cuGraphMemsetNodeGetParams)      \
-                                                                    X(cuGraphMemcpyNodeGetParams)
+/* clang-format off */
+#define KP_DRIVER_CALLS(X) \
+    X(cuInit) X(cuGetErrorString) X(cuGetErrorName) X(cuDriverGetVersion) X(cuDeviceGet) \
+    X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxSynchronize) \
+    X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAddressReserve) X(cuMemAddressFree) \
+    X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess) \
+    X(cuMemGetAllocationGranularity) X(cuMemExportToShareableHandle) \
+    X(cuMemImportFromShareableHandle) X(cuMemcpyDtoH) X(cuMemsetD8Async) X(cuMemsetD16Async) \
+    X(cuMemsetD32Async) X(cuMemsetD2D8Async) X(cuMemsetD2D16Async) X(cuMemsetD2D32Async) \
+    X(cuMemcpyDtoDAsync) X(cuModuleLoadData) X(cuModuleGetFunction) X(cuModuleGetGlobal) \
+    X(cuFuncGetName) X(cuFuncGetParamInfo) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
+    X(cuKernelGetFunction) X(cuStreamCreate) X(cuStreamBeginCapture) X(cuStreamEndCapture) \
+    X(cuStreamGetCaptureInfo_v3) X(cuStreamUpdateCaptureDependencies_v2) X(cuEventCreate) \
+    X(cuEventRecordWithFlags) X(cuEventElapsedTime) X(cuEventQuery) X(cuLaunchKernelEx) \
+    X(cuGraphLaunch) X(cuGraphInstantiate) X(cuGraphUpload) X(cuGraphDestroy) X(cuGraphGetNodes) \
+    X(cuGraphNodeGetType) X(cuGraphGetEdges_v2) X(cuGraphKernelNodeGetParams) \
+    X(cuGraphKernelNodeGetAttribute) X(cuGraphMemsetNodeGetParams) X(cuGraphMemcpyNodeGetParams)
+/* clang-format on */
 
 struct kp_driver {
 #define X(name) __typeof__(name) *name;
