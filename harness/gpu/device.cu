@@ -10,15 +10,15 @@
 static const int kThreads = 256;
 static const size_t kMostBlocks = 132 * 32; /* 32 for each multiprocessor of an H200 */
 
-/* The distribution SCALED: a normal number times 2 to an exponent that is uniform in [low, low +
- * spread].  Real: wider than what 16-bit floats hold, so that halves inside an f32 task overflow.
- * f16: as wide as f16 allows.  Moderate: values that go into exp. */
+/* The distribution SCALED: a normal number times 2^e, e uniform in [low, low + spread].  Real:
+ * wider than what 16-bit floats hold, so that halves inside an f32 task overflow.  Half: what f16
+ * holds. Moderate: values that go into exp. */
 struct Exponents {
     float low, spread;
 };
 static const Exponents kReal = {-18, 36}, kHalf = {-6, 8}, kModerate = {-2, 4};
 static const float kUnitPower = 4; /* SCALED in [0,1]: a uniform number to this power, often tiny */
-#define LEAST_POSITIVE 1e-6f       /* of the rms: what is positive stays above this */
+#define LEAST_POSITIVE 1e-6f       /* x the rms: positive values stay above this */
 
 const char *const kp_distribution_name[KP_DIST_COUNT] = {"declared", "normal", "scaled"};
 

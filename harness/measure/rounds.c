@@ -17,35 +17,37 @@
 /* ---- The numbers of the rules ---------------------------------------------------------- */
 
 enum {
-    LIBRARY_SECONDS = 60, /* libraries load slowly: so much longer may a runner take to start */
-    DECOY_SHARE = 10,     /* one round in so many is on control inputs, to find kernels that look */
-    ORACLE_SHARE = 20,    /* one in so many is compared with the oracle, which takes long */
-    WARM_UP = 2,          /* rounds at each placement that are not recorded: clocks and caches */
-    WATCH_EVERY = 8,      /* rounds between two looks at clocks and power */
-    LEAST_AFTER_CAP = 5,  /* rounds that are done however late it is: a median needs some */
-    EMPTY_SAMPLES = 31,   /* of the empty graph, for its median and the clock's tick */
-    PROBE = 10            /* rounds that tell whether a kernel is short */
+    LIBRARY_SECONDS = 60, /* extra time for a runner to start: libraries load slowly */
+    DECOY_SHARE = 10,    /* one round in 10 is on control inputs: does a kernel look at its data? */
+    ORACLE_SHARE = 20,   /* one round in 20 is compared with the oracle, which takes long */
+    WARM_UP = 2,         /* unrecorded rounds at each placement, for clocks and caches */
+    WATCH_EVERY = 8,     /* rounds between two looks at clocks and power */
+    LEAST_AFTER_CAP = 5, /* rounds that are done even after the cap: statistics need a few */
+    EMPTY_SAMPLES = 31,  /* of the empty graph: they give its median and the clock's tick */
+    PROBE = 10           /* rounds that tell whether a kernel is short */
 };
-static const double known_share = 0.003; /* the ratio is known: half of its interval is 0.3 % */
-static const double tick_most = 0.5;     /* us: events resolve at least so much, says CUDA */
-static const double tick_least = 1e-4;   /* us: a smaller step is rounding of the arithmetic */
+static const double known_share = 0.003; /* stop when half of the interval is 0.3 % of the ratio */
+static const double tick_most = 0.5;     /* us: CUDA says that events resolve half a microsecond */
+static const double tick_least = 1e-4;   /* us: smaller steps are rounding errors */
 
-/* A kernel shorter than this is measured in several sets of processes.  Something that is settled
- * when a process starts affects such kernels: on an H200 one of 4.05 us takes 3.95 to 4.2, steady
- * within a process, at any placement of buffers, code and streams. */
+/* A kernel shorter than this is measured in several sets of processes, because something that is
+ * decided when a process starts affects it.  On an H200 a kernel of 4.05 us takes 3.95 to 4.2 us:
+ * steady within a process, different between processes, at any placement of buffers, code and
+ * streams. */
 static const double short_us = 20;
-static const double short_known_share = 0.007; /* their sets differ too much for 0.3 % */
+static const double short_known_share = 0.007; /* sets differ: 0.3 % would take too many */
 enum {
     SHORT_LEAST_SETS = 8, /* the interval is drawn over sets: fewer say little of their spread */
-    SHORT_MOST_SETS = 48, /* the cap on rounds and on seconds is shared out among so many */
-    SHORT_CAPS = 3        /* starting takes longer than measuring: so many times the cap in all */
+    SHORT_MOST_SETS = 48, /* each gets this part of the rounds and of the cap on seconds */
+    SHORT_CAPS = 3        /* all sets may take 3 caps: starting takes longer than measuring */
 };
 
-/* How often a ratio that may be known is looked at: each look is a bootstrap. */
+/* The stopping rule costs a bootstrap: it is tried every 10 rounds, from 100 rounds on every 50. */
 enum { LOOK_EVERY = 10, MANY = 100, LOOK_SELDOM = 50 };
 
-/* Numbers that keep seeds from one another apart, and where a round's lot keeps what. */
+/* A round's seed gives its lot and each runner's poison: these numbers keep them apart. */
 enum { LOT_OF_SEED = 1, POISON_OF_SEED = 50 };
+/* Bits of the lot: the lowest say whether the round is a decoy, then come these. */
 enum { LOT_DISTRIBUTION = 8, LOT_ORACLE = 16, LOT_ORDER = 24, LOT_BITS = 4 };
 
 /* ---- Runners --------------------------------------------------------------------------- */

@@ -27,32 +27,33 @@
  * several placements, all allocated at once. */
 static const size_t small_bytes = (size_t)64 << 20;
 enum {
-    SMALL_PLACEMENTS = 8, /* the interval is drawn over placements: five are few, eight suffice */
-    FLUSH_L2S = 2,        /* the flush reads so many times the L2's size: no line survives */
-    ORACLE_PART = 4,      /* the oracle's slices may take one part in so many of free memory */
-    CAP_SECONDS = 10,     /* of the rounds of a cell, unless KP_CELL_SECONDS says otherwise */
+    SMALL_PLACEMENTS = 8, /* the interval is drawn over placements, and five would be few */
+    FLUSH_L2S = 2,        /* the flush reads twice the L2's size, so that no line survives */
+    ORACLE_PART = 4,      /* the oracle's slices may take a quarter of the free memory */
+    CAP_SECONDS = 10,     /* for the rounds of a cell, unless KP_CELL_SECONDS says otherwise */
     MOST_KEPT = 100,      /* samples of a runner that the result keeps */
-    AA_BATCHES = 5        /* ratios of a kernel to itself, each as a cell's */
+    AA_BATCHES = 5        /* of --aa: each is measured as a cell is */
 };
-static const double quiet_seconds = 3; /* freed memory is scrubbed at 2.5 ms a GB: long over */
+/* The longest wait for a quiet machine: scrubbing freed memory takes 2.5 ms a GB. */
+static const double quiet_seconds = 3;
 
-/* Floors.  Three products of 16-bit halves keep fp32's error.  A kernel that writes less than this
- * share of its bytes is held against the read rate, any other against the copy rate. */
+/* The floor.  Three products of 16-bit halves keep fp32's error.  If a task writes less than this
+ * share of its bytes, they are read at the read rate, else at the copy rate. */
 static const double fp32_products = 3, few_writes = 0.05;
 /* No kernel multiplies faster than the fastest dense rate times this: structured sparsity at most
  * doubles the rate, the rest is room for errors of measuring. */
 static const double hard_rate = 2.25;
-/* Below the floor by more than this is measured again: the peaks, too, are measured. */
+/* A time below this share of the floor is measured again.  2 %: peaks are measured, too. */
 static const double floor_margin = 0.98;
 
-/* Flags.  The host sees a replay end 1 to 3 us after its last event.  If it waits longer than
- * this, something ran on beyond the clock, or the clocks disagree. */
+/* Flags.  The host sees a replay end 1 to 3 us after its last event.  If it waits this much longer,
+ * something ran on beyond the clock, or the clocks disagree. */
 static const double witness_us = 20, witness_share = 0.02;
 static const double noisy_share = 0.05; /* half of the interval over the ratio */
-static const double decoy_share = 0.05; /* the ratio on control inputs over that on declared ones */
+static const double decoy_share = 0.05; /* by how much the ratio on control inputs may differ */
 enum {
     LEAST_DECOYS = 3, /* fewer rounds on control inputs give no interval */
-    LATENCY_BOUND = 5 /* times an empty graph: a shorter kernel is mostly launch latency */
+    LATENCY_BOUND = 5 /* x an empty graph: a shorter kernel is mostly launch latency */
 };
 
 struct cell {
