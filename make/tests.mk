@@ -7,10 +7,11 @@ unit_sources := $(wildcard tests/unit/*/test_*.c)
 unit_tests   := $(patsubst %.c,build/tests/%,$(notdir $(unit_sources)))
 unit_parts   := $(call archive,export judge gen llm report compile define task base)
 $(foreach s,$(unit_sources),$(eval build/tests/$(basename $(notdir $s)): $(s:%.c=build/obj/%.o)))
-$(unit_tests): $(unit_parts) $(without_cuda) build/host.flags | $(call need,libcmocka-dev libcurl4-openssl-dev)
+$(unit_tests): $(unit_parts) build/host.flags | $(call need,libcmocka-dev libcurl4-openssl-dev)
 	@mkdir -p $(@D) && echo "  LD $@"
 	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
 build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
+build/tests/test_tolerance: $(without_cuda)
 
 # The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones, so the
 # linker takes from it what it defines: device code, vendor libraries, the reference.

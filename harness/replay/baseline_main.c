@@ -33,7 +33,7 @@ static bool enqueue(void *self, const struct kp_span *at, CUstream s, CUevent st
 
 int main(int argc, char **argv) {
     kp_program("baseline");
-    if (argc != 3) die(KP_USAGE, "usage: baseline TASK.json fp32|tf32|half (time starts it)");
+    if (argc != 3) die(KP_USAGE, "usage: baseline TASK.json fp32|tf32|half (run by time)");
     enum kp_math math = !strcmp(argv[2], "fp32")   ? KP_MATH_FP32
                         : !strcmp(argv[2], "tf32") ? KP_MATH_TF32
                                                    : KP_MATH_HALF;

@@ -124,7 +124,7 @@ static bool kept(void *self, char *message) {
 
 int main(int argc, char **argv) {
     kp_program("runner");
-    if (argc != 3) die(KP_USAGE, "usage: runner TAPE CUBIN (verify and time start it)");
+    if (argc != 3) die(KP_USAGE, "usage: runner TAPE CUBIN (run by verify and time)");
     struct candidate c;
     memset(&c, 0, sizeof c);
     char message[KP_TAPE_MESSAGE] = "";
