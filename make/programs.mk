@@ -55,7 +55,9 @@ $(call archive,$(libraries) device):
 	@mkdir -p $(@D)
 	$Qrm -f $@+ && $(AR) rcsD $@+ $(filter %.o,$^) && mv $@+ $@
 
-$(foreach l,$(on_cuda),$(call objects,$l)) $(cuda_programs:%=$$(main.%)): build/cuda.flags | $(call need,nvcc libseccomp-dev)
+# Objects of those folders that need no CUDA: unit tests link them on any machine.
+without_cuda := build/obj/harness/measure/tolerance.o
+$(filter-out $(without_cuda),$(foreach l,$(on_cuda),$(call objects,$l))) $(cuda_programs:%=$$(main.%)): build/cuda.flags | $(call need,nvcc libseccomp-dev)
 $(foreach l,$(on_cuda),build/obj/$(folder.$l)/%.o): HOST_FLAGS += $(CUDA_FLAGS)
 
 build/obj/%.o: %.c build/host.flags | $(call need,gcc libcjson-dev)

@@ -11,6 +11,7 @@ $(unit_tests): $(unit_parts) build/host.flags | $(call need,libcmocka-dev libcur
 	@mkdir -p $(@D) && echo "  LD $@"
 	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
 build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
+build/tests/test_tolerance: $(without_cuda)
 
 # The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones, so the
 # linker takes from it what it defines: device code, vendor libraries, the reference.

@@ -1,4 +1,4 @@
-/* llm.c: a call, which is one request after another until one is answered.  See llm.h. */
+/* call.c: a call, which is one request after another until one is answered.  See llm.h. */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "llm/wire.h"

@@ -1,4 +1,4 @@
-/* prompt.c: the messages of a turn: see prompt.h.
+/* prompt_build.c: the messages of a turn: see prompt.h.
  *
  * The system message is the same for every task on a GPU: rules, a worked example, the GPU.  The
  * user message is the task, then what this turn adds.  Values of templates:
