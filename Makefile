@@ -578,14 +578,14 @@ prompt: build/gen
 # The GPU programs on a pretend GPU (tests/fake): their own sources, but for device code
 # and vendor libraries.  CUDA's headers are all that this needs of the toolkit.
 FAKED     := $(addprefix build/fake/harness/,device.o elf.o machine.o) $(CUDA_OBJS:build/obj/%=build/fake/%)
-FAKE_OBJS := $(patsubst %.c,build/fake/%.o,$(addprefix tests/fake/,device.c elf.c exec.c machine.c) $(wildcard reference/define/*.c))
+FAKE_OBJS := $(patsubst %.c,build/fake/%.o,$(addprefix tests/fake/,device.c elf.c exec.c knobs.c machine.c) $(wildcard reference/define/*.c))
 FAKE      := $(if $(filter nvcc,$(LACKS)),,$(addprefix build/fake/,record arm baseline verify time replay))
 
 build/fake/%.o: %.c build/host.flags build/fake.flags | $$(@D)/ $(call need,gcc libcjson-dev libseccomp-dev)
 	@echo "  CC $@"
 	$Q$(CC) $(HOST_FLAGS) -isystem $(CUDA_HOME)/include -fPIC $(CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< && mv $@+ $@
 
-build/fake/libcuda.so.1: $(addprefix build/fake/tests/fake/,cuda.o graph.o)
+build/fake/libcuda.so.1: $(addprefix build/fake/tests/fake/,cuda.o graph.o knobs.o)
 	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -o $@+ $^ -ldl && mv $@+ $@
 
 build/fake/libcudart.so: build/fake/tests/fake/cudart.o build/fake/libcuda.so.1
