@@ -595,14 +595,22 @@ $(FAKE): build/fake/%: $$(filter-out $(FAKED),$$(subst build/obj/,build/fake/,$$
 	@echo "  LD $@"
 	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $^ $(DEPS_LIBS) -lseccomp -lcjson -ldl -lm && mv $@+ $@
 
+# Unit tests of what needs a GPU: linked with all that `verify` is made of, but its main program.
+FAKE_UNIT := $(if $(FAKE),$(patsubst tests/fake/%.c,build/fake/%,$(wildcard tests/fake/test_*.c)))
+$(FAKE_UNIT): build/fake/%: build/fake/tests/fake/%.o $(filter-out $(FAKED) %/verify.o,$(subst build/obj/,build/fake/,$(OBJS_verify))) $(FAKE_OBJS) build/fake/libcudart.so
+	@echo "  LD $@"
+	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $^ $(DEPS_LIBS) -lcmocka -lcjson -ldl -lm && mv $@+ $@
+
+$(FAKE_UNIT:build/fake/%=build/fake/tests/fake/%.o): | $(call need,libcmocka-dev)
+
 -include $(wildcard build/fake/*/*.d build/fake/*/*/*.d)
 
 UNIT := $(patsubst tests/unit/%.c,build/tests/%,$(wildcard tests/unit/test_*.c))
 UNIT_OBJS := $(sort $(filter-out %_main.o %/confine.o,$(HOST_OBJS) $(GEN_OBJS))) build/obj/harness/tape.o \
     $(patsubst %.c,build/obj/%.o,$(wildcard reference/define/*.c))
 
-test: $(UNIT) $(addprefix build/,$(PROGRAMS) $(GEN_PROGRAMS) $(ATTEMPT_PROGRAMS)) $(FAKE) | $(INSTALL)
-	tests/run $(UNIT)
+test: $(UNIT) $(addprefix build/,$(PROGRAMS) $(GEN_PROGRAMS) $(ATTEMPT_PROGRAMS)) $(FAKE) $(FAKE_UNIT) | $(INSTALL)
+	tests/run $(UNIT) $(FAKE_UNIT)
 
 # The linker takes from the archive what a test needs.
 build/tests/units.a: $(UNIT_OBJS) | build/tests/

@@ -6,7 +6,7 @@
  * nothing between allocations.  A kernel is a C function that does the whole grid's work.
  * Everything runs at once when it is enqueued, except under capture; a kernel that faults
  * leaves the sticky error 700 behind, as a GPU does.  The clock is pretended, too: a kernel
- * takes 500 us, unless it says otherwise, and the host waits 3 us longer.
+ * takes 500 us, unless it says otherwise, and the host sees its end 2 us late.
  *
  * A test turns knobs: words NAME=VALUE in CUDA_VISIBLE_DEVICES, the only variable of free
  * content that the harness hands on to its arms.
@@ -61,8 +61,8 @@ void fake_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Where parameter `index` lies in the parameter block; false if there are fewer. */
 bool fake_param(const struct CUfunc_st *f, size_t index, size_t *at, size_t *size);
 
-/* The pretend clock. */
-extern double fake_clock_us;
+/* The pretend clock, and what the last replay took by it. */
+extern double fake_clock_us, fake_replay_us;
 
 /* The error that everything now fails with: 0, or 700 once a kernel has faulted. */
 extern CUresult fake_sticky;
