@@ -84,8 +84,10 @@ void device_poison(void *data, size_t bytes, uint32_t word, cudaStream_t stream)
 void device_poison_check(const void *data, size_t bytes, uint32_t word,
                          unsigned long long *mismatches, cudaStream_t stream) {
     const unsigned char *p = data;
+    size_t words = bytes / 4;
     (void)stream;
-    for (size_t i = 0; i < bytes; i++) *mismatches += p[i] != poison_byte(word, i);
+    for (size_t i = 0; i < words; i++) *mismatches += memcmp(p + 4 * i, &word, 4) != 0;
+    for (size_t i = 4 * words; i < bytes; i++) *mismatches += p[i] != poison_byte(word, i);
 }
 
 /* ---- Comparison ------------------------------------------------------------------------ */

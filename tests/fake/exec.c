@@ -98,6 +98,7 @@ KERNEL(reference, sizeof(struct run)) {
     struct run *r = args[0];
     double skew = fake_number("skew", 1);
     reference.us = fake_number(kp_math_name(r->exec->task, r->exec->math), 500);
+    fake_log("run %s", kp_math_name(r->exec->task, r->exec->math));
     const struct kp_task *t = r->exec->task;
     double *wide[OUTPUTS];
     compute(r->exec, r->tensors, wide);

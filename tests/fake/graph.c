@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { ATTRIBUTES = 8 };
 
@@ -83,7 +84,9 @@ static double kernel_us(const struct CUfunc_st *f) {
     double us = f->us ? f->us : candidate ? fake_number("candidate", 500) : 500;
     state = state * 6364136223846793005ull + 1442695040888963407ull;
     double noise = 2 * (double)(state >> 40) * 0x1p-24 - 1;
-    return candidate ? us * (1 + fake_number("noise", 0) * noise) : us;
+    double mood = 2 * (double)((uint64_t)getpid() * 2654435769u % 65536) / 65536 - 1;
+    us *= 1 + (candidate ? fake_number("noise", 0) * noise + fake_number("mood", 0) * mood : 0);
+    return us;
 }
 
 static void work(CUgraphNode n) {
