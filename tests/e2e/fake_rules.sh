@@ -79,12 +79,17 @@ rule_verdicts() {
     local name
     field() { sed -n "1,4s|^// $1: *||p" "$root/tests/fake/kernels/$name.c"; }
     for name in one_off half_written nan identity before_start past_scratch modifies_input_by_force keeps_state \
-        default_stream two_scratches two_recordings foreign_memset foreign_pointer ok_finds_no_trace; do
+        wrong_once default_stream two_scratches two_recordings foreign_memset foreign_pointer ok_finds_no_trace; do
         built $name "$(field task)"
         verified
         check "$name gets its verdict for its reason" ends verify "$(field expect)" "$(field reason)"
     done
     check 'two runs that find no trace agree' holds verify .deterministic
+    for name in 4 8; do
+        built wrong_once relu64 -DRUN=$name
+        verified
+        check "a sample that is wrong is enough: run $name" ends verify wrong 'error over the whole output exceeds'
+    done
     built one_off relu64
     verified
     check 'the evidence names the element' is "$(of verify '.evidence | "\(.index) \(.count) \(.of) \(.distribution)"')" '7 1 4096 declared'
