@@ -78,7 +78,7 @@ ends() { is "$(of "$1" .verdict)" "$2" && reason "$1" "${3-}"; }
 rule_verdicts() {
     local name
     field() { sed -n "1,4s|^// $1: *||p" "$root/tests/fake/kernels/$name.c"; }
-    for name in one_off half_written nan identity before_start past_scratch modifies_input_by_force keeps_state \
+    for name in one_off half_written nan identity before_start past_scratch modifies_input modifies_input_by_force keeps_state \
         wrong_once default_stream two_scratches two_recordings foreign_memset foreign_pointer ok_finds_no_trace; do
         built $name "$(field task)"
         verified
@@ -117,7 +117,7 @@ rule_class() {
     built ok_matmul_tf32 matmul8
     verified
     check 'products of rounded inputs are of class tf32' is "$(of verify .class)" tf32
-    check 'within four times the error of that baseline' holds verify '.error | .tolerance.declared.norm == 4 * .tf32.declared.norm'
+    check 'within four times the error of that baseline' holds verify '.error | .tolerance.declared.norm / .tf32.declared.norm * 1e6 | round == 4e6'
     check 'the result holds the fp32 baseline, too' holds verify '.error | .fp32.declared.norm < .tf32.declared.norm / 100'
     built ok_nondeterministic relu64
     verified
@@ -216,7 +216,8 @@ rule_decoys() {
     check 'and some scaled' [ "$(logged 'fill x scaled')" -gt 10 ]
     timed noise=0.03
     check 'a kernel that looks at its data is flagged' flagged decoy-ratio
-    built ok_looks relu64 -DDECLARED_US=480
+    check 'by what decoys take' holds time '.speedup | (.ratio * 20 | round) == 20 and (.decoy_ratio * 20 | round) == 17'
+    built ok_looks relu64 -DDECLARED_US=576
     verified
     timed noise=0.03
     check 'up to 5 % are not' not flagged decoy-ratio
@@ -265,6 +266,10 @@ rule_timed() {
     swapped keeps_state
     timed
     check 'and module variables' ends time wrong 'module variable runs'
+    built one_off relu64
+    verified
+    timed
+    check 'what was found wrong is not timed' is "$(of time '.verdict, .time_us' | paste -sd' ')" 'wrong null'
     built ok_finds_no_trace relu64
     verified
     timed

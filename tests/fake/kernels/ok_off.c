@@ -1,7 +1,7 @@
 // expect: ok
 // task: relu64
-/* Honest, unless it is compiled to be off: every element by EVERY, the first by ONE, both relative.
- */
+/* Honest, unless it is compiled to be off: every element by EVERY, the largest up to 1 by ONE, both
+ * relative. */
 #include "kernel.h"
 
 #ifndef EVERY
@@ -16,9 +16,10 @@ KERNEL(relu, 8, 8) {
     float *out = PARAM(1, float *);
     relu_of(x, out, COUNT);
     for (int i = 0; i < COUNT; i++) out[i] = (float)(out[i] * (1 + (double)EVERY));
-    int most = 0;
-    for (int i = 0; i < COUNT; i++) most = out[i] > out[most] ? i : most;
-    out[most] = (float)(out[most] * (1 + (double)ONE));
+    float *most = NULL;
+    for (int i = 0; i < COUNT; i++)
+        if (out[i] <= 1 && (!most || out[i] > *most)) most = &out[i];
+    if (most) *most = (float)(*most * (1 + (double)ONE));
 }
 
 LAUNCH {
