@@ -214,14 +214,14 @@ rule_decoys() {
     check 'a tenth of the rounds are decoys' holds time '.harness.decoys > 50 and .harness.decoys < 200'
     check 'some normal' [ "$(logged 'fill x normal')" -gt 10 ]
     check 'and some scaled' [ "$(logged 'fill x scaled')" -gt 10 ]
-    timed noise=0.03
+    timed noise=0.02
     check 'a kernel that looks at its data is flagged' flagged decoy-ratio
-    check 'by what decoys take' holds time '.speedup | (.ratio * 20 | round) == 20 and (.decoy_ratio * 20 | round) == 17'
-    built ok_looks relu64 -DDECLARED_US=576
+    check 'by what decoys take' holds time '.speedup | (.ratio > 0.97) and (.ratio < 1.03) and (.decoy_ratio > 0.8) and (.decoy_ratio < 0.87)'
+    built ok_looks relu64 -DDECLARED_US=582
     verified
-    timed noise=0.03
+    timed noise=0.02
     check 'up to 5 % are not' not flagged decoy-ratio
-    check 'they are recorded' holds time '.speedup | .decoy_ratio / .ratio < 0.98'
+    check 'they are recorded' holds time '.speedup | .decoy_ratio / .ratio < 0.985'
     built ok_relu relu64
     verified
     swapped identity
@@ -269,7 +269,7 @@ rule_timed() {
     built one_off relu64
     verified
     timed
-    check 'what was found wrong is not timed' is "$(of time '.verdict, .time_us' | paste -sd' ')" 'wrong null'
+    check 'what was found wrong is not timed' is "$(of time .reason)" "$(of verify .reason)"
     built ok_finds_no_trace relu64
     verified
     timed
@@ -341,8 +341,8 @@ rule_stop() {
     timed
     check 'thirty rounds are enough where all is steady' is "$(of time .harness.rounds)" 30
     check 'in one set of processes' is "$(logged '^arm open')" 1
-    timed noise=0.03
-    check 'not where it is not' holds time '.harness.rounds >= 100'
+    timed noise=0.02
+    check 'not where it is not' holds time '.harness.rounds >= 60'
     check 'but only until the ratio is known' holds time '.speedup | (.high - .low) / 2 <= 0.003 * .ratio'
     check 'which does not take forever' holds time '.harness.rounds < 1000'
     timed noise=0.5

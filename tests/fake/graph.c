@@ -59,6 +59,7 @@ struct CUevent_st {
 CUresult fake_sticky;
 static struct CUstream_st legacy;
 static CUstream streams;
+static int captures;
 double fake_clock_us, fake_replay_us;
 
 /* ---- Executing ---------------------------------------------------------------------- */
@@ -77,16 +78,27 @@ static void fill(char *row, const CUDA_MEMSET_NODE_PARAMS *m) {
         memcpy(row + i * m->elementSize, &m->value, m->elementSize);
 }
 
+static uint64_t next_random(uint64_t x) {
+    x = (x + 1) * 6364136223846793005ull;
+    return x ^ x >> 33;
+}
+
+/* Its upper bits as a number in [-1,1). */
+static double share(uint64_t x) {
+    return 2 * (double)(x >> 40) * 0x1p-24 - 1;
+}
+
 /* What a run of a kernel takes. */
 static double kernel_us(const struct CUfunc_st *f) {
     static uint64_t state = 1; /* the same noise in each process */
+    uint64_t process = (uint64_t)getpid();
     bool candidate = !strcmp(program_invocation_short_name, "arm");
     double us = f->us ? f->us : candidate ? fake_number("candidate", 500) : 500;
-    state = state * 6364136223846793005ull + 1442695040888963407ull;
-    double noise = 2 * (double)(state >> 40) * 0x1p-24 - 1;
-    double mood = 2 * (double)((uint64_t)getpid() * 2654435769u % 65536) / 65536 - 1;
-    us *= 1 + (candidate ? fake_number("noise", 0) * noise + fake_number("mood", 0) * mood : 0);
-    return us;
+    if (!candidate) return us;
+    for (int i = 0; i < 3; i++) process = next_random(process);
+    state = next_random(state);
+    return us *
+           (1 + fake_number("noise", 0) * share(state) + fake_number("mood", 0) * share(process));
 }
 
 static void work(CUgraphNode n) {
@@ -314,8 +326,6 @@ CUresult fake_unsafe(void) {
         }
     return CUDA_SUCCESS;
 }
-
-static int captures;
 
 CUresult cuStreamBeginCapture(CUstream s, CUstreamCaptureMode mode) {
     if (!s || s->capture) return CUDA_ERROR_INVALID_VALUE;
