@@ -16,12 +16,12 @@ build/tests/test_tolerance: $(without_cuda)
 # The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones, so the
 # linker takes from it what it defines: device code, vendor libraries, the reference.
 fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay)
-fake_objects   = $(patsubst %.c,build/obj/tests/fake/%.o,device.c elf.c exec.c machine.c)
+fake_objects   = $(patsubst %.c,build/obj/tests/fake/%.o,device.c elf.c exec.c knobs.c machine.c)
 fake_parts     = build/fake/fake.a $(call archive,measure replay gpu define task base) build/fake/libcudart.so
 build/fake/fake.a: $(fake_objects)
 	@mkdir -p $(@D)
 	$Qrm -f $@+ && $(AR) rcsD $@+ $^ && mv $@+ $@
-build/fake/libcuda.so.1: $(addprefix build/obj/tests/fake/,cuda.o graph.o)
+build/fake/libcuda.so.1: $(addprefix build/obj/tests/fake/,cuda.o graph.o knobs.o)
 build/fake/libcudart.so: build/obj/tests/fake/cudart.o build/fake/libcuda.so.1
 build/fake/libcuda.so.1 build/fake/libcudart.so:
 	@mkdir -p $(@D)
@@ -30,11 +30,17 @@ $(fake_programs): build/fake/%: $$(main.$$*) $(fake_parts)
 	@echo "  LD $@"
 	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
 build/obj/tests/fake/%.o: HOST_FLAGS += $(CUDA_FLAGS) -fPIC
+
+# Unit tests of what needs a GPU: tests/fake/test_*.c, on the pretend one.
+fake_tests := $(patsubst tests/fake/%.c,build/fake/%,$(wildcard tests/fake/test_*.c))
+$(fake_tests): build/fake/%: build/obj/tests/fake/%.o $(fake_parts) | $(call need,libcmocka-dev)
+	@echo "  LD $@"
+	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) -lcmocka -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
 $(patsubst %.c,build/obj/%.o,$(wildcard tests/fake/*.c)): build/cuda.flags
 
 host_programs := $(filter-out $(cuda_programs),$(programs))
-test: $(unit_tests) $(host_programs:%=build/%) $(if $(filter nvcc,$(lacks)),,$(fake_programs)) | $(INSTALL)
-	tests/run $(unit_tests)
+test: $(unit_tests) $(host_programs:%=build/%) $(if $(filter nvcc,$(lacks)),,$(fake_programs) $(fake_tests)) | $(INSTALL)
+	tests/run $(unit_tests) $(if $(filter nvcc,$(lacks)),,$(fake_tests))
 
 # Each rule of the judge and the timer broken in turn: a test has to notice.
 mutations: test

@@ -395,6 +395,15 @@ static void test_copies(void **state) {
     snprintf(two, sizeof two, "copy 0 4096 to 0 %llu width 8", (unsigned long long)b);
     assert_null(merged(line_tape("raw", one), line_tape("raw", two), message));
     assert_string_equal(message, "a copy reads outside the declared buffers");
+    /* Inside in both, but not at the same place. */
+    const uint64_t other[] = {b + 8, at_b[1].address};
+    for (int i = 0; i < 2; i++) {
+        snprintf(one, sizeof one, "copy 0 %llu to 0 %llu width 8", (unsigned long long)a,
+                 (unsigned long long)a + 64);
+        snprintf(two, sizeof two, "copy 0 %llu to 0 %llu width 8", (unsigned long long)other[i],
+                 (unsigned long long)b + 64);
+        assert_null(merged(line_tape("raw", one), line_tape("raw", two), message));
+    }
 }
 
 /* ---- Placing ---------------------------------------------------------------------------- */
