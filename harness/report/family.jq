@@ -15,7 +15,7 @@ def source: ["path", "sha256", "headers_sha256", "provenance", "arch", "confined
 
 def object(f): if (f | type) == "object" then f else empty end;
 
-# The parts of a result that another cell may have, too.
+# The parts of a result that it may share with other cells.
 def parts:
     {schema, suite, gpu},
     {harness: {commit: .harness.commit | strings}},

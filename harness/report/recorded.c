@@ -133,16 +133,18 @@ static struct line *find_line(struct family *f, const char *task) {
 
 /* ---- a GPU ---- */
 
+/* Whether the name of a visible file ends in this, after at least one character. */
 static bool ends(const char *name, const char *end) {
     size_t n = strlen(name), e = strlen(end);
     return n > e && *name != '.' && !strcmp(name + n - e, end);
 }
 
-/* scandir filters. */
+/* scandir filter: a result. */
 static int is_file(const struct dirent *e) {
     return ends(e->d_name, file_end);
 }
 
+/* scandir filter: the results of a family. */
 static int is_family(const struct dirent *e) {
     return ends(e->d_name, family_end);
 }

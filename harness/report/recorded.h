@@ -3,9 +3,9 @@
  * The result of GPU/TASK is the file RESULTS/GPU/TASK.json.  If there is none, it is the line of
  * this task in a file of a family, RESULTS/GPU/SUITE.jsonl, where TASK is SUITE_WORD.
  *
- * A line of such a file is a result, and says in `like` which of the file's shared parts belong to
- * it, too (results/SCHEMA.md).  A line that cannot be used costs one line on stderr and its own
- * cell. */
+ * A line of such a file is a result.  It names in `like` those of the file's shared parts that it
+ * consists of besides (results/SCHEMA.md).  A line that cannot be used costs one line on stderr and
+ * its own cell. */
 #ifndef KP_RECORDED_H
 #define KP_RECORDED_H
 
