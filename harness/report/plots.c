@@ -5,7 +5,6 @@
  * its number of points. */
 #include "report/report.h"
 #include "report/gnuplot.h"
-#include "report/markdown.h"
 #include "base/error.h"
 #include "base/json.h"
 
@@ -16,10 +15,8 @@
 
 enum {
     FIGURES = 5,
-    KINDS = 2,
     MOST_DOTS = 200 /* of a suite in one panel; plots/style.gp says so to readers */
 };
-static const char *const kinds[KINDS] = {"svg", "png"};
 
 /* Ends of scales: an interval without an upper end; the last p of a curve of fast_p. */
 static const double endless = 1e9, last_p = 1000;
@@ -217,7 +214,7 @@ struct drawings {
     const char *plots;
     bool gnuplot; /* whether it is installed */
     int n;
-    struct drawing drawing[FIGURES * KINDS];
+    struct drawing drawing[FIGURES];
 };
 
 /* Write a figure's data and start to draw it. */
@@ -225,17 +222,13 @@ static void finish(struct figure *f, const struct report *r, struct drawings *al
     int suites;
     figure_close(f);
     char *names = suite_names(r, &suites);
-    char *path = text_format("%s/data/%s.tsv", all->plots, f->name);
-    file_update(path, f->data);
     int n = f->panels ? f->panels : 1;
     char *vars = text_format("panels=%d; array titles[%d]=[%s]; array counts[%d]=[%s]; "
                              "array suites[%d]=[%s]",
                              f->panels, n, f->panels ? f->titles : "''", n,
                              f->panels ? f->counts : "0", suites ? suites : 1, names);
-    for (int k = 0; all->gnuplot && k < KINDS; k++)
-        drawing_start(&all->drawing[all->n++], all->plots, f->name, kinds[k], vars);
+    drawing_start(&all->drawing[all->n++], all->plots, f->name, f->data, vars, all->gnuplot);
     free(vars);
-    free(path);
     free(names);
     figure_free(f);
 }

@@ -29,6 +29,12 @@ static int count(const char *text, const char *part) {
     return n;
 }
 
+/* Checks that a text has three parts, in this order. */
+static void in_order(const char *text, const char *a, const char *b, const char *c) {
+    const char *x = strstr(text, a), *y = x ? strstr(x, b) : NULL;
+    if (!y || !strstr(y, c)) fail_msg("not in order: %s, %s, %s\nin: %s", a, b, c, text);
+}
+
 /* The page of a column, as a new string. */
 static char *page_of(const struct report *r, int column) {
     struct table published = {0};
@@ -100,6 +106,8 @@ static void test_summary_size(void **state) {
     (void)state;
     char *a = summary_of(&few), *b = summary_of(&many);
     assert_int_equal(count(b, "\n| gpu"), 10);
+    /* all but the first are faster than 1 */
+    holds(b, "| gpu0 (Maker's Test GPU 80GB) | 1300 / 1300 | 100 % | 100 % | 1.605 (1.605) |");
     assert_true(strlen(b) < strlen(a) + 200);
     assert_true(strlen(b) < 3000);
     free(a), free(b);
@@ -182,13 +190,10 @@ static void test_big_suite(void **state) {
         snprintf(row, sizeof row, "\n| big_%04d | ok |", 989 + i);
         holds(text, row);
     }
-    const char *fastest = strstr(text, "The 10 fastest"), *slowest = strstr(text, "The 10 slowest");
-    const char *odd = strstr(text, "Not ok, or left out");
-    assert_true(fastest && fastest < slowest && slowest < odd);
-    assert_true(strstr(fastest, "big_0998") < strstr(fastest, "big_0997"));
-    assert_true(strstr(slowest, "big_0000") < strstr(slowest, "big_0001"));
-    holds(odd, "\n| big_0500 | wrong |");
-    holds(odd, "\n| big_0999 | ok |"); /* left out: it is no headline */
+    in_order(text, "The 10 fastest", "\n| big_0998", "\n| big_0997");
+    in_order(text, "\n| big_0989", "The 10 slowest", "\n| big_0000");
+    in_order(text, "\n| big_0000", "\n| big_0001", "Not ok, or left out");
+    in_order(text, "Not ok, or left out", "\n| big_0500 | wrong |", "\n| big_0999 | ok |");
     lacks(text, "big_0700");
     free(text);
 
@@ -208,6 +213,11 @@ static void test_small_suite(void **state) {
     assert_int_equal(count(text, "\n| big_"), 100);
     lacks(text, "fastest");
     lacks(text, "Not measured");
+    free(text);
+    report_free(&r);
+    r = grid(101, 1);
+    text = page_of(&r, 0);
+    assert_int_equal(count(text, "\n| big_"), 20);
     free(text);
     report_free(&r);
     for (int i = 3; i < 1000; i++) *sparse.columns[0].cell[i].verdict = 0;
@@ -265,6 +275,59 @@ static void test_written(void **state) {
     report_free(&r);
 }
 
+/* Draw the figures of a grid in the folder of the test, by a gnuplot that only notes its calls. */
+static int drawn(const struct report *r) {
+    char *plots = text_format("%s/plots", folder), *calls = text_format("%s/calls", folder);
+    file_replace(calls, "");
+    assert_int_equal(report_plots(r, plots, "no such folder"), KP_OK);
+    char *text = file_read(calls, NULL);
+    int n = count(text, "\n");
+    free(text), free(calls), free(plots);
+    return n;
+}
+
+/* A figure is drawn again only if its data, its titles or its script changed, or it is gone. */
+static void test_figures(void **state) {
+    struct report r = grid(300, 3);
+    (void)state;
+    char *gnuplot = text_format("%s/gnuplot", folder), *path = getenv("PATH");
+    char *script =
+        text_format("#!/bin/sh\n[ \"$1\" != --version ] || exit 0\necho \"$3\" >> %s/calls\n"
+                    "> \"$(printf %%s \"$2\" | sed \"s/.*out='//; s/'.*//\")\"\n",
+                    folder);
+    char *with = text_format("%s:%s", folder, path), *before = text_format("%s", path);
+    char *floor = text_format("%s/plots/floor.gp", folder);
+    char *png = text_format("%s/plots/speedup.png", folder);
+    char *data = text_format("%s/plots/data/speedup.tsv", folder);
+    file_replace(gnuplot, script);
+    assert_int_equal(chmod(gnuplot, 0755), 0);
+    setenv("PATH", with, 1);
+    assert_int_equal(drawn(&r), 8); /* speedup, fast_p, floor, published */
+    assert_int_equal(drawn(&r), 0);
+    r.columns[0].cell[0].floor_us = 5; /* alters one figure */
+    assert_int_equal(drawn(&r), 2);
+    file_replace(floor, "another script");
+    assert_int_equal(drawn(&r), 2);
+    assert_int_equal(unlink(png), 0);
+    assert_int_equal(drawn(&r), 2);
+    assert_int_equal(drawn(&r), 0);
+    strcpy(r.columns[0].name, "other"); /* alters titles and data of all but one */
+    assert_int_equal(drawn(&r), 6);
+    setenv("PATH", before, 1);
+
+    /* All cells are in the data; at most 200 of a suite are drawn, the ends among them. */
+    char *text = file_read(data, NULL);
+    assert_int_equal(count(text, "\tbig_") + count(text, "\tfaster\t") + count(text, "\teven\t"),
+                     6 * 300);
+    assert_int_equal(count(text, "\t1\n"), 3 * 200);
+    holds(text, "\n1\tbig_0000\t1\t1\t1\teven\t0.05150\t1\n");
+    holds(text, "\n300\tbig_0299\t1.299\t1.299\t1.299\tfaster\t0.94850\t1\n");
+    free(text), free(gnuplot), free(script), free(with), free(before), free(floor), free(png);
+    free(data);
+    report_free(&r);
+}
+
+/* For ends(): put the table into a README whose markers are in the wrong order. */
 static void without_marks(void) {
     struct report r = {0};
     char *readme = text_format("%s/README.md", folder);
@@ -293,11 +356,11 @@ static void test_plain(void **state) {
     free(text);
 }
 
-/* Makes the folders of two GPUs, in which report_pages() writes. */
+/* Makes the folders of two GPUs and of the figures. */
 static int enter(void **state) {
     (void)state;
     if (!mkdtemp(folder)) return -1;
-    char *made = text_format("mkdir %s/gpu0 %s/gpu1", folder, folder);
+    char *made = text_format("mkdir %s/gpu0 %s/gpu1 %s/plots", folder, folder, folder);
     int failed = system(made);
     free(made);
     return failed;
@@ -317,7 +380,7 @@ int main(void) {
         cmocka_unit_test(test_summary),   cmocka_unit_test(test_summary_size),
         cmocka_unit_test(test_page),      cmocka_unit_test(test_doubtful),
         cmocka_unit_test(test_big_suite), cmocka_unit_test(test_small_suite),
-        cmocka_unit_test(test_written),   cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_plain)};
+        cmocka_unit_test(test_written),   cmocka_unit_test(test_figures),
+        cmocka_unit_test(test_marks),     cmocka_unit_test(test_plain)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
