@@ -2,7 +2,6 @@
  *
  * A suite is a folder of tasks/: a file for each task or, for a family, template.json and a list of
  * words in `shapes`.  The task of a word is SUITE_WORD; its flags are those of the template. */
-#define _GNU_SOURCE
 #include "report/report.h"
 #include "report/recorded.h"
 #include "base/error.h"
