@@ -304,7 +304,7 @@ void report_load(struct report *r, const char *results, const char *tasks) {
     r->rows_known = r->nrows > 0;
     load_results(r, results);
     sort_rows(r);
-    qsort(r->columns, (size_t)r->ncolumns, r->ncolumns ? sizeof *r->columns : 1, by_arch);
+    if (r->ncolumns) qsort(r->columns, (size_t)r->ncolumns, sizeof *r->columns, by_arch);
     for (int i = 0; i < r->ncolumns; i++) {
         char *path = text_format("%s/pytorch/%s.csv", results, r->columns[i].name);
         table_load(&r->columns[i].torch, path);
