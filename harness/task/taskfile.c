@@ -185,8 +185,9 @@ static bool read_outputs(struct kp_source *s, struct kp_task *t, const cJSON *li
             if (t->outputs[i] == value)
                 return parse_fail(s, line, "output `%s` is listed twice; expected once",
                                   v->valuestring);
-        if (t->noutputs == (int)(sizeof t->outputs / sizeof *t->outputs))
-            return parse_fail(s, line, "more than 4 outputs; expected at most 4");
+        if (t->noutputs == KP_MAX_OUTPUTS)
+            return parse_fail(s, line, "more than %d outputs; expected at most %d", KP_MAX_OUTPUTS,
+                              KP_MAX_OUTPUTS);
         t->outputs[t->noutputs++] = value;
     }
     return true;

@@ -18,7 +18,14 @@
 extern "C" {
 #endif
 
-enum { KP_MAX_DIMS = 8, KP_MAX_OPERANDS = 8, KP_MAX_RESULTS = 2, KP_MAX_ATTRS = 12 };
+/* The most of each that there may be. */
+enum {
+    KP_MAX_DIMS = 8,     /* axes of a tensor or value */
+    KP_MAX_OPERANDS = 8, /* operands of an op */
+    KP_MAX_RESULTS = 2,  /* results of an op */
+    KP_MAX_ATTRS = 12,   /* attributes of an op */
+    KP_MAX_OUTPUTS = 4   /* outputs of a task */
+};
 
 enum kp_dtype { KP_F64, KP_F32, KP_F16, KP_BF16, KP_I64, KP_I32, KP_BOOL };
 
@@ -136,7 +143,7 @@ struct kp_task {
     int nops;
     struct kp_op *ops;
     int noutputs;
-    int outputs[4]; /* value indices */
+    int outputs[KP_MAX_OUTPUTS]; /* value indices */
     int nnotes;
     char **notes;
     int nflags;

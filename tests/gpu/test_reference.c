@@ -37,11 +37,13 @@ static void check(cudaError_t e, const char *what) {
 
 /* ---- a case: a task, values for its tensors, and what should come out ---- */
 
+enum { MOST_TENSORS = 16 };
+
 struct fixture {
     char name[128];
     struct kp_task *task;
-    double *in[16], *want[4];
-    void *tensor[16]; /* on the device */
+    double *in[MOST_TENSORS], *want[KP_MAX_OUTPUTS];
+    void *tensor[MOST_TENSORS]; /* on the device */
     bool exact;
 };
 
@@ -216,8 +218,8 @@ static void free_workspace(const struct fixture *f, const char *what, char *w, s
 
 struct sunk { /* what the sink has been given */
     const struct fixture *f;
-    double *out[4]; /* on the device */
-    int64_t taken[4];
+    double *out[KP_MAX_OUTPUTS]; /* on the device */
+    int64_t taken[KP_MAX_OUTPUTS];
     bool bad;
 };
 
@@ -278,8 +280,8 @@ static void run_baseline(const struct fixture *f, enum kp_math m, double bound) 
     struct kp_exec *e = kp_exec_create(f->task, m);
     size_t bytes = kp_exec_workspace(e);
     char *workspace = new_workspace(bytes);
-    void *out[4];
-    size_t size[4];
+    void *out[KP_MAX_OUTPUTS];
+    size_t size[KP_MAX_OUTPUTS];
     for (int o = 0; o < f->task->noutputs; o++) {
         int v = f->task->outputs[o];
         size[o] = (size_t)value_count(f->task, v) * kp_dtype_size(f->task->values[v].dtype);

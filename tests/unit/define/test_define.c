@@ -18,6 +18,8 @@
 
 #include "define/define.h"
 
+enum { MOST_TENSORS = 8 };
+
 static const char *data_folder = "tests/data";
 static char scratch[] = "/tmp/test_define_XXXXXX";
 
@@ -104,10 +106,11 @@ static void compare(const char *name, int output, const double *got, const doubl
 /* Run one case and compare; add the ops that it has to seen[]. */
 static void check_case(const cJSON *c, bool *seen) {
     struct kp_task *t = load(member(c, "task"));
-    double *tensors[8] = {0}, *want[4] = {0}, *got[4] = {0};
+    double *tensors[MOST_TENSORS] = {0};
+    double *want[KP_MAX_OUTPUTS] = {0}, *got[KP_MAX_OUTPUTS] = {0};
     bool exact = cJSON_IsTrue(member(c, "exact"));
     const cJSON *message = member(c, "message");
-    assert_true(t->ntensors <= 8);
+    assert_true(t->ntensors <= MOST_TENSORS);
     for (int i = 0; i < t->ntensors; i++)
         tensors[i] = numbers(t->name, cJSON_GetArrayItem(member(c, "tensors"), i),
                              kp_shape_count(&t->tensors[i].shape));
@@ -130,8 +133,8 @@ static void check_case(const cJSON *c, bool *seen) {
                 exact || v->dtype == KP_I64);
     }
     for (int i = 0; i < t->nops; i++) seen[t->ops[i].def->id] = true;
-    for (int i = 0; i < 8; i++) free(tensors[i]);
-    for (int i = 0; i < 4; i++) free(want[i]), free(got[i]);
+    for (int i = 0; i < MOST_TENSORS; i++) free(tensors[i]);
+    for (int i = 0; i < KP_MAX_OUTPUTS; i++) free(want[i]), free(got[i]);
     task_free(t);
 }
 
