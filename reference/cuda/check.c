@@ -7,29 +7,29 @@
 #endif
 
 /* Dies unless the runtime call succeeded. */
-void kp_check_cuda(cudaError_t e, const char *call, const char *file, int line) {
+void kp_check_cuda(cudaError_t e, const char *call, const char *function) {
     if (e == cudaSuccess) return;
-    die(KP_MACHINE, "%s:%d: %s: %s (%s); check the GPU with nvidia-smi", file, line, call,
+    die(KP_MACHINE, "%s: %s: %s (%s); check the GPU with nvidia-smi", function, call,
         cudaGetErrorString(e), cudaGetErrorName(e));
 }
 
 /* Dies unless the cuBLAS or cuBLASLt call succeeded. */
-void kp_check_cublas(int status, const char *call, const char *file, int line) {
+void kp_check_cublas(int status, const char *call, const char *function) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
-    die(KP_MACHINE, "%s:%d: %s: %s (%s); check that cuBLAS fits the driver", file, line, call,
+    die(KP_MACHINE, "%s: %s: %s (%s); check that cuBLAS fits the driver", function, call,
         cublasGetStatusString((cublasStatus_t)status), cublasGetStatusName((cublasStatus_t)status));
 }
 
 /* Dies unless the cuDNN call succeeded; cuDNN's last message says more than its
  * status does. */
-void kp_check_cudnn(int status, const char *call, const char *file, int line) {
+void kp_check_cudnn(int status, const char *call, const char *function) {
     if (status == 0) return;
 #ifdef KP_NO_CUDNN
-    die(KP_BUG, "%s:%d: %s: status %d in a build without cuDNN", file, line, call, status);
+    die(KP_BUG, "%s: %s: status %d in a build without cuDNN", function, call, status);
 #else
     char detail[512] = "";
     cudnnGetLastErrorString(detail, sizeof detail);
-    die(KP_MACHINE, "%s:%d: %s: %s%s%s; check that cuDNN fits the driver", file, line, call,
+    die(KP_MACHINE, "%s: %s: %s%s%s; check that cuDNN fits the driver", function, call,
         cudnnGetErrorString((cudnnStatus_t)status), *detail ? ": " : "", detail);
 #endif
 }

@@ -17,30 +17,29 @@
 #include "cuda/impl.h"
 
 /* Run the statement list with T naming the storage type of `dtype`. */
-#define KP_BY_TYPE(dtype_, ...)                                                                  \
-    switch (dtype_) {                                                                            \
-    case KP_F64: {                                                                               \
-        using T = double;                                                                        \
-        __VA_ARGS__;                                                                             \
-        break;                                                                                   \
-    }                                                                                            \
-    case KP_F32: {                                                                               \
-        using T = float;                                                                         \
-        __VA_ARGS__;                                                                             \
-        break;                                                                                   \
-    }                                                                                            \
-    case KP_F16: {                                                                               \
-        using T = __half;                                                                        \
-        __VA_ARGS__;                                                                             \
-        break;                                                                                   \
-    }                                                                                            \
-    case KP_BF16: {                                                                              \
-        using T = __nv_bfloat16;                                                                 \
-        __VA_ARGS__;                                                                             \
-        break;                                                                                   \
-    }                                                                                            \
-    default:                                                                                     \
-        die(KP_BUG, "%s:%d: no kernel for dtype %s", __FILE__, __LINE__, kp_dtype_name(dtype_)); \
+#define KP_BY_TYPE(dtype_, ...)                                                          \
+    switch (dtype_) {                                                                    \
+    case KP_F64: {                                                                       \
+        using T = double;                                                                \
+        __VA_ARGS__;                                                                     \
+        break;                                                                           \
+    }                                                                                    \
+    case KP_F32: {                                                                       \
+        using T = float;                                                                 \
+        __VA_ARGS__;                                                                     \
+        break;                                                                           \
+    }                                                                                    \
+    case KP_F16: {                                                                       \
+        using T = __half;                                                                \
+        __VA_ARGS__;                                                                     \
+        break;                                                                           \
+    }                                                                                    \
+    case KP_BF16: {                                                                      \
+        using T = __nv_bfloat16;                                                         \
+        __VA_ARGS__;                                                                     \
+        break;                                                                           \
+    }                                                                                    \
+    default: die(KP_BUG, "%s: no kernel for dtype %s", __func__, kp_dtype_name(dtype_)); \
     }
 
 namespace kp {

@@ -66,14 +66,15 @@ void kp_copy(const struct kp_array *from, const struct kp_array *to, cudaStream_
 struct cublasContext *kp_cublas(void);
 struct cudnnContext *kp_cudnn(void); /* NULL if built without cuDNN (KP_NO_CUDNN) */
 
-/* Check a CUDA runtime / cuBLAS / cuDNN status: dies with KP_MACHINE, the call's
- * text and the library's own words. */
-#define KP_CUDA(x)   kp_check_cuda((x), #x, __FILE__, __LINE__)
-#define KP_CUBLAS(x) kp_check_cublas((int)(x), #x, __FILE__, __LINE__)
-#define KP_CUDNN(x)  kp_check_cudnn((int)(x), #x, __FILE__, __LINE__)
-void kp_check_cuda(cudaError_t e, const char *call, const char *file, int line);
-void kp_check_cublas(int status, const char *call, const char *file, int line);
-void kp_check_cudnn(int status, const char *call, const char *file, int line);
+/* Check a CUDA runtime / cuBLAS / cuDNN status: dies with KP_MACHINE, the function, the call's
+ * text and the library's own words.  No line number: it would make an edited comment a change of
+ * the program, and so of every measurement. */
+#define KP_CUDA(x)   kp_check_cuda((x), #x, __func__)
+#define KP_CUBLAS(x) kp_check_cublas((int)(x), #x, __func__)
+#define KP_CUDNN(x)  kp_check_cudnn((int)(x), #x, __func__)
+void kp_check_cuda(cudaError_t e, const char *call, const char *function);
+void kp_check_cublas(int status, const char *call, const char *function);
+void kp_check_cudnn(int status, const char *call, const char *function);
 
 #ifdef __cplusplus
 }
