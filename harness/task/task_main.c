@@ -24,6 +24,7 @@ static void check(int n, char **path, bool list) {
     if (!list) printf("%d task%s\n", n, n == 1 ? "" : "s");
 }
 
+/* See the top. */
 int main(int argc, char **argv) {
     kp_program("task");
     if (argc < 3) die(KP_USAGE, "usage: task show|header FILE, task list|check FILE...");

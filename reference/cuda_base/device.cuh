@@ -1,4 +1,4 @@
-/* device.cuh: what the CUDA parts of the reference share.
+/* device.cuh: what the kernels of reference/cuda_ops share.
  *
  * Every kernel is a template over the storage type T (double, float, half,
  * bfloat16) and computes in Acc<T>: double for double, float for the rest.
@@ -14,7 +14,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cuda/impl.h"
+#include "cuda_base/check.h"
+#include "cuda_base/impl.h"
 
 /* Run the statement list with T naming the storage type of `dtype`. */
 #define KP_BY_TYPE(dtype_, ...)                                                          \
@@ -76,6 +77,7 @@ template <> __device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float x) {
 template <class T, int V> struct alignas(sizeof(T) * V) Pack { T v[V]; };
 template <class T> constexpr int kPack = 16 / (int)sizeof(T);
 
+/* Read and write one pack. */
 template <int V, class T> __device__ inline Pack<T, V> load(const T *p) {
     return *reinterpret_cast<const Pack<T, V> *>(p);
 }
@@ -139,6 +141,7 @@ template <class A> __device__ inline A online_origin(A max) {
     return max == -INFINITY ? A(0) : max;
 }
 
+/* The state before any value. */
 template <class A> __device__ inline Online<A> online_empty() {
     return {A(-INFINITY), A(0)};
 }

@@ -1,27 +1,26 @@
 /* check.c: status checks of the CUDA libraries, and their handles. */
-#include "cuda/impl.h"
+#include "cuda_base/check.h"
 #include "base/error.h"
 #include <cublas_v2.h>
 #ifndef KP_NO_CUDNN
 #include <cudnn.h>
 #endif
 
-/* Dies unless the runtime call succeeded. */
+/* See check.h. */
 void kp_check_cuda(cudaError_t e, const char *call, const char *function) {
     if (e == cudaSuccess) return;
     die(KP_MACHINE, "%s: %s: %s (%s); check the GPU with nvidia-smi", function, call,
         cudaGetErrorString(e), cudaGetErrorName(e));
 }
 
-/* Dies unless the cuBLAS or cuBLASLt call succeeded. */
+/* See check.h; cuBLASLt, too. */
 void kp_check_cublas(int status, const char *call, const char *function) {
     if (status == CUBLAS_STATUS_SUCCESS) return;
     die(KP_MACHINE, "%s: %s: %s (%s); check that cuBLAS fits the driver", function, call,
         cublasGetStatusString((cublasStatus_t)status), cublasGetStatusName((cublasStatus_t)status));
 }
 
-/* Dies unless the cuDNN call succeeded; cuDNN's last message says more than its
- * status does. */
+/* See check.h.  cuDNN's last message says more than its status. */
 void kp_check_cudnn(int status, const char *call, const char *function) {
     if (status == 0) return;
 #ifdef KP_NO_CUDNN
@@ -34,16 +33,14 @@ void kp_check_cudnn(int status, const char *call, const char *function) {
 #endif
 }
 
-/* The process's cuBLAS handle, made at first use.  Stream, workspace and math
- * mode are set by each caller, in this order: setting the stream resets the
- * workspace. */
+/* See check.h. */
 struct cublasContext *kp_cublas(void) {
     static cublasHandle_t handle;
     if (!handle) KP_CUBLAS(cublasCreate(&handle));
     return handle;
 }
 
-/* The process's cuDNN handle, made at first use; NULL if built without cuDNN. */
+/* See check.h. */
 struct cudnnContext *kp_cudnn(void) {
 #ifdef KP_NO_CUDNN
     return NULL;
