@@ -18,6 +18,7 @@ ELEMENTWISE(sigmoid, 1, 0, C(1) / (C(1) + exp(-x)))
 ELEMENTWISE(tanh, 1, 0, tanh(x))
 ELEMENTWISE(softplus, 1, 0, x > C(20) ? x : log1p(exp(x)))   /* PyTorch's threshold */
 ELEMENTWISE(leaky_relu, 1, 1, x > C(0) ? x : x * y)
+ELEMENTWISE(hardtanh, 1, 2, x < y ? y : x > z ? z : x)
 ELEMENTWISE(sqrt, 1, 0, sqrt(x))
 ELEMENTWISE(add, 2, 0, x + y)
 ELEMENTWISE(sub, 2, 0, x - y)
