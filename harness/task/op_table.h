@@ -64,6 +64,7 @@ OP(sum, ONE_OPERAND, RULES(reduce, reduce), COSTS(operand), ATTRS(INTEGERS(dim),
 OP(mean, ONE_OPERAND, RULES(reduce, reduce), COSTS(operand), ATTRS(INTEGERS(dim), FLAG(keepdim)))
 OP(max, ONE_OPERAND, RULES(max, reduce), COSTS(operand), ATTRS(INTEGERS(dim), FLAG(keepdim)))
 OP(cumsum, SCAN)
+OP(cumprod, SCAN)
 OP(cross_entropy, OPERANDS(2, 2), KEYWORDS(NULL, "target"), RULES(cross_entropy, never),
    COSTS(five), ATTRS(INTEGER(ignore_index), WORD(reduction), NUMBER(label_smoothing, 0)))
 

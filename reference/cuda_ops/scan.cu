@@ -17,6 +17,10 @@ struct Plus {
     template <class A> static __device__ A of(A a, A b) { return a + b; }
     template <class A> static __device__ A none() { return A(0); }
 };
+struct Times {
+    template <class A> static __device__ A of(A a, A b) { return a * b; }
+    template <class A> static __device__ A none() { return A(1); }
+};
 
 /* The lower lanes combined (this one not), and *total of the whole warp. */
 template <class Op, class A> __device__ inline A warp_exclusive(A x, A *total) {
@@ -128,3 +132,4 @@ template <class Op> void run(const struct kp_call *c, void *, void *, cudaStream
 } // namespace
 
 KP_IMPL(cumsum, NULL, run<Plus>, NULL, KP_DENSE);
+KP_IMPL(cumprod, NULL, run<Times>, NULL, KP_DENSE);

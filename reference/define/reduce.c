@@ -65,9 +65,12 @@ void define_max(const struct call *c) {
     }
 }
 
-/* How cumsum combines. */
+/* What scans combine with. */
 static double sum_of(double a, double b) {
     return a + b;
+}
+static double product_of(double a, double b) {
+    return a * b;
 }
 
 /* out_i = x_0 with x_1 with ... x_i, combined from the left, along one axis. */
@@ -88,6 +91,11 @@ static void scan(const struct call *c, double combine(double, double)) {
 /* cumsum: out_i = x_0 + ... + x_i along one axis */
 void define_cumsum(const struct call *c) {
     scan(c, sum_of);
+}
+
+/* cumprod: out_i = x_0 * ... * x_i along one axis */
+void define_cumprod(const struct call *c) {
+    scan(c, product_of);
 }
 
 /* cross_entropy: mean over rows of log(sum_j exp(x_j)) - x_target; a row runs over axis 1
