@@ -73,6 +73,9 @@ template <> __device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float x) {
     return __float2bfloat16_rn(x);
 }
 
+/* Loads that a thread has in flight at once, where it walks a row. */
+constexpr int kInFlight = 4;
+
 /* V neighbours that move as one load or store. */
 template <class T, int V> struct alignas(sizeof(T) * V) Pack { T v[V]; };
 template <class T> constexpr int kPack = 16 / (int)sizeof(T);
@@ -165,16 +168,16 @@ template <int N, class A> __device__ inline Online<A> online_add(Online<A> s, co
 }
 
 /* One thread's share of n packs of a row, every `step`-th from `first`: their
- * maximum and sum of exponentials.  Four packs are in flight at once. */
+ * maximum and sum of exponentials. */
 template <class T, int V>
 __device__ inline Online<Acc<T>> online_scan(const T *row, int64_t n, int64_t first, int64_t step) {
     using A = Acc<T>;
     Online<A> s = online_empty<A>();
     int64_t i = first;
-    for (; i + 3 * step < n; i += 4 * step) {
-        A x[4 * V];
+    for (; i + (kInFlight - 1) * step < n; i += kInFlight * step) {
+        A x[kInFlight * V];
 #pragma unroll
-        for (int u = 0; u < 4; u++) {
+        for (int u = 0; u < kInFlight; u++) {
             Pack<T, V> p = load<V>(row + (i + u * step) * V);
 #pragma unroll
             for (int e = 0; e < V; e++) x[u * V + e] = widen(p.v[e]);

@@ -63,17 +63,17 @@ __device__ inline int64_t place(const Rows &g, unsigned t, unsigned run_packs, u
     return k * g.segment_stride + *j;
 }
 
-/* Moments of this thread's packs among [begin,end) of a row; 4 packs in flight. */
+/* Moments of this thread's packs among [begin,end) of a row. */
 template <class T, int V>
 __device__ inline Moments<Acc<T>> scan(const Rows &g, const T *__restrict__ row, unsigned begin,
                                        unsigned end) {
     using A = Acc<T>;
     Moments<A> m = {0, 0, 0};
     unsigned run = (unsigned)(g.span / V), j, t = begin + threadIdx.x;
-    for (; t + 3 * BLOCK < end; t += 4 * BLOCK) {
-        A x[4 * V];
+    for (; t + (kInFlight - 1) * BLOCK < end; t += kInFlight * BLOCK) {
+        A x[kInFlight * V];
 #pragma unroll
-        for (int u = 0; u < 4; u++) {
+        for (int u = 0; u < kInFlight; u++) {
             Pack<T, V> p = load<V>(row + place<V>(g, t + u * BLOCK, run, &j));
 #pragma unroll
             for (int e = 0; e < V; e++) x[u * V + e] = widen(p.v[e]);

@@ -89,22 +89,23 @@ __device__ inline void put(const Target<T> &to, int64_t i, typename Max<T>::Stat
         ((int64_t *)to.index)[i] = s.index;
 }
 
-/* One thread's share of packs [first, end) by `step`: four loads in flight, summed
- * in pairs.  `row` is the whole row, so that positions are indices. */
+/* One thread's share of packs [first, end) by `step`; those in flight are combined in pairs.
+ * `row` is the whole row, so that positions are indices. */
 template <class Op, class Src, int V>
 __device__ inline typename Op::State scan(const typename Src::In *__restrict__ row, int64_t first,
                                           int64_t end, int step) {
     using S = typename Op::State;
     Op op;
+    static_assert(kInFlight == 4, "combined in two pairs");
     S s = Op::empty();
     int64_t i = first;
-    for (; i + 3 * (int64_t)step < end; i += 4 * step) {
-        Pack<typename Src::In, V> p[4];
-        S part[4];
+    for (; i + (kInFlight - 1) * (int64_t)step < end; i += kInFlight * step) {
+        Pack<typename Src::In, V> p[kInFlight];
+        S part[kInFlight];
 #pragma unroll
-        for (int u = 0; u < 4; u++) p[u] = load<V>(row + (i + u * step) * V);
+        for (int u = 0; u < kInFlight; u++) p[u] = load<V>(row + (i + u * step) * V);
 #pragma unroll
-        for (int u = 0; u < 4; u++) {
+        for (int u = 0; u < kInFlight; u++) {
             part[u] = Src::take(p[u].v[0], (i + u * step) * V);
 #pragma unroll
             for (int e = 1; e < V; e++)
@@ -157,10 +158,10 @@ __global__ void __launch_bounds__(BLOCK)
         s[c] = Op::empty();
     }
     int64_t i = begin + threadIdx.y;
-    for (; i + 3 * step < end; i += 4 * step) {
-        typename Src::In x[4][C];
+    for (; i + (kInFlight - 1) * step < end; i += kInFlight * step) {
+        typename Src::In x[kInFlight][C];
 #pragma unroll
-        for (int u = 0; u < 4; u++)
+        for (int u = 0; u < kInFlight; u++)
 #pragma unroll
             for (int c = 0; c < C; c++) x[u][c] = in[(i + u * step) * g.inner + column[c]];
 #pragma unroll
