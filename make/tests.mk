@@ -60,7 +60,7 @@ $(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(wildcard optimized/include/
 	@mkdir -p $(@D) && echo "  NVCC $@"
 	$Q$(NVCC) -std=c++17 -O2 -Ioptimized/include -gencode arch=compute_$(call tested_arch,$*)$(,)code=sm_$(call tested_arch,$*) -o $@+ $< && mv $@+ $@
 
-$(gpu_c_tests): build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device define task base) build/cuda.flags
+$(gpu_c_tests): build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device $(reference)) build/cuda.flags
 	@mkdir -p $(@D) && echo "  LD $@"
 	$Q$(CXX) $(LINK) -o $@+ $(call grouped,$^) $(CUDA_LIBS) && mv $@+ $@
-build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS)
+build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS) -iquote tests/unit

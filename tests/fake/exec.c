@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { TENSORS = 16, OUTPUTS = 4 };
+enum { TENSORS = 16 };
 
 struct kp_exec {
     const struct kp_task *task;
@@ -91,7 +91,7 @@ static void compute(const struct kp_exec *e, const void *const tensors[], double
 struct run { /* a parameter block */
     const struct kp_exec *exec;
     const void *tensors[TENSORS];
-    void *outputs[OUTPUTS];
+    void *outputs[KP_MAX_OUTPUTS];
 };
 
 KERNEL(reference, sizeof(struct run)) {
@@ -100,7 +100,7 @@ KERNEL(reference, sizeof(struct run)) {
     reference.us = fake_number(kp_math_name(r->exec->task, r->exec->math), 500);
     fake_log("run %s", kp_math_name(r->exec->task, r->exec->math));
     const struct kp_task *t = r->exec->task;
-    double *wide[OUTPUTS];
+    double *wide[KP_MAX_OUTPUTS];
     compute(r->exec, r->tensors, wide);
     for (int k = 0; k < t->noutputs; k++) {
         const struct kp_value *v = &t->values[t->outputs[k]];
@@ -128,7 +128,7 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
 /* In two slices, where there are two elements. */
 void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace, kp_sink *sink,
                     void *context, cudaStream_t stream) {
-    double *wide[OUTPUTS];
+    double *wide[KP_MAX_OUTPUTS];
     (void)workspace;
     compute(e, tensors, wide);
     for (int k = 0; k < e->task->noutputs; k++) {

@@ -1,9 +1,11 @@
 /* copy.cu: kp_copy, from any strided array to a dense one of any type.
  *
- * Same type: a plain copy where the bytes lie alike, wide loads where the last
- * axis does, tiles through shared memory where two axes are exchanged.  Other
- * pairs of types convert element by element. */
-#include "cuda/strided.h"
+ * Between arrays of one type there are three forms: a plain copy where the bytes lie alike, wide
+ * loads where the last axis lies alike, and tiles through shared memory where two axes change
+ * places.  Between types, elements are converted one by one. */
+#include "cuda_base/copy.h"
+#include "cuda_base/check.h"
+#include "cuda_base/strided.h"
 #include "base/error.h"
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
@@ -157,7 +159,7 @@ template <typename F> static void with_type(enum kp_dtype t, F f) {
     die(KP_BUG, "no C type for dtype %d", (int)t);
 }
 
-/* See impl.h. */
+/* See copy.h. */
 extern "C" void kp_copy(const struct kp_array *from, const struct kp_array *to,
                         cudaStream_t stream) {
     const struct kp_array *x[KP_WALKERS] = {from, NULL};

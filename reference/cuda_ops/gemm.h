@@ -2,7 +2,10 @@
 #ifndef KP_GEMM_H
 #define KP_GEMM_H
 
-#include "cuda/impl.h"
+#include "cuda_base/arithmetic.h"
+#include "task/taskfile.h"
+
+#include <cuda_runtime_api.h>
 
 /* What a library may use beside its operands; what PyTorch gives it on Hopper. */
 enum { KP_GEMM_WORKSPACE = 32 << 20 };

@@ -1,5 +1,5 @@
 /* array.c: arithmetic on the shapes and strides of kp_array. */
-#include "cuda/array.h"
+#include "cuda_base/array.h"
 
 /* Dense strides are filled in from the last axis. */
 struct kp_array kp_array_dense(enum kp_dtype dtype, const struct kp_shape *shape) {

@@ -1,6 +1,6 @@
 /* pool.cu: max_pool2d, one thread for each output.  Padding counts as -inf; a NaN
  * in the window wins. */
-#include "cuda/device.cuh"
+#include "cuda_base/device.cuh"
 
 namespace {
 
@@ -37,6 +37,7 @@ __global__ void __launch_bounds__(BLOCK)
     out[id] = narrow<T>(max);
 }
 
+/* Launch with the smallest index type that can count the outputs. */
 template <class T>
 void launch(const void *in, void *out, int64_t count, const Window &g, cudaStream_t stream) {
     unsigned blocks = (unsigned)((count + BLOCK - 1) / BLOCK);
@@ -57,6 +58,7 @@ void pair(const struct kp_op *op, const char *key, int64_t otherwise, int *out) 
     out[1] = (int)v[1];
 }
 
+/* Enqueue the pool of the last two axes. */
 void run(const struct kp_call *c, void *, void *, cudaStream_t stream) {
     const struct kp_array *x = &c->in[0], *y = &c->out[0];
     int64_t count = 1;
@@ -76,4 +78,4 @@ void run(const struct kp_call *c, void *, void *, cudaStream_t stream) {
 
 } // namespace
 
-const struct kp_impl kp_impl_pool = {NULL, run, NULL, true};
+KP_IMPL(max_pool2d, NULL, run, NULL, KP_DENSE);

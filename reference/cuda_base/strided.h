@@ -7,7 +7,7 @@
 #ifndef KP_STRIDED_H
 #define KP_STRIDED_H
 
-#include "cuda/array.h"
+#include "cuda_base/array.h"
 #include <string.h>
 
 enum { KP_WALKERS = 2, KP_THREADS = 256, KP_UNROLL = 4 };
@@ -57,6 +57,7 @@ static inline struct kp_walk kp_walk_make(const struct kp_array *out,
     return w;
 }
 
+/* The multiplier and shift that divide by d. */
 static inline struct kp_divisor kp_divisor_make(int64_t d) {
     struct kp_divisor r = {(uint32_t)d, 0, 0};
     while (((int64_t)1 << r.shift) < d) r.shift++;

@@ -3,7 +3,7 @@
  * A row (the softmax axis) is read once for its maximum and the sum of its
  * exponentials, kept together online, and once more to be normalised.  Rows
  * that fit the registers of a few lanes are read only once. */
-#include "cuda/device.cuh"
+#include "cuda_base/device.cuh"
 
 namespace {
 
@@ -129,6 +129,7 @@ void launch_rows(const T *in, T *out, int64_t rows, int64_t packs, cudaStream_t 
     KP_CUDA(cudaGetLastError());
 }
 
+/* Launch the form that suits the axis. */
 template <class T>
 void launch(const void *in_, void *out_, int64_t outer, int64_t n, int64_t inner,
             cudaStream_t stream) {
@@ -164,4 +165,4 @@ void run(const struct kp_call *c, void *, void *, cudaStream_t stream) {
 
 } // namespace
 
-const struct kp_impl kp_impl_softmax = {NULL, run, NULL, true};
+KP_IMPL(softmax, NULL, run, NULL, KP_DENSE);

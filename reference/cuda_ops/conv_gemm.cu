@@ -1,7 +1,7 @@
 /* conv_gemm.cu: the convolution's own kernels: patches for im2col, the direct
  * depthwise convolution, and the bias. */
-#include "cuda/conv.h"
-#include "cuda/device.cuh"
+#include "cuda_ops/conv_parts.h"
+#include "cuda_base/device.cuh"
 
 namespace {
 
@@ -94,6 +94,7 @@ __global__ void __launch_bounds__(BLOCK)
     store<V>(y + (int64_t)id * V, p);
 }
 
+/* Launch add_bias in packs of V. */
 template <class T, int V>
 void launch_bias(const struct kp_conv *g, const void *bias, void *y, cudaStream_t stream) {
     int64_t packs = kp_conv_out(g) / V, count = g->batch * g->out_channels * packs;
@@ -107,6 +108,7 @@ void launch_bias(const struct kp_conv *g, const void *bias, void *y, cudaStream_
     KP_CUDA(cudaGetLastError());
 }
 
+/* Launch the depthwise kernel, with the filter size that it knows or any. */
 template <class T>
 void launch_depthwise(const struct kp_conv *g, const void *x, const void *w, const void *bias,
                       void *y, cudaStream_t stream) {
@@ -127,6 +129,7 @@ void launch_depthwise(const struct kp_conv *g, const void *x, const void *w, con
 
 } // namespace
 
+/* See conv_parts.h. */
 void kp_conv_patches(const struct kp_conv *g, enum kp_dtype dtype, const void *x, int64_t images,
                      int64_t first, int64_t count, void *out, cudaStream_t stream) {
     int64_t rows = g->in_channels / g->groups * kp_conv_taps(g);
@@ -141,11 +144,13 @@ void kp_conv_patches(const struct kp_conv *g, enum kp_dtype dtype, const void *x
     KP_CUDA(cudaGetLastError());
 }
 
+/* See conv_parts.h. */
 void kp_conv_depthwise(const struct kp_conv *g, enum kp_dtype dtype, const void *x, const void *w,
                        const void *bias, void *y, cudaStream_t stream) {
     KP_BY_TYPE(dtype, launch_depthwise<T>(g, x, w, bias, y, stream))
 }
 
+/* See conv_parts.h. */
 void kp_conv_bias(const struct kp_conv *g, enum kp_dtype dtype, const void *bias, void *y,
                   cudaStream_t stream) {
     KP_BY_TYPE(dtype, {

@@ -1,16 +1,21 @@
 /* products.c: matmul, linear and attention as matrix products.
  *
- * Strides that the libraries take are passed on: a transposed matrix costs
- * nothing.  Leading axes become one batch where strides allow, or more rows of
- * one product where the second operand has none of them; what remains is a loop. */
-#include "cuda/gemm.h"
-#include "cuda/strided.h"
+ * Strides that the libraries take are passed on, so a transposed matrix costs nothing.  Leading
+ * axes become one batch where strides allow it, or more rows of one product where the second
+ * operand does not have them.  The other axes are looped over. */
+#include "cuda_ops/gemm.h"
+#include "cuda_base/check.h"
+#include "cuda_base/copy.h"
+#include "cuda_base/impl.h"
+#include "cuda_base/strided.h"
 #include "base/error.h"
+#include "task/ops.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LT_TRIED = 5, ROUNDS = 3, LAUNCHES = 10 };
+/* Of the search for the fastest call.  BUFFERS: two operands, result, scratch. */
+enum { LT_TRIED = 5, ROUNDS = 3, LAUNCHES = 10, BUFFERS = 4 };
 
 struct product {
     struct kp_gemm gemm;
@@ -128,6 +133,7 @@ static struct product *new_product(void) {
     return p;
 }
 
+/* Free a planned product. */
 static void destroy(void *state) {
     struct product *p = state;
     kp_lt_free(p->lt);
@@ -184,7 +190,7 @@ static float measure(const struct product *p, struct kp_array a, struct kp_array
 /* Keep in *best the fastest of cuBLAS's own choice and cuBLASLt's first few, for
  * one layout of the second operand. */
 static void try_layout(struct product *best, float *best_ms, const struct product *layout,
-                       const struct kp_array *b, void *const data[4], cudaStream_t stream) {
+                       const struct kp_array *b, void *const data[BUFFERS], cudaStream_t stream) {
     struct kp_array a = layout->a, by = *b;
     a.data = data[0];
     by.data = data[1];
@@ -210,7 +216,7 @@ static void try_layout(struct product *best, float *best_ms, const struct produc
 static void tune(struct product *p, const struct kp_call *c) {
     cudaStream_t stream;
     KP_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    void *data[4] = {filled(&c->in[0]), filled(&c->in[1]), filled(&c->out[0]), NULL};
+    void *data[BUFFERS] = {filled(&c->in[0]), filled(&c->in[1]), filled(&c->out[0]), NULL};
     KP_CUDA(cudaMalloc(&data[3], p->bytes));
     KP_CUDA(cudaDeviceSynchronize());
     struct product layout = *p;
@@ -223,9 +229,10 @@ static void tune(struct product *p, const struct kp_call *c) {
         try_layout(p, &ms, &layout, &b, data, stream);
     }
     KP_CUDA(cudaStreamDestroy(stream));
-    for (int i = 0; i < 4; i++) KP_CUDA(cudaFree(data[i]));
+    for (int i = 0; i < BUFFERS; i++) KP_CUDA(cudaFree(data[i]));
 }
 
+/* Plan the product; time the libraries' choices where operands are 16-bit matrices. */
 static void *matmul_prepare(const struct kp_call *c, size_t *scratch) {
     struct product *p = new_product();
     plan(p, c->math, &c->in[0], &c->in[1], &c->out[0]);
@@ -235,13 +242,14 @@ static void *matmul_prepare(const struct kp_call *c, size_t *scratch) {
     return p;
 }
 
+/* Enqueue the product. */
 static void matmul_run(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     const struct product *p = state;
     struct kp_array b = p->second ? kp_array_swap(c->in[2], 0, 1) : c->in[1];
     multiply(p, 1, 0, c->in[0], b, NULL, c->out[0].data, scratch, stream);
 }
 
-const struct kp_impl kp_impl_matmul = {matmul_prepare, matmul_run, destroy, false};
+KP_IMPL(matmul, matmul_prepare, matmul_run, destroy, KP_GIVEN_TRANSPOSE);
 
 /* ---- linear ---- */
 
@@ -269,6 +277,7 @@ static void *linear_prepare(const struct kp_call *c, size_t *scratch) {
     return p;
 }
 
+/* Enqueue the product and the bias. */
 static void linear_run(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     const struct product *p = state;
     struct kp_array w = kp_array_swap(c->in[1], 0, 1);
@@ -278,9 +287,11 @@ static void linear_run(const struct kp_call *c, void *state, void *scratch, cuda
              c->out[0].data, scratch, stream);
 }
 
-const struct kp_impl kp_impl_linear = {linear_prepare, linear_run, destroy, false};
+KP_IMPL(linear, linear_prepare, linear_run, destroy, KP_STRIDED);
 
 /* ---- attention ---- */
+
+KP_IMPL_OF(softmax); /* softmax.cu */
 
 struct attention {
     struct product scores, result;
@@ -294,7 +305,7 @@ struct attention {
 /* The softmax over the last axis of the scores, as if it were an op of the graph. */
 static size_t plan_softmax(struct attention *s, const struct kp_call *c,
                            const struct kp_array *scores) {
-    s->softmax_op = (struct kp_op){.def = op_get(KP_OP_SOFTMAX), .nin = 1, .nout = 1, .nattr = 1};
+    s->softmax_op = (struct kp_op){.def = op_find("softmax"), .nin = 1, .nout = 1, .nattr = 1};
     s->softmax_op.line = c->op->line;
     s->softmax_op.attr[0] = (struct kp_attr){.key = "dim", .kind = KP_ATTR_INT, .number = -1};
     s->softmax = (struct kp_call){.task = c->task, .math = c->math, .nin = 1, .nout = 1};
@@ -331,6 +342,7 @@ static void *attention_prepare(const struct kp_call *c, size_t *scratch) {
     return s;
 }
 
+/* Enqueue the three steps. */
 static void attention_run(const struct kp_call *c, void *state, void *scratch,
                           cudaStream_t stream) {
     struct attention *s = state;
@@ -343,11 +355,12 @@ static void attention_run(const struct kp_call *c, void *state, void *scratch,
     multiply(&s->result, 1, 0, softmax.out[0], c->in[2], NULL, c->out[0].data, scratch, stream);
 }
 
+/* Free the plans of the three steps. */
 static void attention_destroy(void *state) {
     struct attention *s = state;
     if (kp_impl_softmax.destroy) kp_impl_softmax.destroy(s->softmax_state);
     free(s);
 }
 
-const struct kp_impl kp_impl_attention = {attention_prepare, attention_run, attention_destroy,
-                                          false};
+KP_IMPL(scaled_dot_product_attention, attention_prepare, attention_run, attention_destroy,
+        KP_STRIDED);

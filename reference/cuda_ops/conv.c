@@ -1,10 +1,10 @@
 /* conv.c: conv1d, conv2d and conv3d.
  *
- * As PyTorch does by default: depthwise convolutions by a direct kernel; others
- * by cuDNN with the first engine that its heuristic offers; the bias added by a
- * launch of its own.  Float64, and builds without cuDNN, gather patches and
- * multiply (im2col and cuBLAS). */
-#include "cuda/conv.h"
+ * The ways are PyTorch's defaults.  A direct kernel does depthwise convolutions; cuDNN does the
+ * others, with the first engine that its heuristic offers; a launch of its own adds the bias.
+ * Float64, and builds without cuDNN, gather patches and multiply (im2col and cuBLAS). */
+#include "cuda_ops/conv_parts.h"
+#include "cuda_base/check.h"
 
 #include <cublas_v2.h>
 #include <stdlib.h>
@@ -45,6 +45,7 @@ static struct kp_conv geometry(const struct kp_call *c) {
     return g;
 }
 
+/* Whether each input channel has filters of its own. */
 static bool is_depthwise(const struct kp_conv *g) {
     return g->groups > 1 && g->groups == g->in_channels;
 }
@@ -53,6 +54,8 @@ static bool is_depthwise(const struct kp_conv *g) {
 struct chunk {
     int64_t rows, images, positions;
 };
+
+/* As many whole images as fit PATCH_BYTES, or else as many positions of one image. */
 static struct chunk chunk_of(const struct kp_conv *g, size_t element) {
     struct chunk k = {g->in_channels / g->groups * kp_conv_taps(g), 1, kp_conv_out(g)};
     int64_t fit = PATCH_BYTES / (k.rows * (int64_t)element); /* positions */
@@ -123,6 +126,7 @@ static void run_patches(const struct kp_conv *g, enum kp_dtype dtype, enum kp_ma
     }
 }
 
+/* Ask cuDNN for a plan; plan patches if it has none, or must not be asked. */
 static void *prepare(const struct kp_call *c, size_t *scratch) {
     struct kp_conv g = geometry(c);
     enum kp_dtype dtype = c->in[0].dtype;
@@ -139,6 +143,7 @@ static void *prepare(const struct kp_call *c, size_t *scratch) {
     return s;
 }
 
+/* Enqueue the way that prepare() chose, then the bias. */
 static void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     struct kp_conv g = geometry(c);
     struct state *s = state;
@@ -158,10 +163,13 @@ static void run(const struct kp_call *c, void *state, void *scratch, cudaStream_
     if (bias) kp_conv_bias(&g, dtype, bias, y, stream);
 }
 
+/* Free the cuDNN plan. */
 static void destroy(void *state) {
     struct state *s = state;
     kp_conv_plan_destroy(s->plan);
     free(s);
 }
 
-const struct kp_impl kp_impl_conv = {prepare, run, destroy, true};
+KP_IMPL(conv1d, prepare, run, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv2d, prepare, run, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv3d, prepare, run, destroy, KP_DENSE | KP_BY_CUDNN);

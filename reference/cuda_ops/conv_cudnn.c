@@ -1,28 +1,31 @@
 /* conv_cudnn.c: a convolution as a cuDNN graph of one operation.
  *
- * Engines are taken as PyTorch takes them when not benchmarking: those of the
- * instant heuristic in its order, then the fallback list; the first that
- * finalises is used.  Engines that round more than the arithmetic allows are
- * passed over. */
-#include "cuda/conv.h"
+ * Engines are tried in the order in which PyTorch tries them without benchmarking: those of the
+ * instant heuristic, then the fallback list.  The first one that finalises is used.  Engines that
+ * round more than the arithmetic allows are skipped. */
+#include "cuda_ops/conv_parts.h"
+#include "cuda_base/check.h"
 
 #include <stdlib.h>
 #include "base/error.h"
 
 #ifdef KP_NO_CUDNN
 
+/* See conv_parts.h. */
 struct kp_conv_plan *kp_conv_plan(const struct kp_conv *g, enum kp_dtype dtype, enum kp_math math,
                                   size_t *workspace) {
     (void)g, (void)dtype, (void)math, (void)workspace;
     return NULL;
 }
 
+/* See conv_parts.h. */
 void kp_conv_plan_run(struct kp_conv_plan *p, const void *x, const void *w, void *y,
                       void *workspace, cudaStream_t stream) {
     (void)p, (void)x, (void)w, (void)y, (void)workspace, (void)stream;
     die(KP_BUG, "convolution planned for cuDNN in a build without it");
 }
 
+/* See conv_parts.h; NULL is allowed. */
 void kp_conv_plan_destroy(struct kp_conv_plan *p) {
     (void)p;
 }
@@ -36,10 +39,11 @@ typedef cudnnBackendDescriptor_t descriptor;
 enum { ID_X = 'x', ID_W = 'w', ID_Y = 'y', ALIGNMENT = 16, MAX_CONFIGS = 256 };
 static const int64_t max_workspace = (int64_t)8 << 30;
 
-struct kp_conv_plan { /* a finished plan refers to all it was made from */
+struct kp_conv_plan { /* a finished plan refers to everything that it was made from */
     descriptor x, w, y, conv, operation, graph, config, plan;
 };
 
+/* A new descriptor of this type. */
 static descriptor create(cudnnBackendDescriptorType_t type) {
     descriptor d;
     KP_CUDNN(cudnnBackendCreateDescriptor(type, &d));
@@ -51,11 +55,13 @@ static void drop(descriptor d) {
     if (d) KP_CUDNN(cudnnBackendDestroyDescriptor(d));
 }
 
+/* Set an attribute of n values. */
 static void set(descriptor d, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
                 int64_t n, const void *values) {
     KP_CUDNN(cudnnBackendSetAttribute(d, name, type, n, values));
 }
 
+/* Set an attribute that is another descriptor. */
 static void set_descriptor(descriptor d, cudnnBackendAttributeName_t name, descriptor value) {
     set(d, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value);
 }
@@ -185,6 +191,7 @@ static bool search(struct kp_conv_plan *p, cudnnBackendHeurMode_t mode, enum kp_
     return p->plan != NULL;
 }
 
+/* See conv_parts.h. */
 struct kp_conv_plan *kp_conv_plan(const struct kp_conv *g, enum kp_dtype dtype, enum kp_math math,
                                   size_t *workspace) {
     cudnnDataType_t type = dtype == KP_F16    ? CUDNN_DATA_HALF
@@ -205,6 +212,7 @@ struct kp_conv_plan *kp_conv_plan(const struct kp_conv *g, enum kp_dtype dtype, 
     return NULL;
 }
 
+/* See conv_parts.h. */
 void kp_conv_plan_run(struct kp_conv_plan *p, const void *x, const void *w, void *y,
                       void *workspace, cudaStream_t stream) {
     int64_t id[] = {ID_X, ID_W, ID_Y};
@@ -221,6 +229,7 @@ void kp_conv_plan_run(struct kp_conv_plan *p, const void *x, const void *w, void
     drop(pack);
 }
 
+/* See conv_parts.h; NULL is allowed. */
 void kp_conv_plan_destroy(struct kp_conv_plan *p) {
     if (!p) return;
     drop(p->plan);

@@ -5,7 +5,7 @@
  * one after another from the innermost, each as [outer, n, inner] -> [outer,
  * inner].  Where that leaves too few blocks, n is cut into parts and the partial
  * results are reduced again.  Partial results stay in the accumulate type. */
-#include "cuda/device.cuh"
+#include "cuda_base/device.cuh"
 
 namespace {
 
@@ -68,6 +68,7 @@ template <class T> struct Target {
     double count;
 };
 
+/* Write result i: a partial one, or the value, or the value and its index. */
 template <class T> __device__ inline void put(const Target<T> &to, int64_t i, Acc<T> s) {
     if (to.partial)
         ((Acc<T> *)to.partial)[i] = s;
@@ -88,22 +89,23 @@ __device__ inline void put(const Target<T> &to, int64_t i, typename Max<T>::Stat
         ((int64_t *)to.index)[i] = s.index;
 }
 
-/* One thread's share of packs [first, end) by `step`: four loads in flight, summed
- * in pairs.  `row` is the whole row, so that positions are indices. */
+/* One thread's share of packs [first, end) by `step`; those in flight are combined in pairs.
+ * `row` is the whole row, so that positions are indices. */
 template <class Op, class Src, int V>
 __device__ inline typename Op::State scan(const typename Src::In *__restrict__ row, int64_t first,
                                           int64_t end, int step) {
     using S = typename Op::State;
     Op op;
+    static_assert(kInFlight == 4, "combined in two pairs");
     S s = Op::empty();
     int64_t i = first;
-    for (; i + 3 * (int64_t)step < end; i += 4 * step) {
-        Pack<typename Src::In, V> p[4];
-        S part[4];
+    for (; i + (kInFlight - 1) * (int64_t)step < end; i += kInFlight * step) {
+        Pack<typename Src::In, V> p[kInFlight];
+        S part[kInFlight];
 #pragma unroll
-        for (int u = 0; u < 4; u++) p[u] = load<V>(row + (i + u * step) * V);
+        for (int u = 0; u < kInFlight; u++) p[u] = load<V>(row + (i + u * step) * V);
 #pragma unroll
-        for (int u = 0; u < 4; u++) {
+        for (int u = 0; u < kInFlight; u++) {
             part[u] = Src::take(p[u].v[0], (i + u * step) * V);
 #pragma unroll
             for (int e = 1; e < V; e++)
@@ -156,10 +158,10 @@ __global__ void __launch_bounds__(BLOCK)
         s[c] = Op::empty();
     }
     int64_t i = begin + threadIdx.y;
-    for (; i + 3 * step < end; i += 4 * step) {
-        typename Src::In x[4][C];
+    for (; i + (kInFlight - 1) * step < end; i += kInFlight * step) {
+        typename Src::In x[kInFlight][C];
 #pragma unroll
-        for (int u = 0; u < 4; u++)
+        for (int u = 0; u < kInFlight; u++)
 #pragma unroll
             for (int c = 0; c < C; c++) x[u][c] = in[(i + u * step) * g.inner + column[c]];
 #pragma unroll
@@ -196,11 +198,13 @@ int across(int64_t inner) {
     return n;
 }
 
+/* Blocks of a launch; too many are an error. */
 unsigned grid(int64_t blocks) {
     if (blocks > INT32_MAX) die(KP_INPUT, "reduction: more than 2^31 blocks; use a smaller task");
     return (unsigned)blocks;
 }
 
+/* Launch one stage in the form that suits its shape. */
 template <class Op, class Src, class T>
 void launch_stage(const void *in_, const Stage &g, const Target<T> &to, cudaStream_t stream) {
     using In = typename Src::In;
@@ -294,6 +298,7 @@ void run_stages(const struct kp_call *c, const Stage *stage, int stages, double 
     }
 }
 
+/* Cut long rows into parts; room for their partial results. */
 void *prepare(const struct kp_call *c, size_t *scratch) {
     Stage stage[MAX_STAGES];
     double count;
@@ -310,19 +315,18 @@ void *prepare(const struct kp_call *c, size_t *scratch) {
     return s;
 }
 
+/* Reduce with Op.  MEAN: results are divided by how many elements they are of. */
+template <template <class> class Op, bool MEAN>
 void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     Stage stage[MAX_STAGES];
     double count;
     int n = plan(c, (const State *)state, stage, &count);
-    if (c->op->def->id == KP_OP_MAX) {
-        KP_BY_TYPE(c->in[0].dtype, run_stages<Max<T>, T>(c, stage, n, 1, (char *)scratch, stream))
-    } else {
-        if (c->op->def->id == KP_OP_SUM) count = 1;
-        KP_BY_TYPE(c->in[0].dtype,
-                   run_stages<Sum<T>, T>(c, stage, n, count, (char *)scratch, stream))
-    }
+    if (!MEAN) count = 1;
+    KP_BY_TYPE(c->in[0].dtype, run_stages<Op<T>, T>(c, stage, n, count, (char *)scratch, stream))
 }
 
 } // namespace
 
-const struct kp_impl kp_impl_reduce = {prepare, run, free, true};
+KP_IMPL(sum, prepare, (run<Sum, false>), free, KP_DENSE);
+KP_IMPL(mean, prepare, (run<Sum, true>), free, KP_DENSE);
+KP_IMPL(max, prepare, (run<Max, false>), free, KP_DENSE);

@@ -3,7 +3,7 @@
  * One launch gives each row's loss, a block a row; one more block adds them up in
  * a fixed order.  Rows whose target is ignore_index count for nothing; a target
  * that is no class at all gives NaN. */
-#include "cuda/device.cuh"
+#include "cuda_base/device.cuh"
 
 namespace {
 
@@ -37,6 +37,7 @@ __global__ void __launch_bounds__(BLOCK)
     losses[blockIdx.x] = loss;
 }
 
+/* The mean of the rows' losses, by one block. */
 template <class T>
 __global__ void __launch_bounds__(TOTAL_BLOCK)
     mean_loss(const Loss<Acc<T>> *__restrict__ losses, T *out, int64_t rows) {
@@ -47,6 +48,7 @@ __global__ void __launch_bounds__(TOTAL_BLOCK)
     if (threadIdx.x == 0) *out = narrow<T>(s.sum / s.rows);
 }
 
+/* The loss of each row, then their mean. */
 template <class T, class I>
 void launch(const struct kp_call *c, void *scratch, cudaStream_t stream) {
     const T *in = (const T *)c->in[0].data;
@@ -66,6 +68,7 @@ void launch(const struct kp_call *c, void *scratch, cudaStream_t stream) {
     KP_CUDA(cudaGetLastError());
 }
 
+/* Room for the losses of the rows. */
 void *prepare(const struct kp_call *c, size_t *scratch) {
     if (c->in[0].n != 2 || c->in[0].dim[0] > INT32_MAX)
         die(KP_INPUT, "cross_entropy: expected scores [rows, classes] with fewer than 2^31 rows");
@@ -86,4 +89,4 @@ void run(const struct kp_call *c, void *, void *scratch, cudaStream_t stream) {
 
 } // namespace
 
-const struct kp_impl kp_impl_loss = {prepare, run, NULL, true};
+KP_IMPL(cross_entropy, prepare, run, NULL, KP_DENSE);

@@ -1,4 +1,4 @@
-/* device.cuh: what the CUDA parts of the reference share.
+/* device.cuh: what the kernels of reference/cuda_ops share.
  *
  * Every kernel is a template over the storage type T (double, float, half,
  * bfloat16) and computes in Acc<T>: double for double, float for the rest.
@@ -14,33 +14,33 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "cuda/impl.h"
+#include "cuda_base/check.h"
+#include "cuda_base/impl.h"
 
 /* Run the statement list with T naming the storage type of `dtype`. */
-#define KP_BY_TYPE(dtype_, ...)                                                                  \
-    switch (dtype_) {                                                                            \
-    case KP_F64: {                                                                               \
-        using T = double;                                                                        \
-        __VA_ARGS__;                                                                             \
-        break;                                                                                   \
-    }                                                                                            \
-    case KP_F32: {                                                                               \
-        using T = float;                                                                         \
-        __VA_ARGS__;                                                                             \
-        break;                                                                                   \
-    }                                                                                            \
-    case KP_F16: {                                                                               \
-        using T = __half;                                                                        \
-        __VA_ARGS__;                                                                             \
-        break;                                                                                   \
-    }                                                                                            \
-    case KP_BF16: {                                                                              \
-        using T = __nv_bfloat16;                                                                 \
-        __VA_ARGS__;                                                                             \
-        break;                                                                                   \
-    }                                                                                            \
-    default:                                                                                     \
-        die(KP_BUG, "%s:%d: no kernel for dtype %s", __FILE__, __LINE__, kp_dtype_name(dtype_)); \
+#define KP_BY_TYPE(dtype_, ...)                                                          \
+    switch (dtype_) {                                                                    \
+    case KP_F64: {                                                                       \
+        using T = double;                                                                \
+        __VA_ARGS__;                                                                     \
+        break;                                                                           \
+    }                                                                                    \
+    case KP_F32: {                                                                       \
+        using T = float;                                                                 \
+        __VA_ARGS__;                                                                     \
+        break;                                                                           \
+    }                                                                                    \
+    case KP_F16: {                                                                       \
+        using T = __half;                                                                \
+        __VA_ARGS__;                                                                     \
+        break;                                                                           \
+    }                                                                                    \
+    case KP_BF16: {                                                                      \
+        using T = __nv_bfloat16;                                                         \
+        __VA_ARGS__;                                                                     \
+        break;                                                                           \
+    }                                                                                    \
+    default: die(KP_BUG, "%s: no kernel for dtype %s", __func__, kp_dtype_name(dtype_)); \
     }
 
 namespace kp {
@@ -73,10 +73,14 @@ template <> __device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float x) {
     return __float2bfloat16_rn(x);
 }
 
+/* Loads that a thread has in flight at once, where it walks a row. */
+constexpr int kInFlight = 4;
+
 /* V neighbours that move as one load or store. */
 template <class T, int V> struct alignas(sizeof(T) * V) Pack { T v[V]; };
 template <class T> constexpr int kPack = 16 / (int)sizeof(T);
 
+/* Read and write one pack. */
 template <int V, class T> __device__ inline Pack<T, V> load(const T *p) {
     return *reinterpret_cast<const Pack<T, V> *>(p);
 }
@@ -140,6 +144,7 @@ template <class A> __device__ inline A online_origin(A max) {
     return max == -INFINITY ? A(0) : max;
 }
 
+/* The state before any value. */
 template <class A> __device__ inline Online<A> online_empty() {
     return {A(-INFINITY), A(0)};
 }
@@ -163,16 +168,16 @@ template <int N, class A> __device__ inline Online<A> online_add(Online<A> s, co
 }
 
 /* One thread's share of n packs of a row, every `step`-th from `first`: their
- * maximum and sum of exponentials.  Four packs are in flight at once. */
+ * maximum and sum of exponentials. */
 template <class T, int V>
 __device__ inline Online<Acc<T>> online_scan(const T *row, int64_t n, int64_t first, int64_t step) {
     using A = Acc<T>;
     Online<A> s = online_empty<A>();
     int64_t i = first;
-    for (; i + 3 * step < n; i += 4 * step) {
-        A x[4 * V];
+    for (; i + (kInFlight - 1) * step < n; i += kInFlight * step) {
+        A x[kInFlight * V];
 #pragma unroll
-        for (int u = 0; u < 4; u++) {
+        for (int u = 0; u < kInFlight; u++) {
             Pack<T, V> p = load<V>(row + (i + u * step) * V);
 #pragma unroll
             for (int e = 0; e < V; e++) x[u * V + e] = widen(p.v[e]);

@@ -7,7 +7,7 @@
  * are cut into parts, with one launch for statistics and one to apply them.
  * Means and squared deviations are merged pairwise (Chan), never as a
  * difference of large sums. */
-#include "cuda/device.cuh"
+#include "cuda_base/device.cuh"
 
 namespace {
 
@@ -63,17 +63,17 @@ __device__ inline int64_t place(const Rows &g, unsigned t, unsigned run_packs, u
     return k * g.segment_stride + *j;
 }
 
-/* Moments of this thread's packs among [begin,end) of a row; 4 packs in flight. */
+/* Moments of this thread's packs among [begin,end) of a row. */
 template <class T, int V>
 __device__ inline Moments<Acc<T>> scan(const Rows &g, const T *__restrict__ row, unsigned begin,
                                        unsigned end) {
     using A = Acc<T>;
     Moments<A> m = {0, 0, 0};
     unsigned run = (unsigned)(g.span / V), j, t = begin + threadIdx.x;
-    for (; t + 3 * BLOCK < end; t += 4 * BLOCK) {
-        A x[4 * V];
+    for (; t + (kInFlight - 1) * BLOCK < end; t += kInFlight * BLOCK) {
+        A x[kInFlight * V];
 #pragma unroll
-        for (int u = 0; u < 4; u++) {
+        for (int u = 0; u < kInFlight; u++) {
             Pack<T, V> p = load<V>(row + place<V>(g, t + u * BLOCK, run, &j));
 #pragma unroll
             for (int e = 0; e < V; e++) x[u * V + e] = widen(p.v[e]);
@@ -233,32 +233,46 @@ unsigned part_count(const Rows &g) {
     return (unsigned)(wanted < most ? wanted : most);
 }
 
-/* Rows and weights of a call. */
-Rows geometry(const struct kp_call *c) {
+/* The axes of [N, C, ...] that normalisations distinguish; space: elements of one channel. */
+struct Axes {
+    int64_t n, channels, space;
+};
+/* Those of a call's operand. */
+Axes axes_of(const struct kp_call *c) {
     const struct kp_array *x = &c->in[0];
-    int64_t n = x->dim[0], channels = x->n > 1 ? x->dim[1] : 1, space = 1, total = 1;
-    for (int i = 0; i < x->n; i++) total *= x->dim[i];
-    for (int i = 2; i < x->n; i++) space *= x->dim[i];
-
-    if (c->op->def->id == KP_OP_BATCH_NORM)
-        return {channels, n, space, space, channels * space, channels, 1, space};
-    if (c->op->def->id == KP_OP_INSTANCE_NORM)
-        return {n * channels, 1, space, space, 0, channels, 1, space};
-    if (c->op->def->id == KP_OP_GROUP_NORM) {
-        int64_t groups = op_int(c->op, "num_groups", 1), each = channels / groups;
-        return {n * groups, 1, each * space, each * space, 0, groups, each, space};
-    }
-    const struct kp_attr *shape = op_attr(c->op, "shape"); /* layer_norm: the trailing axes */
-    int axes = shape && shape->kind == KP_ATTR_LIST ? shape->n : 1;
-    int64_t span = 1;
-    for (int i = x->n - axes; i < x->n; i++) span *= x->dim[i];
-    return {total / span, 1, span, span, 0, 1, 0, 1};
+    Axes a = {x->dim[0], x->n > 1 ? x->dim[1] : 1, 1};
+    for (int i = 2; i < x->n; i++) a.space *= x->dim[i];
+    return a;
 }
 
+/* The rows and weights of each op. */
+Rows batch_rows(const struct kp_call *c) {
+    Axes a = axes_of(c);
+    return {a.channels, a.n, a.space, a.space, a.channels * a.space, a.channels, 1, a.space};
+}
+Rows instance_rows(const struct kp_call *c) {
+    Axes a = axes_of(c);
+    return {a.n * a.channels, 1, a.space, a.space, 0, a.channels, 1, a.space};
+}
+Rows group_rows(const struct kp_call *c) {
+    Axes a = axes_of(c);
+    int64_t groups = op_int(c->op, "num_groups", 1), each = a.channels / groups;
+    return {a.n * groups, 1, each * a.space, each * a.space, 0, groups, each, a.space};
+}
+Rows layer_rows(const struct kp_call *c) {
+    const struct kp_array *x = &c->in[0];
+    int axes = op_attr(c->op, "shape")->n; /* the trailing ones */
+    int64_t span = 1;
+    for (int i = x->n - axes; i < x->n; i++) span *= x->dim[i];
+    return {kp_array_count(x) / span, 1, span, span, 0, 1, 0, 1};
+}
+
+/* What prepare() decides. */
 struct State {
     unsigned parts; /* fixed when prepared: a slice may have fewer rows later */
 };
 
+/* Launch the form that suits the rows, in packs of V. */
 template <class T, int V>
 void launch(const Rows &g, const struct kp_call *c, unsigned parts, void *scratch,
             cudaStream_t stream) {
@@ -305,8 +319,10 @@ void launch_type(const Rows &g, const struct kp_call *c, unsigned parts, void *s
         launch<T, 1>(g, c, parts, scratch, stream);
 }
 
+/* Decide how rows are cut; room for the moments of the parts. */
+template <Rows rows_of(const struct kp_call *)>
 void *prepare(const struct kp_call *c, size_t *scratch) {
-    Rows g = geometry(c);
+    Rows g = rows_of(c);
     if (g.rows > INT32_MAX || g.segments * g.span > INT32_MAX)
         die(KP_INPUT, "%s: rows of more than 2^31 elements, or more than 2^31 rows",
             c->op->def->name);
@@ -317,12 +333,17 @@ void *prepare(const struct kp_call *c, size_t *scratch) {
     return s;
 }
 
+/* Enqueue the normalisation of these rows. */
+template <Rows rows_of(const struct kp_call *)>
 void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
-    Rows g = geometry(c);
+    Rows g = rows_of(c);
     unsigned parts = ((State *)state)->parts;
     KP_BY_TYPE(c->in[0].dtype, launch_type<T>(g, c, parts, scratch, stream))
 }
 
 } // namespace
 
-const struct kp_impl kp_impl_norm = {prepare, run, free, true};
+KP_IMPL(layer_norm, prepare<layer_rows>, run<layer_rows>, free, KP_DENSE);
+KP_IMPL(group_norm, prepare<group_rows>, run<group_rows>, free, KP_DENSE);
+KP_IMPL(instance_norm, prepare<instance_rows>, run<instance_rows>, free, KP_DENSE);
+KP_IMPL(batch_norm, prepare<batch_rows>, run<batch_rows>, free, KP_DENSE);

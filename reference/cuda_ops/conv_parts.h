@@ -1,10 +1,9 @@
-/* conv.h: what the parts of the convolution share.  conv.c chooses between
- * cuDNN (conv_cudnn.c), the direct depthwise kernel and im2col with cuBLAS
- * (both conv_gemm.cu). */
-#ifndef KP_CONV_H
-#define KP_CONV_H
+/* conv_parts.h: what the parts of the convolution share.  conv.c chooses between cuDNN
+ * (conv_cudnn.c), the direct depthwise kernel and im2col with cuBLAS (both conv_gemm.cu). */
+#ifndef KP_CONV_PARTS_H
+#define KP_CONV_PARTS_H
 
-#include "cuda/impl.h"
+#include "cuda_base/impl.h"
 
 #ifdef __cplusplus
 extern "C" {
