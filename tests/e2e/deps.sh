@@ -17,7 +17,7 @@ if mk deps PREFIX="$prefix"; then
     echo '#include <cjson/cJSON.h>
     #include <curl/curl.h>
     int main(void) { return !cJSON_Version() || !curl_version(); }' > probe.c
-    mk -s PREFIX="$carried" print-DEPS_FLAGS print-DEPS_LIBS print-CURL_LIBS
+    mk -s PREFIX="$carried" print-DEPS_FLAGS print-LINK_DEPS print-CURL_LIBS
     # shellcheck disable=SC2046  # flags
     set -- $(sed 's/^[A-Z_]* = //' "$out")
     check 'its libraries link' gcc probe.c -o probe "$@" -lcjson

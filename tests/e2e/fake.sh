@@ -202,7 +202,7 @@ step verify
 KP_FAKE_MEMORY=400000 step time
 check 'eight placements may be too large, too' is "$(of time .verdict)" skipped
 mkdir lame
-cp "$bin"/{verify,time,record,runner,lib*} lame/
+cp "$bin"/{verify,time,recorder,runner,lib*} lame/
 bin=$scratch/lame step time
 check 'without the baseline program there is no measuring' fails 4 $?
 check 'which is said in one line' lines 1 'baseline: cannot be started'

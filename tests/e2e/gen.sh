@@ -12,10 +12,11 @@ mock_start main
 relu=l1_019_relu relu_json=tasks/level1/$relu.json
 mkdir "$scratch/tree" && cd "$scratch/tree" || exit
 out=$PWD/out
-mkdir -p tasks harness/gen optimized build
+mkdir -p tasks harness/{gen,llm,judge} optimized build
 cp -r "$root/tasks/level1" tasks/
-cp -r "$root/harness/gen/prompts" harness/
-cp "$root/harness/gen/prices.json" harness/gen/
+cp -r "$root/harness/gen/prompts" harness/gen/
+cp "$root/harness/llm/prices.json" harness/llm/
+cp "$root"/harness/judge/{hacks.json,judge.txt} harness/judge/
 cp -r "$root/optimized/include" optimized/
 ledger=build/attempts/ledger
 

@@ -14,7 +14,7 @@ sums() { (cd optimized/include && sha256sum "$@") | sha256sum | cut -d' ' -f1; }
 
 out=$scratch/out
 export CUDA_HOME=$real_cuda NVCC=$real_nvcc
-if ! make -s print-LACKS | grep -qw -e nvcc; then
+if ! make -s print-lacks | grep -qw -e nvcc; then
     make -k -j"$(nproc)" build ARCHS="${ARCHS_TESTED:-90}" > "$out" 2>&1
     check 'the kernels are compiled without an error of the machine' [ $? = 0 ]
     for kernel in optimized/*/*.cu; do

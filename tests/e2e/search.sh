@@ -106,7 +106,7 @@ mkdir tests/gpu tests/mock
 cp "$root/tests/gpu/search" tests/gpu/
 cp "$root"/tests/mock/*.{c,h,sh} tests/mock/
 cp "$root/tests/e2e/lib.sh" tests/e2e/
-cp "$root"/harness/*.[ch] harness/
+mkdir -p harness/base && cp "$root"/harness/base/*.[ch] harness/base/
 test_gpu() { PATH=$PWD/bin:$PATH CUDA_HOME=$PWD/toolkit tests/gpu/search "$@" > "$out" 2>&1; }
 gpus
 test_gpu

@@ -9,11 +9,12 @@ number=0
 world() {
     tree
     rm -r tasks optimized/portable/*
-    mkdir -p tasks pretend harness/gen harness/gen/prompts
+    mkdir -p tasks pretend harness/gen/prompts harness/llm
     cp -r "$root"/tasks/level1 tasks/
     cp "$root"/optimized/include/*.cuh optimized/include/
     cp "$root"/harness/gen/prompts/* harness/gen/prompts/
-    cp "$root"/harness/gen/{prices.json,prompt.h} harness/gen/
+    cp "$root/harness/gen/prompt.h" harness/gen/
+    cp "$root/harness/llm/prices.json" harness/llm/
     cp "$root"/tests/e2e/pretend/* pretend/
     for p in gen best promote; do ln -s "$root/build/$p" "pretend/$p"; done
     printf '#!/bin/sh\nenv >> environment.log\nexec toolkit/bin/nvcc.real "$@"\n' > nvcc
