@@ -105,7 +105,7 @@ static struct tape *record(struct verify *v, int number, struct tape_span *at) {
     char message[KP_TAPE_MESSAGE];
     snprintf(ntensors, sizeof ntensors, "%d", v->task->ntensors);
     snprintf(noutputs, sizeof noutputs, "%d", v->task->noutputs);
-    char *argv[] = {"record", library, ntensors, noutputs, NULL};
+    char *argv[] = {"recorder", library, ntensors, noutputs, NULL};
     struct kp_process p;
     struct runner_reply reply;
     uint64_t seed = (kp_mix(v->master, 100 + (uint64_t)number) & ~1ull) | (uint64_t)number;

@@ -80,8 +80,8 @@ static char *report(const struct kp_span *at, uint32_t nbuffers, const struct ta
 }
 
 int main(int argc, char **argv) {
-    kp_program("record");
-    if (argc != 4) die(KP_USAGE, "usage: record LIBRARY TENSORS OUTPUTS (run by verify)");
+    kp_program("recorder");
+    if (argc != 4) die(KP_USAGE, "usage: recorder LIBRARY TENSORS OUTPUTS (run by verify)");
     int ntensors = atoi(argv[2]), noutputs = atoi(argv[3]);
     char level[1024], message[KP_TAPE_MESSAGE] = "";
     driver_open();

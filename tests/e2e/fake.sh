@@ -51,7 +51,7 @@ built() {
     cell=build/${2:-$1}/$task json=tasks/fake/$task.json
     mkdir -p "${cell%/*}"
     rm -f "$cell".*
-    gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT="${elements[$task]}" -isystem "$cuda/include" -o "$cell.so" \
+    gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT="${elements[$task]}" -iquote "$root/harness" -isystem "$cuda/include" -o "$cell.so" \
         "$root/tests/fake/kernels/$1.c" -L"$bin" -lcudart -lm || exit
     cp "$cell.so" "$cell.cubin"
     echo '{"schema":1,"verdict":"ok","reason":null,"kernel":{"path":"a.cu","sha256":"0"}}' > "$cell.build.json"
