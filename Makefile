@@ -159,7 +159,7 @@ build/%.build.json: $$(call kernel_of,$$*) build/tasks/$$(*F)/task.h $(compile_u
 # comment in a kernel or a header compiles it again, and measures nothing.
 build/%.code: build/%.build.json; $(as_written)
 
-build/%.verify.json: build/%.code $(verify_uses) | $(COMPILED)
+build/%.verify.json: build/%.code $(verify_uses) | build/%.build.json $(COMPILED)
 	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
 
 build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses) | build/report build/cells $(if $(PROFILE),build/replay)

@@ -28,10 +28,10 @@ gen search:
 	+@harness/gen/search $@ $(if $(dry),--plan)
 
 # What a search needs before it asks anything.
-gen-ready: build/gen build/best build/promote build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL)
+gen-ready: build/gen build/best build/promote build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:
 
 # The targets that harness/gen/search has listed.
-attempted: $(if $(filter attempted,$(goals)),$(file <build/attempts/targets)); @:
+attempted: $(if $(filter attempted,$(goals)),$(strip $(file <build/attempts/targets))); @:
 
 present = $(call kernel_of,$(notdir $(patsubst %/,%,$(dir $1)))/$(notdir $1))
 build/attempts/%.gen.json:

@@ -33,7 +33,7 @@ mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 LLM_MAX_TOKENS=many
 check 'a cap that is no number is one line' lines 1 '^plan: LLM_MAX_TOKENS=many'
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1
 check 'a server on this machine costs nothing' says '^plan: 35 calls of gpt-5.5 on this machine .*cost nothing'
-check 'and all that was a plan' is "$(find build -type f 2> /dev/null) $(requested)" ' 0'
+check 'and all that was a plan' is "$(find build -type f ! -name .make 2> /dev/null) $(requested)" ' 0'
 
 # ---- What is asked is what was shown ----------------------------------------------------------
 

@@ -13,8 +13,8 @@ if ! [ -e "$bin/verify" ] || ! [ -e "$cuda/include/cuda.h" ]; then
 fi
 cd "$scratch" || exit
 out=$scratch/out
-mkdir -p harness build/h200 tasks/fake bin
-mkdir -p harness/inspect && cp "$root"/harness/inspect/profile{,.jq} harness/inspect/
+mkdir -p harness/inspect build/h200 tasks/fake bin
+cp "$root"/harness/inspect/profile{,.jq} harness/inspect/
 ln -s "$bin/replay" build/replay
 export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin KP_FAKE_PROFILER=$scratch/events NCU=$scratch/bin/ncu
 unset NCUFLAGS KP_PROFILE_SECONDS

@@ -13,9 +13,9 @@ if ! [ -e "$bin/verify" ] || ! [ -e "$bin/replay" ] || ! [ -e "$cuda/include/cud
 fi
 cd "$scratch" || exit
 out=$scratch/out
-mkdir -p harness build/h200 tasks/fake bin optimized/include
-cp "$root"/harness/{sanitize,shrink,shrink.jq} harness/
-for p in replay verify record runner; do ln -s "$bin/$p" build/$p; done
+mkdir -p harness/{compile,inspect} build/h200 tasks/fake bin optimized/include
+cp "$root"/harness/inspect/{sanitize,shrink,shrink.jq} harness/inspect/
+for p in replay verify recorder runner; do ln -s "$bin/$p" build/$p; done
 ln -s "$root/build/task" build/task
 export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin KP_FAKE_PROFILER=$scratch/events SANITIZER=$scratch/bin/compute-sanitizer
 unset SANITIZERFLAGS NVCCFLAGS KP_SANITIZE_SECONDS SMALL KP_SMALL_MB KP_SMALL_GFLOP KP_SMALL_TRIES KP_REPLAY
