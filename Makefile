@@ -85,15 +85,17 @@ include make/toolchain.mk make/programs.mk
 
 task_files := $(filter-out %/template.json,$(wildcard tasks/*/*.json))
 families   := $(patsubst tasks/%/template.json,%,$(wildcard tasks/*/template.json))
-$(foreach f,$(task_files),$(eval task.$(basename $(notdir $f)) := $f))
-$(foreach s,$(families),$(eval family.$s := $(addprefix $s_,$(file <tasks/$s/shapes))))
-$(foreach s,$(families),$(foreach t,$(family.$s),$(eval task.$t := build/tasks/$s/$t.json)))
-suites    := $(sort $(families) $(notdir $(patsubst %/,%,$(dir $(task_files)))))
-all_tasks := $(sort $(basename $(notdir $(task_files))) $(foreach s,$(families),$(family.$s)))
-suite_of   = $(notdir $(patsubst %/,%,$(dir $(task.$1))))
+named       = $(basename $(notdir $1))
+suite_of    = $(notdir $(patsubst %/,%,$(dir $(task.$1))))
+$(foreach f,$(task_files),$(eval task.$(call named,$f) := $f))
+suites := $(sort $(families) $(notdir $(patsubst %/,%,$(dir $(task_files)))))
+$(foreach s,$(suites),$(eval tasks_of.$s := $(call named,$(filter tasks/$s/%,$(task_files)))))
+$(foreach s,$(families),$(eval tasks_of.$s += $(addprefix $s_,$(file <tasks/$s/shapes))))
+$(foreach s,$(families),$(foreach t,$(tasks_of.$s),$(if $(task.$t),,$(eval task.$t := build/tasks/$s/$t.json))))
+every_task := $(foreach s,$(suites),$(tasks_of.$s))
+all_tasks  := $(sort $(every_task))
+$(if $(filter $(words $(all_tasks)),$(words $(every_task))),,$(error two tasks have the same name: $(foreach t,$(all_tasks),$(if $(word 2,$(filter $t,$(every_task))),$t in $(foreach s,$(suites),$(if $(filter $t,$(tasks_of.$s)),tasks/$s))))))
 
-twice := $(filter-out $(words $(all_tasks)),$(words $(task_files) $(foreach s,$(families),$(family.$s))))
-$(if $(twice),$(error two files under tasks/ have the same name: $(foreach t,$(all_tasks),$(if $(word 2,$(filter %/$t.json,$(task_files))),$(filter %/$t.json,$(task_files))))))
 asked_tasks := $(filter-out peaks,$(foreach g,$(filter build/%.json,$(goals)),$(firstword $(subst ., ,$(notdir $g)))))
 $(foreach t,$(filter-out $(all_tasks),$(asked_tasks)),$(error no task '$t'; `make tasks` lists them))
 
@@ -101,25 +103,25 @@ $(foreach t,$(filter-out $(all_tasks),$(asked_tasks)),$(error no task '$t'; `mak
 choose = $(or $(filter $1,$(all_tasks)),$(call unique,$1,$(filter $1%,$(all_tasks))))
 unique = $(if $2,$(if $(word 2,$2),$(error TASKS: '$1' could be $(wordlist 1,4,$2)$(if $(word 5,$2), ...)),$2),$(error TASKS: no task begins with '$1'; `make tasks` lists them))
 $(foreach s,$(filter-out $(suites),$(SUITE)),$(error SUITE: no suite '$s'; there are $(suites)))
-in_suite := $(foreach s,$(SUITE),$(basename $(notdir $(filter tasks/$s/%,$(task_files)))) $(family.$s))
 tasks := $(or $(sort $(foreach t,$(TASKS),$(call choose,$t))),$(all_tasks))
-tasks := $(if $(strip $(SUITE)),$(filter $(in_suite),$(tasks)),$(tasks))
+tasks := $(if $(strip $(SUITE)),$(filter $(foreach s,$(SUITE),$(tasks_of.$s)),$(tasks)),$(tasks))
 cells := $(foreach g,$(gpus),$(tasks:%=$g/%))
 
 # Only portable kernels keep to the instructions that later architectures have, too.
 arch_of = $(arch.$1)$(if $(filter optimized/portable/%,$2),,$(if $(filter 80 86 89,$(arch.$1)),,a))
 
-# cu.FOLDER/NAME is the path of a kernel, kernel_of GPU/TASK that of a cell's.
+# kernel.GPU/TASK is the kernel of a cell: later folders overrule earlier ones, and in a folder the
+# kernel of a task that of its suite.
 kernels := $(wildcard optimized/*/*.cu)
-$(foreach k,$(kernels),$(eval cu.$(patsubst optimized/%.cu,%,$k) := $k))
-$(foreach k,$(kernels),$(if $(filter $(basename $(notdir $k)),$(all_tasks) $(suites)),,$(error $k: no task and no suite has this name: rename the kernel; `make tasks` lists the tasks)))
-found_in  = $(or $(cu.$1/$2),$(cu.$1/$3))
-first_of  = $(or $(call found_in,$1,$2,$3),$(call found_in,sm_$(call arch_of,$1,own),$2,$3),$(call found_in,portable,$2,$3))
-kernel_of = $(call first_of,$(patsubst %/,%,$(dir $1)),$(notdir $1),$(call suite_of,$(notdir $1)))
+$(foreach k,$(kernels),$(if $(filter $(call named,$k),$(all_tasks) $(suites)),,$(error $k: no task and no suite has this name: rename the kernel; `make tasks` lists the tasks)))
+of_suites  := $(foreach k,$(kernels),$(if $(filter $(call named,$k),$(suites)),$k))
+set_kernel  = $(foreach k,$2,$(foreach t,$(or $(tasks_of.$(call named,$k)),$(call named,$k)),$(eval kernel.$1/$t := $k)))
+set_kernels = $(call set_kernel,$1,$(filter optimized/$2/%,$(of_suites)))$(call set_kernel,$1,$(filter-out $(of_suites),$(filter optimized/$2/%,$(kernels))))
+$(foreach g,$(gpus),$(foreach d,portable sm_$(call arch_of,$g,own) $g,$(call set_kernels,$g,$d)))
 
 # A kernel that is now found in another folder may be older than what was built: timestamps
 # cannot tell, so the path in each build.json is compared.
-moved := $(foreach b,$(wildcard $(cells:%=build/%.build.json)),$(if $(findstring "$(or $(call kernel_of,$(b:build/%.build.json=%)),missing)",$(file <$b)),,$b))
+moved := $(foreach b,$(wildcard $(cells:%=build/%.build.json)),$(if $(findstring "$(or $(kernel.$(b:build/%.build.json=%)),missing)",$(file <$b)),,$b))
 $(moved): FORCE
 
 include make/stamps.mk
@@ -142,7 +144,7 @@ build verify time aa:
 	@$(call given,$(cells)$(ARCHS),:)
 
 # A task of a family is a file like the others, made from its template.
-$(foreach s,$(families),$(family.$s:%=build/tasks/$s/%.json)): build/tasks/%.json: $$(*D:%=tasks/%/template.json) | build/task
+$(foreach s,$(families),$(patsubst %,build/tasks/$s/%.json,$(filter-out $(call named,$(task_files)),$(tasks_of.$s)))): build/tasks/%.json: tasks/$$(*D)/template.json | build/task
 	@mkdir -p $(@D)
 	$Qbuild/task expand $< $(*F) > $@+ && mv $@+ $@
 
@@ -150,10 +152,10 @@ build/tasks/%/task.h: $$(task.$$*) build/id/task
 	@mkdir -p $(@D)
 	$Q{ build/task header $< && jq -cS 'del(.title, .source, .notes)' $< | sha256sum | sed 's|.*|/* & */|'; } > $@+ && mv $@+ $@
 
-build/%.build.json: $$(call kernel_of,$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
+build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
                     build/$$(*D)/flags | $(call need,nvcc jq g++)
 	@mkdir -p $(@D)
-	$Qharness/compile/compile $(task.$(*F)) build/$* '$(call arch_of,$(*D),$(call kernel_of,$*))' $(call kernel_of,$*)
+	$Qharness/compile/compile $(task.$(*F)) build/$* '$(call arch_of,$(*D),$(kernel.$*))' $(kernel.$*)
 
 # What of a build can alter a number.  compile rewrites it only where that has changed, so a
 # comment in a kernel or a header compiles it again, and measures nothing.
@@ -174,8 +176,10 @@ $(gpus:%=build/%/peaks.json): build/%/peaks.json: build/id/peaks
 	@mkdir -p $(@D)
 	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) build/peaks $@
 
-# Which headers of optimized/include each kernel includes; one that is gone repeats those that did.
+# Which headers of optimized/include each kernel includes (HEADERS: any, it lacked one); one that
+# is gone repeats those that did.
 # (Read by `include`, files are targets, too, and 5000 of them would take a quarter of a second.)
+HEADERS := $(wildcard optimized/include/*)
 define newline
 
 
@@ -187,15 +191,14 @@ optimized/include/%:;
 # own.  No result depends on them.
 archs     := $(if $(filter all,$(ARCHS)),80 86 89 90 100 120,$(ARCHS))
 archs_for  = $(or $(if $(filter portable,$1),$(archs)),$(patsubst sm_%,%,$(filter sm_%,$1)),$(call arch_of,$1,own))
+folders   := $(if $(archs),$(sort $(patsubst optimized/%/,%,$(dir $(kernels)))))
+$(foreach d,$(folders),$(call set_kernels,archs/$d,$d))
 .PHONY: arch-checks
-folders    = $(sort $(patsubst optimized/%/,%,$(dir $(kernels))))
-arch_checks = $(foreach d,$(folders),$(foreach t,$(tasks),$(if $(call found_in,$d,$t,$(call suite_of,$t)),build/archs/$d/$t.build.json)))
-arch-checks: $(if $(ARCHS),$(arch_checks))
+arch-checks: $(foreach d,$(folders),$(foreach t,$(tasks),$(if $(kernel.archs/$d/$t),build/archs/$d/$t.build.json)))
 
-build/archs/%.build.json: $$(call found_in,$$(*D),$$(*F),$$(call suite_of,$$(*F))) build/tasks/$$(*F)/task.h \
-                          $(compile_uses) build/archs.flags | $(call need,nvcc jq g++)
+build/archs/%.build.json: $$(kernel.archs/$$*) build/tasks/$$(*F)/task.h $(compile_uses) build/archs.flags | $(call need,nvcc jq g++)
 	@mkdir -p $(@D)
-	$Qharness/compile/compile $(task.$(*F)) build/archs/$* '$(call archs_for,$(*D))' $<
+	$Qharness/compile/compile $(task.$(*F)) build/archs/$* '$(call archs_for,$(*D))' $(kernel.archs/$*)
 
 # ---- Results: published data, never a target of measurement -------------------
 

@@ -33,7 +33,7 @@ gen-ready: build/gen build/best build/promote build/report build/cells $(foreach
 # The targets that harness/gen/search has listed.
 attempted: $(if $(filter attempted,$(goals)),$(strip $(file <build/attempts/targets))); @:
 
-present = $(call kernel_of,$(notdir $(patsubst %/,%,$(dir $1)))/$(notdir $1))
+present = $(kernel.$(notdir $(patsubst %/,%,$(dir $1)))/$(notdir $1))
 build/attempts/%.gen.json:
 	$Qharness/gen/attempt make $* '$(call arch_of,$(gpu),)' $(task.$(*F)) $(call present,$*)
 
@@ -57,7 +57,7 @@ $(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),buil
 prompt: build/gen
 	@$(call given,$(cells),:)
 	@$(foreach m,$(if $(filter file,$(origin MODE)),one_shot,$(MODE)),$(foreach c,$(cells),harness/gen/attempt show \
-	    $m.r$(or $(ROUND),1)a$(or $(INDEX),1)/$c '$(call arch_of,$(firstword $(subst /, ,$c)),)' $(task.$(notdir $c)) $(call kernel_of,$c);)) :
+	    $m.r$(or $(ROUND),1)a$(or $(INDEX),1)/$c '$(call arch_of,$(firstword $(subst /, ,$c)),)' $(task.$(notdir $c)) $(kernel.$c);)) :
 
 export: build/export
 	build/export build/export.d build/attempts
@@ -73,7 +73,7 @@ judge-ready: build/judge $(if $(filter judge-ready,$(goals)),$(cells:%=build/%.v
 judge:
 	@$(call given,$(cells),:)
 	+@$(MAKE) --no-print-directory GPUS='$(gpus)' judge-ready
-	@$(foreach c,$(cells),$(if $(call kernel_of,$c),harness/judge/judge-cell $c $(task.$(notdir $c)) $(call kernel_of,$c);)) :
+	@$(foreach c,$(cells),$(if $(kernel.$c),harness/judge/judge-cell $c $(task.$(notdir $c)) $(kernel.$c);)) :
 judge-eval:
 	+@$(MAKE) --no-print-directory build/judge
 	tests/judge-eval

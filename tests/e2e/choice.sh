@@ -12,27 +12,30 @@ check 'of one line, which names both' says "^Makefile:[0-9]+: \*\*\* TASKS: 'l1'
 check 'one' lines 1 .
 mk time TASKS=l7
 check 'an unknown task is an error of one line' lines 1 "no task begins with 'l7'"
-mk print-TASKS TASKS='l1_%'
-check 'a pattern is all that match' says '^TASKS = l1_001_matmul l1_019_relu$'
-mk print-TASKS SUITE=crfm
-check 'SUITE is all of a suite' says '^TASKS = crfm_softmax$'
-mk print-TASKS SUITE=level9
+mk print-tasks TASKS='l1_%'
+check 'a pattern is all that match' says '^tasks = l1_001_matmul l1_019_relu$'
+mk print-tasks SUITE=crfm
+check 'SUITE is all of a suite' says '^tasks = crfm_softmax$'
+mk print-tasks SUITE=level9
 check 'an unknown suite is an error of one line' lines 1 "no suite 'level9'"
 mk tasks
 check 'make tasks lists them' lines 3 '^(crfm|level1) [a-z0-9_]+$'
 mk help
 check 'help is the manual' says '^Usage: make'
-mk print-GPUS
-check 'print-VAR prints' says '^GPUS = h200$'
+mk print-gpus
+check 'print-VAR prints' says '^gpus = h200$'
 cp tasks/level1/l1_019_relu.json tasks/crfm/
 mk tasks
 check 'two tasks of one name are refused' says 'same name'
+mk time TASK=l1_019
+check 'a misspelt variable is one line' lines 1 "no variable 'TASK'"
 
 # The scripts by themselves.
-for script in compile compile-attempt keep plan profile promote sanitize shrink; do
+for script in compile/compile compile/compile-attempt gen/estimate-cost inspect/profile promote/promote inspect/sanitize inspect/shrink; do
+    name=${script#*/}
     "$root/harness/$script" > "$out" 2>&1
-    check "$script without arguments is a wrong command line" is "$?" 2
-    check 'which is one line' is "$(grep -c "^$script: usage: $script " "$out") $(wc -l < "$out")" '1 1'
+    check "$name without arguments is a wrong command line" is "$?" 2
+    check 'which is one line' is "$(grep -c "^$name: usage: $name " "$out") $(wc -l < "$out")" '1 1'
 done
 harness/report/record-results al > "$out" 2>&1
 check 'so is a mode that record-results does not have' is "$? $(cat "$out")" '2 record-results: usage: record-results all|new|compare|attempts'
@@ -47,8 +50,8 @@ for pair in 'NVIDIA H200, 9.0=h200' 'NVIDIA A100-SXM4-80GB, 8.0=a100' 'NVIDIA A1
     'NVIDIA GeForce RTX 4090, 8.9=rtx4090' 'NVIDIA H100 80GB HBM3, 9.0=h100' 'NVIDIA GeForce RTX 4070 Ti SUPER, 8.9=rtx4070tisuper' \
     'NVIDIA L40S, 8.9=l40s' 'NVIDIA RTX 6000 Ada Generation, 8.9=rtx6000ada' 'NVIDIA GH200 480GB, 9.0=gh200' 'NVIDIA B200, 10.0=b200'; do
     gpus "${pair%=*}"
-    mk print-GPUS
-    check "${pair%,*} is ${pair#*=}" says "^GPUS = ${pair#*=}\$"
+    mk print-gpus
+    check "${pair%,*} is ${pair#*=}" says "^gpus = ${pair#*=}\$"
 done
 gpus 'NVIDIA Strange 9, 9.0'
 mk time

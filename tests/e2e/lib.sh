@@ -57,21 +57,22 @@ tree() {
     sleep 0.02
 }
 
-# toolkit - a pretend CUDA Toolkit 13.0: nvcc refuses sources that say BROKEN.
+# toolkit - a pretend CUDA Toolkit 13.0: nvcc refuses sources that say BROKEN.  Its cubin is the
+# source without comments, and -G where that was given.
 toolkit() {
     mkdir -p toolkit/bin toolkit/include toolkit/lib64 bin
     echo '#define CUDART_VERSION  13000' > toolkit/include/cuda_runtime_api.h
     cat > toolkit/bin/nvcc <<'NVCC'
 #!/bin/sh
 while [ $# -gt 1 ]; do
-    case $1 in --keep-dir) keep=$2 ;; -o) object=$2 ;; -gencode) archs="$archs $2" ;; -MF) depends=$2 ;; -I*) folders="$folders $1" ;; esac
+    case $1 in --keep-dir) keep=$2 ;; -o) object=$2 ;; -gencode) archs="$archs $2" ;; -MF) depends=$2 ;; -G) debug=-G ;; -I*) folders="$folders $1" ;; esac
     shift
 done
 echo "nvcc $(basename "$1" .cu)$archs" >> steps.log
 gcc -x assembler-with-cpp -MM $folders -MF "$depends" "$1" || { rm -f "$depends"; exit 1; }
 if grep -q BROKEN "$1"; then echo "$1(1): error: broken"; exit 2; fi
 echo 'void launch(void) {}' | gcc -fPIC -c -x c -o "$object" - || exit
-echo cubin > "$keep/$(basename "$1" .cu).cubin"
+{ echo "cubin $debug" && gcc -E -P -x c $folders "$1"; } > "$keep/$(basename "$1" .cu).cubin" || exit
 echo "ptxas info    : Compiling entry function '_Z4reluv' for 'sm_90'
     8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
 ptxas info    : Used 10 registers, used 0 barriers, 128 bytes smem"
