@@ -2,12 +2,11 @@
 
 .PHONY: test test-gpu mutations
 
-# Unit tests: each is linked with all that needs no CUDA; the linker takes what it needs.
+# Unit tests: each is linked with what the folder that it tests may use.
 unit_sources := $(wildcard tests/unit/*/test_*.c)
 unit_tests   := $(patsubst %.c,build/tests/%,$(notdir $(unit_sources)))
-unit_parts   := $(call archive,export judge gen llm report compile define task base)
-$(foreach s,$(unit_sources),$(eval build/tests/$(basename $(notdir $s)): $(s:%.c=build/obj/%.o)))
-$(unit_tests): $(unit_parts) build/host.flags | $(call need,libcmocka-dev libcurl4-openssl-dev)
+$(foreach s,$(unit_sources),$(eval build/tests/$(basename $(notdir $s)): $(s:%.c=build/obj/%.o) $(call parts_of,$(word 3,$(subst /, ,$s)))))
+$(unit_tests): build/obj/tests/unit/chosen_case.o build/host.flags | $(call need,libcmocka-dev libcurl4-openssl-dev)
 	@mkdir -p $(@D) && echo "  LD $@"
 	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
 build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
@@ -31,9 +30,15 @@ $(fake_programs): build/fake/%: $$(main.$$*) $(fake_parts)
 build/obj/tests/fake/%.o: HOST_FLAGS += $(CUDA_FLAGS) -fPIC
 $(patsubst %.c,build/obj/%.o,$(wildcard tests/fake/*.c)): build/cuda.flags
 
-host_programs := $(filter-out $(cuda_programs),$(programs))
-test: $(unit_tests) $(host_programs:%=build/%) $(if $(filter nvcc,$(lacks)),,$(fake_programs)) | $(INSTALL)
-	tests/run $(unit_tests)
+# NAMES chooses tests; an end-to-end test names the programs that it runs in a line `# uses: `.
+e2e_tests := $(filter-out lib,$(patsubst tests/e2e/%.sh,%,$(wildcard tests/e2e/*.sh)))
+$(foreach n,$(if $(filter test,$(goals)),$(filter-out $(e2e_tests) $(notdir $(unit_tests)),$(NAMES))),$(error NAMES: no test '$n': there are $(e2e_tests) $(notdir $(unit_tests))))
+chosen_unit := $(if $(NAMES),$(filter $(NAMES:%=build/tests/%),$(unit_tests)),$(unit_tests))
+chosen_e2e  := $(if $(NAMES),$(filter $(NAMES),$(e2e_tests)),$(e2e_tests))
+used_by_e2e := $(if $(filter test mutations,$(goals)),$(if $(chosen_e2e),$(sort $(shell sed -n 's/^. uses: //p' $(chosen_e2e:%=tests/e2e/%.sh)))))
+programs_without_cuda := $(filter-out $(cuda_programs),$(programs))
+test: $(chosen_unit) $(if $(NAMES),,$(programs_without_cuda:%=build/%)) $(if $(filter nvcc,$(lacks)),$(filter-out build/fake/%,$(used_by_e2e)),$(used_by_e2e)) | $(INSTALL)
+	tests/run $(chosen_unit) $(chosen_e2e)
 
 # Each rule of the judge and the timer broken in turn: a test has to notice.
 mutations: test

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The graph of attempts: what make gen and make search ask, measure and promote, and never twice;
 # what they leave alone; and what they say where something is missing.
+# uses: build/gen build/best build/promote build/export
 # shellcheck disable=SC2016,SC2154,SC2034  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 . tests/mock/lib.sh

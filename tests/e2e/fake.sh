@@ -2,6 +2,7 @@
 # verify and time, their recorder and their runners, on a pretend GPU (tests/fake): every
 # verdict, and that no file is ever half written.  What the timings are is not looked at.
 # Needs CUDA's headers.
+# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
 # shellcheck disable=SC2154,SC2030,SC2031  # out is lib.sh's; a subshell's limits are its own
 . tests/e2e/lib.sh
 

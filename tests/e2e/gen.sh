@@ -1,6 +1,7 @@
 #!/bin/bash
 # build/gen and build/judge, one process at a time: what is paid for, what it is counted as, and
 # what an answer may do to the tree.  The scripted server stands for the model.
+# uses: build/gen build/judge
 # shellcheck disable=SC2154,SC2034  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 . tests/mock/lib.sh

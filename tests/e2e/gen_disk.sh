@@ -1,6 +1,7 @@
 #!/bin/bash
 # A disk that is full, or becomes so while the model is at work: what there is no room for is not
 # asked, and what was paid for is kept.  The scripted server stands for the model.
+# uses: build/gen build/judge
 # shellcheck disable=SC2154,SC2034,SC2016  # out, root, scratch are lib.sh's; $ of scripts that run elsewhere
 . tests/e2e/lib.sh
 . tests/mock/lib.sh

@@ -2,6 +2,7 @@
 # harness/inspect/profile and its build/replay, with a pretend ncu on the pretend GPU: what is
 # profiled, what is made of ncu's table, and what is said where there can be none.
 # Needs CUDA's headers.
+# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline build/fake/replay
 # shellcheck disable=SC2154  # out is lib.sh's
 . tests/e2e/lib.sh
 

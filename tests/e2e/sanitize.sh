@@ -2,6 +2,7 @@
 # harness/inspect/sanitize, with a pretend compute-sanitizer on the pretend GPU: what is run, what is
 # made of the tools' summaries, what is said where there is no verdict, checks at a smaller
 # size, and the variant for racecheck.  Needs CUDA's headers.
+# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline build/fake/replay build/task
 # shellcheck disable=SC2154  # out is lib.sh's
 . tests/e2e/lib.sh
 
