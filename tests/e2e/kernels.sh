@@ -27,7 +27,7 @@ if ! make -s print-lacks | grep -qw -e nvcc; then
         check "$name: the hash of its headers" is "$(jq -r .kernel.headers_sha256 "$result")" "$hash"
     done
     tests=()
-    for file in tests/gpu/test_*.cu; do tests+=("build/tests/gpu/$(basename "$file" .cu)"); done
+    for file in tests/gpu/test_*.cu; do tests+=("build/tests/compiled/$(basename "$file" .cu)"); done
     make -s -j"$(nproc)" "${tests[@]}" > "$out" 2>&1
     check 'so are the tests of optimized/include' [ $? = 0 ]
     # Several architectures in one call of nvcc, which then names what it keeps differently.

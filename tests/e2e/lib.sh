@@ -42,7 +42,8 @@ comma_locale() {
 }
 
 # What trees compile: see gcc-once.  tests/run has one folder for all tests.
-cache=${KP_TEST_CACHE-$scratch/cache}
+export KP_TEST_CACHE=${KP_TEST_CACHE-$scratch/cache}
+cache=$KP_TEST_CACHE
 mkdir -p "$cache"
 sed "s|^cache=.*|cache='$cache' gcc='$(command -v gcc)' gxx='$(command -v g++)'|" tests/e2e/gcc-once > "$scratch/gcc-once"
 chmod +x "$scratch/gcc-once"

@@ -106,7 +106,7 @@ tree
 mkdir tests/gpu tests/mock
 cp "$root/tests/gpu/search" tests/gpu/
 cp "$root"/tests/mock/*.{c,h,sh} tests/mock/
-cp "$root/tests/e2e/lib.sh" tests/e2e/
+cp "$root"/tests/e2e/{lib.sh,gcc-once} tests/e2e/
 mkdir -p harness/base && cp "$root"/harness/base/*.[ch] harness/base/
 test_gpu() { PATH=$PWD/bin:$PATH CUDA_HOME=$PWD/toolkit tests/gpu/search "$@" > "$out" 2>&1; }
 gpus
