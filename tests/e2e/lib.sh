@@ -19,12 +19,12 @@ unset V ROUNDS WIDTH NAMES GPUS TASKS SUITE ARCHS RUN NVCC NVCCFLAGS CUDA_HOME C
 # those whose name it is part of.
 passed=0 failed=0
 check() {
-    local what=$1 status
+    local what=$1 ended
     shift
     "$@" > "$scratch/check" 2>&1
-    status=$?
+    ended=$?
     case $what in *"${CASE-}"*) ;; *) return ;; esac
-    if [ $status = 0 ]; then
+    if [ $ended = 0 ]; then
         passed=$((passed + 1)) && echo "ok   $what"
     else
         failed=$((failed + 1)) && echo "FAIL $what"
@@ -52,16 +52,16 @@ if [ ! -e "$cache/libcudart.so" ]; then
         mv "$scratch/launch.o" "$scratch/libcudart.so" "$cache/" || exit
 fi
 
-# tree - a fresh tree with three tasks and one GPU, an H200; becomes the current folder.
+# tree [FOLDER] - a fresh tree with three tasks and one GPU, an H200; becomes the current folder.
 tree() {
-    cd "$(mktemp -d "$scratch/XXXXXX")" || exit
+    cd "${1-$(mktemp -d "$scratch/XXXXXX")}" || exit
     out=$PWD/out
-    cp -r "$root/Makefile" "$root/make" .
+    cp -rp "$root/Makefile" "$root/make" .
     mkdir -p tests/e2e tasks/level1 tasks/crfm optimized/portable optimized/include results
     (cd "$root" && find harness -type f -perm -u+x -exec cp -p --parents {} "$OLDPWD" \;)
     for program in "$root"/harness/*/*_main.c; do
         program=${program#"$root/"}
-        mkdir -p "${program%/*}" && cp "$root/tests/e2e/stub.c" "$program"
+        mkdir -p "${program%/*}" && cp -p "$root/tests/e2e/stub.c" "$program"
     done
     for t in level1/l1_001_matmul level1/l1_019_relu crfm/crfm_softmax; do
         echo '{}' > "tasks/$t.json"
