@@ -52,7 +52,7 @@ struct prompt_values {
 void values_add(struct prompt_values *v, const char *name, char *text, bool must);
 void values_free(struct prompt_values *v);
 
-/* Expand FILE.  A line with a value that is not known is left out, and of blank lines in a row
+/* Expand FILE, of PROMPT_FOLDER unless it has a folder itself.  A line with a value that is not known is left out, and of blank lines in a row
  * one is kept.  KP_INPUT: no such file, a {{name}} that nobody knows, a value that must be in it
  * and is not.  Free it. */
 char *prompt_expand(const char *file, struct prompt_values *v);

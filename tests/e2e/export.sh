@@ -1,6 +1,7 @@
 #!/bin/bash
 # build/export: what attempts become as data for training, from a tree of attempts as `make gen`
 # and `make search` leave it, in each wire format; and its checker.
+# uses: build/export
 # shellcheck disable=SC2154,SC2016  # out is lib.sh's; backquotes are a fence
 . tests/e2e/lib.sh
 

@@ -2,6 +2,7 @@
 # verify and time, their recorder and their runners, on a pretend GPU (tests/fake): every
 # verdict, and that no file is ever half written.  What the timings are is not looked at.
 # Needs CUDA's headers.
+# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
 # shellcheck disable=SC2154,SC2030,SC2031  # out is lib.sh's; a subshell's limits are its own
 . tests/e2e/lib.sh
 
@@ -202,7 +203,7 @@ step verify
 KP_FAKE_MEMORY=400000 step time
 check 'eight placements may be too large, too' is "$(of time .verdict)" skipped
 mkdir lame
-cp "$bin"/{verify,time,record,runner,lib*} lame/
+cp "$bin"/{verify,time,recorder,runner,lib*} lame/
 bin=$scratch/lame step time
 check 'without the baseline program there is no measuring' fails 4 $?
 check 'which is said in one line' lines 1 'baseline: cannot be started'

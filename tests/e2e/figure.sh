@@ -1,6 +1,7 @@
 #!/bin/bash
 # The figure of searches, drawn by gnuplot from calls of several models, whose names say more than
 # a name should.
+# uses: build/report
 # shellcheck disable=SC2016,SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 if ! [ -x build/report ] || ! command -v gnuplot > /dev/null; then

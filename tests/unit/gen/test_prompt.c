@@ -1,8 +1,9 @@
 /* test_prompt.c: the prompt of every task and request, its facts, its templates. */
 #include "prompt_tree.h"
 
-#include "task/task_text.h"
+#include "llm/billed_call.h"
 #include "task/ops.h"
+#include "task/task_text.h"
 #include "task_text.h"
 
 #include <ctype.h>
@@ -129,7 +130,7 @@ static bool allowed(const char *gate, const char *name) {
  * the others are not. */
 static void test_rules(void **state) {
     (void)state;
-    char *path = text_format("%s/harness/gate.c", home), *gate = file_read(path, NULL),
+    char *path = text_format("%s/harness/compile/gate.c", home), *gate = file_read(path, NULL),
          *rules = file_read("harness/gen/prompts/system.txt", NULL);
     const char *refused = strstr(rules, "# What is refused"),
                *end = strstr(rules, "# How it is checked");
@@ -150,10 +151,10 @@ static void test_rules(void **state) {
     free(rules), free(gate), free(path);
 }
 
-/* The compiler's flags are those of harness/compile. */
+/* The compiler's flags are those of harness/compile/compile. */
 static void test_command(void **state) {
     (void)state;
-    char *path = text_format("%s/harness/compile", home), *compile = file_read(path, NULL),
+    char *path = text_format("%s/harness/compile/compile", home), *compile = file_read(path, NULL),
          *gpu = file_read("harness/gen/prompts/gpu.txt", NULL), *flags = strstr(gpu, "nvcc -std"),
          *save;
     int n = 0;
@@ -172,13 +173,13 @@ static void test_example(void **state) {
     (void)state;
     char message[1024];
     struct prompt_values none = {0};
-    struct text x;
+    struct draft x;
     struct kp_task *t =
         load_graph("a f32 [1000003]; b f32 [1000003]", "t1[1000003] = add(a, b)", message);
     if (!t) fail_msg("%s", message);
-    text_open(&x);
+    draft_open(&x);
     task_text_header(t, x.out);
-    char *header = text_close(&x), *example = prompt_expand("example.txt", &none);
+    char *header = draft_close(&x), *example = prompt_expand("example.txt", &none);
     holds(example, strchr(header, '\n')); /* all but the line with the task's name */
     holds(example, "```cuda\n");
     free(header), free(example);
@@ -401,7 +402,7 @@ static void test_templates(void **state) {
     (void)state;
     put_attempts("l1_019_relu");
     char *copy =
-        text_format("rm harness/gen/prompts && cp -r '%s/harness/gen/prompts' harness/", home);
+        text_format("rm harness/gen/prompts && cp -r '%s/harness/gen/prompts' harness/gen/", home);
     assert_int_equal(system(copy), 0);
     build_here();
     put("harness/gen/prompts/ask_repair.txt",
