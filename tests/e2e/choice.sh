@@ -1,5 +1,6 @@
 #!/bin/bash
 # Which cells are chosen, on which machine; what becomes of their results.
+# uses: build/compare
 # shellcheck disable=SC2012,SC2016  # names are tame; what is quoted is for another shell
 . tests/e2e/lib.sh
 

@@ -3,6 +3,7 @@
 
 #include "llm/billed_call.h"
 #include "task/ops.h"
+#include "task/family.h"
 #include "task/task_text.h"
 #include "task_text.h"
 
@@ -363,8 +364,10 @@ static void test_floors(void **state) {
     struct prompt_gpu g, none = {.slug = "x", .arch = "90a"};
     put("results/h200/a.json", text);
     prompt_gpu_read("h200", "90a", &g);
+    char *expanded = family_expand("tasks/hgemm/template.json", "hgemm_4096_4096_4096");
+    put("build/hgemm/hgemm_4096_4096_4096.json", expanded);
     struct kp_task *t = task_named("level2/l2_076_gemm_add_relu"),
-                   *half = task_named("hgemm/hgemm_4096_4096_4096");
+                   *half = task_load("build/hgemm/hgemm_4096_4096_4096.json");
     char *with = prompt_task_text(t, &g), *without = prompt_task_text(t, &none),
          *f16 = prompt_task_text(half, &g);
     holds(with, "copying that takes about 78.0 us");
@@ -376,7 +379,7 @@ static void test_floors(void **state) {
     lacks(f16, "class fp32");
     holds(f16, "- Bt (");
     holds(f16, "always the transpose of B");
-    free(with), free(without), free(f16), free(text);
+    free(with), free(without), free(f16), free(text), free(expanded);
     task_free(t), task_free(half);
 }
 
