@@ -13,6 +13,7 @@
  *     candidate=US fp32=US tf32=US   what a kernel of this contestant takes
  *     noise=SHARE                    the candidate's times vary by as much to both sides
  *     mood=SHARE                     so do they from one process to the next
+ *     sway=SHARE                     the tf32 baseline's times are longer or shorter by as much
  *     event=US                       what an event takes (else 1)
  *     host=US                        how long the host waits for a replay
  *     skew=FACTOR                    the references' outputs are off by this factor
