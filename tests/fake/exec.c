@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "cuda/exec.h"
 #include "define/define.h"
+#include "gpu/device.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -95,9 +96,12 @@ struct run { /* a parameter block */
 };
 
 KERNEL(reference, sizeof(struct run)) {
+    static uint64_t runs;
     struct run *r = args[0];
     double skew = fake_number("skew", 1);
     reference.us = fake_number(kp_math_name(r->exec->task, r->exec->math), 500);
+    if (r->exec->math == KP_MATH_TF32) /* up or down, run by run */
+        reference.us *= 1 + fake_number("sway", 0) * ((kp_mix(1, runs++) & 1) ? 1 : -1);
     fake_log("run %s", kp_math_name(r->exec->task, r->exec->math));
     const struct kp_task *t = r->exec->task;
     double *wide[KP_MAX_OUTPUTS];

@@ -1,6 +1,6 @@
 // expect: wrong
 // task: relu64
-// reason: error over the whole output exceeds
+// reason: the largest error of an element exceeds
 /* Wrong in one run alone, by default the first that is judged: no evidence is found later. */
 #include "kernel.h"
 
