@@ -75,5 +75,5 @@ judge:
 	+@$(MAKE) --no-print-directory GPUS='$(gpus)' judge-ready
 	@$(foreach c,$(cells),$(if $(kernel.$c),harness/judge/judge-cell $c $(task.$(notdir $c)) $(kernel.$c);)) :
 judge-eval:
-	+@$(MAKE) --no-print-directory build/judge
+	+@$(MAKE) --no-print-directory build/judge build/task
 	tests/judge-eval

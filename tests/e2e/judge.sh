@@ -1,7 +1,7 @@
 #!/bin/bash
 # build/judge and tests/judge-eval on answers that were kept (LLM=replay): what is made of an
 # answer, and the rates over labelled kernels.  No network.
-# uses: build/judge
+# uses: build/judge build/task
 # shellcheck disable=SC2154  # out is lib.sh's
 . tests/e2e/lib.sh
 
@@ -9,6 +9,7 @@ judge=${KP_JUDGE-$root/build/judge}
 cd "$scratch" || exit
 out=$scratch/out
 for d in harness tests optimized tasks; do ln -s "$root/$d" $d; done
+mkdir -p build && ln -s "$root/build/task" build/task
 unset JUDGE_LLM OPENAI_API_KEY ANTHROPIC_API_KEY OPENAI_BASE_URL ANTHROPIC_BASE_URL LLM_KEY_ENV JOBS
 export LLM=replay:kept JUDGE=$judge
 
