@@ -18,8 +18,7 @@
 #   profile     where the time of each kernel goes, as ncu sees it
 #   sanitize    every kernel under compute-sanitizer: TOOLS="memcheck racecheck", SMALL=1
 #   export      attempts as data for training, in build/export.d
-#   judge       a second opinion on kernels: does this one cheat?  Advice only
-#   judge-eval  how well that advice tells cheats from honest kernels
+#   judge       a second opinion on kernels: does this one cheat?  Advice only; judge-eval rates it
 #   reward      judge kernels read from standard input, one JSON line each
 #   deps        unpack the packages needed into PREFIX (default deps/); needs no root
 #   test        unit and end-to-end tests; needs no GPU.  NAMES="steps test_tape": just those
@@ -29,10 +28,8 @@
 #
 #   make reproduce                                   the published numbers, on this machine
 #   make time TASKS=l2_076                           one task; a unique prefix will do, % is a wildcard
-#   make -n time TASKS=l2_076                        what that would run
 #   make build/h200/l1_019_relu.time.json            one cell, one step
 #   make build ARCHS=all                             compile every kernel for each architecture
-#   make -j16 build && make time                     compile in parallel, then measure in quiet
 #   make time TASKS=l1_019 RUN='harness/gpu/with-gpu ncu'     under a profiler
 #   make gen TASKS=l2_076 LLM=anthropic:MODEL        one attempt; the key comes from the environment
 #   make -n search TASKS=l2_076 LLM=openai:MODEL     how many calls, and the most they can cost
@@ -51,9 +48,9 @@
 # OPENAI_API_KEY, ANTHROPIC_API_KEY or the variable that LLM_KEY_ENV names holds the key,
 # OPENAI_BASE_URL and ANTHROPIC_BASE_URL the server.  REPRODUCE.md has the rest: LLM_..., BUDGET_...
 #
-# NVCC and CUDA_HOME name the toolkit (else: PATH, then /usr/local/cuda), CUDNN_HOME cuDNN; CC,
-# CXX, CFLAGS, LDFLAGS and NVCCFLAGS are as usual.  V=1 shows commands.  For a GPU that
-# make/toolchain.mk does not list say its architecture: make GPUS=rtx2000ada arch.rtx2000ada=89.
+# NVCC and CUDA_HOME name the toolkit, CUDNN_HOME cuDNN; CC, CXX, CFLAGS, LDFLAGS, NVCCFLAGS are as
+# usual; V=1 shows commands.  For a GPU that make/toolchain.mk does not list say its architecture:
+# make GPUS=rtx2000ada arch.rtx2000ada=89.
 
 $(if $(filter grouped-target,$(.FEATURES)),,$(error GNU make 4.3 or newer is needed; this is $(MAKE_VERSION)))
 $(if $(word 2,$(CURDIR)),$(error make cannot work in a folder whose path has a space: $(CURDIR)))
@@ -134,6 +131,9 @@ given = $(if $(strip $1),$2,make/detect --why; exit 4)
 # The command prefix that owns a GPU, and the GPU that it has to be.
 gpu    = $(notdir $(*D))
 on_gpu = KP_GPU=$(gpu) $(or $(RUN.$(gpu)),$(RUN))
+# A step's old result goes before it starts, and a step that leaves none has failed, whatever its
+# prefix says: srun ends with 0 where a node went down.  (ls has NFS look again.)
+made   = @ls $(@D) > /dev/null; [ -e $@ ] || { echo '$@: not made: its job ended early' >&2; exit 4; }
 commit = KP_COMMIT=$${KP_COMMIT:-$$(git describe --always --dirty --abbrev=12 2>/dev/null || :)}
 
 build:  $(cells:%=build/%.build.json) $(if $(ARCHS),arch-checks)
@@ -144,7 +144,7 @@ build verify time aa:
 	@$(call given,$(cells)$(ARCHS),:)
 
 # A task of a family is a file like the others, made from its template.
-$(foreach s,$(families),$(patsubst %,build/tasks/$s/%.json,$(filter-out $(call named,$(task_files)),$(tasks_of.$s)))): build/tasks/%.json: tasks/$$(*D)/template.json | build/task
+$(foreach s,$(families),$(patsubst %,build/tasks/$s/%.json,$(filter-out $(call named,$(task_files)),$(tasks_of.$s)))): build/tasks/%.json: tasks/$$(*D)/template.json build/id/task
 	@mkdir -p $(@D)
 	$Qbuild/task expand $< $(*F) > $@+ && mv $@+ $@
 
@@ -162,19 +162,26 @@ build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
 build/%.code: build/%.build.json; $(as_written)
 
 build/%.verify.json: build/%.code $(verify_uses) | build/%.build.json $(COMPILED)
+	@rm -f $@
 	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
+	$(made)
 
 build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses) | build/report build/cells $(if $(PROFILE),build/replay)
+	@rm -f $@
 	$Q$(commit) $(on_gpu) build/time $(task.$(*F)) build/$*
+	$(made)
 	@$(if $(and $(PROFILE),$(filter attempts/%,$*)),$(on_gpu) harness/inspect/profile $(task.$(*F)) build/$*)
 	@harness/report/progress $*
 
 build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses)
+	@rm -f $@
 	$Q$(on_gpu) build/time --aa $(task.$(*F)) build/$*
+	$(made)
 
 $(gpus:%=build/%/peaks.json): build/%/peaks.json: build/id/peaks
 	@mkdir -p $(@D)
 	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) build/peaks $@
+	$(made)
 
 # Which headers of optimized/include each kernel includes (HEADERS: any, it lacked one); one that
 # is gone repeats those that did.
@@ -186,19 +193,6 @@ define newline
 endef
 $(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d),$(file <$f)$(newline)))
 optimized/include/%:;
-
-# Compile checks for other architectures: a portable kernel for each of ARCHS, any other for its
-# own.  No result depends on them.
-archs     := $(if $(filter all,$(ARCHS)),80 86 89 90 100 120,$(ARCHS))
-archs_for  = $(or $(if $(filter portable,$1),$(archs)),$(patsubst sm_%,%,$(filter sm_%,$1)),$(call arch_of,$1,own))
-folders   := $(if $(archs),$(sort $(patsubst optimized/%/,%,$(dir $(kernels)))))
-$(foreach d,$(folders),$(call set_kernels,archs/$d,$d))
-.PHONY: arch-checks
-arch-checks: $(foreach d,$(folders),$(foreach t,$(tasks),$(if $(kernel.archs/$d/$t),build/archs/$d/$t.build.json)))
-
-build/archs/%.build.json: $$(kernel.archs/$$*) build/tasks/$$(*F)/task.h $(compile_uses) build/archs.flags | $(call need,nvcc jq g++)
-	@mkdir -p $(@D)
-	$Qharness/compile/compile $(task.$(*F)) build/archs/$* '$(call archs_for,$(*D))' $(kernel.archs/$*)
 
 # ---- Results: published data, never a target of measurement -------------------
 

@@ -11,3 +11,16 @@ sanitize: $(if $(filter sanitize,$(goals)),$(cells:%=build/%.sanitize.json))
 	@$(call given,$(cells),harness/inspect/sanitize --summary $^)
 build/%.sanitize.json: build/%.verify.json build/replay $(addprefix harness/inspect/,sanitize shrink shrink.jq) build/sanitize.flags
 	$Q$(on_gpu) harness/inspect/sanitize $(task.$(*F)) build/$* $(TOOLS)
+
+# Compile checks for other architectures: a portable kernel for each of ARCHS, any other for its
+# own.  No result depends on them.
+archs     := $(if $(filter all,$(ARCHS)),80 86 89 90 100 120,$(ARCHS))
+archs_for  = $(or $(if $(filter portable,$1),$(archs)),$(patsubst sm_%,%,$(filter sm_%,$1)),$(call arch_of,$1,own))
+folders   := $(if $(archs),$(sort $(patsubst optimized/%/,%,$(dir $(kernels)))))
+$(foreach d,$(folders),$(call set_kernels,archs/$d,$d))
+.PHONY: arch-checks
+arch-checks: $(foreach d,$(folders),$(foreach t,$(tasks),$(if $(kernel.archs/$d/$t),build/archs/$d/$t.build.json)))
+
+build/archs/%.build.json: $$(kernel.archs/$$*) build/tasks/$$(*F)/task.h $(compile_uses) build/archs.flags | $(call need,nvcc jq g++)
+	@mkdir -p $(@D)
+	$Qharness/compile/compile $(task.$(*F)) build/archs/$* '$(call archs_for,$(*D))' $(kernel.archs/$*)

@@ -2,10 +2,11 @@
 
 .PHONY: test test-gpu mutations
 
-# Unit tests: each is linked with what the folder that it tests may use.
+# Unit tests: each is linked with what the folder that it tests may use and that needs no CUDA.
 unit_sources := $(wildcard tests/unit/*/test_*.c)
 unit_tests   := $(patsubst %.c,build/tests/%,$(notdir $(unit_sources)))
-$(foreach s,$(unit_sources),$(eval build/tests/$(basename $(notdir $s)): $(s:%.c=build/obj/%.o) $(call parts_of,$(word 3,$(subst /, ,$s)))))
+plain_parts   = $(if $(filter $(on_cuda),$1),$(without_cuda)) $(call archive,$(filter-out $(on_cuda),$1 $(uses.$1)))
+$(foreach s,$(unit_sources),$(eval build/tests/$(basename $(notdir $s)): $(s:%.c=build/obj/%.o) $(call plain_parts,$(word 3,$(subst /, ,$s)))))
 $(unit_tests): build/obj/tests/unit/chosen_case.o build/host.flags | $(call need,libcmocka-dev libcurl4-openssl-dev)
 	@mkdir -p $(@D) && echo "  LD $@"
 	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
@@ -14,12 +15,12 @@ build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
 # The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones, so the
 # linker takes from it what it defines: device code, vendor libraries, the reference.
 fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay)
-fake_objects   = $(patsubst %.c,build/obj/tests/fake/%.o,device.c elf.c exec.c machine.c)
+fake_objects   = $(patsubst %.c,build/obj/tests/fake/%.o,device.c elf.c exec.c knobs.c machine.c)
 fake_parts     = build/fake/fake.a $(call archive,measure replay gpu define task base) build/fake/libcudart.so
 build/fake/fake.a: $(fake_objects)
 	@mkdir -p $(@D)
 	$Qrm -f $@+ && $(AR) rcsD $@+ $^ && mv $@+ $@
-build/fake/libcuda.so.1: $(addprefix build/obj/tests/fake/,cuda.o graph.o)
+build/fake/libcuda.so.1: $(addprefix build/obj/tests/fake/,cuda.o graph.o knobs.o)
 build/fake/libcudart.so: build/obj/tests/fake/cudart.o build/fake/libcuda.so.1
 build/fake/libcuda.so.1 build/fake/libcudart.so:
 	@mkdir -p $(@D)
@@ -28,17 +29,25 @@ $(fake_programs): build/fake/%: $$(main.$$*) $(fake_parts)
 	@echo "  LD $@"
 	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
 build/obj/tests/fake/%.o: HOST_FLAGS += $(CUDA_FLAGS) -fPIC
+
+# Unit tests of what needs a GPU: tests/fake/test_*.c, on the pretend one.
+fake_tests := $(patsubst tests/fake/%.c,build/fake/%,$(wildcard tests/fake/test_*.c))
+$(fake_tests): build/fake/%: build/obj/tests/fake/%.o build/obj/tests/unit/chosen_case.o $(fake_parts) | $(call need,libcmocka-dev)
+	@echo "  LD $@"
+	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) -lcmocka -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
 $(patsubst %.c,build/obj/%.o,$(wildcard tests/fake/*.c)): build/cuda.flags
 
 # NAMES chooses tests; an end-to-end test names the programs that it runs in a line `# uses: `.
+with_cuda := $(if $(filter nvcc,$(lacks)),,yes)
+c_tests   := $(unit_tests) $(if $(with_cuda),$(fake_tests))
 e2e_tests := $(filter-out lib,$(patsubst tests/e2e/%.sh,%,$(wildcard tests/e2e/*.sh)))
-$(foreach n,$(if $(filter test,$(goals)),$(filter-out $(e2e_tests) $(notdir $(unit_tests)),$(NAMES))),$(error NAMES: no test '$n': there are $(e2e_tests) $(notdir $(unit_tests))))
-chosen_unit := $(if $(NAMES),$(filter $(NAMES:%=build/tests/%),$(unit_tests)),$(unit_tests))
-chosen_e2e  := $(if $(NAMES),$(filter $(NAMES),$(e2e_tests)),$(e2e_tests))
-used_by_e2e := $(if $(filter test mutations,$(goals)),$(if $(chosen_e2e),$(sort $(shell sed -n 's/^. uses: //p' $(chosen_e2e:%=tests/e2e/%.sh)))))
-programs_without_cuda := $(filter-out $(cuda_programs),$(programs))
-test: $(chosen_unit) $(if $(NAMES),,$(programs_without_cuda:%=build/%)) $(if $(filter nvcc,$(lacks)),$(filter-out build/fake/%,$(used_by_e2e)),$(used_by_e2e)) | $(INSTALL)
-	tests/run $(chosen_unit) $(chosen_e2e)
+$(foreach n,$(if $(filter test,$(goals)),$(filter-out $(e2e_tests) $(notdir $(c_tests)),$(NAMES))),$(error NAMES: no test '$n': there are $(e2e_tests) $(notdir $(c_tests))))
+chosen    := $(if $(NAMES),$(filter $(NAMES:%=build/tests/%) $(NAMES:%=build/fake/%),$(c_tests)) $(filter $(NAMES),$(e2e_tests)),$(c_tests) $(e2e_tests))
+scripts   := $(patsubst %,tests/e2e/%.sh,$(filter $(e2e_tests),$(chosen)))
+used      := $(if $(filter test mutations,$(goals)),$(if $(scripts),$(sort $(shell sed -n 's/^. uses: //p' $(scripts)))))
+host_programs := $(filter-out $(cuda_programs),$(programs))
+test: $(filter build/%,$(chosen)) $(if $(NAMES),,$(host_programs:%=build/%)) $(if $(with_cuda),$(used),$(filter-out build/fake/%,$(used))) | $(INSTALL)
+	tests/run $(chosen)
 
 # Each rule of the judge and the timer broken in turn: a test has to notice.
 mutations: test
@@ -65,7 +74,7 @@ $(gpu_cu_tests) $(compiled_only):
 	@mkdir -p $(@D) && echo "  NVCC $@"
 	$Q$(NVCC) -std=c++17 $(optimised) -Ioptimized/include -gencode arch=compute_$(call tested_arch,$@)$(,)code=sm_$(call tested_arch,$@) -o $@+ $< && mv $@+ $@
 
-$(gpu_c_tests): build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device define task base) build/cuda.flags
+$(gpu_c_tests): build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device $(reference)) build/cuda.flags
 	@mkdir -p $(@D) && echo "  LD $@"
 	$Q$(CXX) $(LINK) -o $@+ $(call grouped,$^) $(CUDA_LIBS) && mv $@+ $@
-build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS)
+build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS) -iquote tests/unit

@@ -1,5 +1,5 @@
-/* elf.c: see elf.h.  Everything is copied out of the file with memcpy after a
- * bounds check, so alignment and hostile offsets are no concern elsewhere. */
+/* elf.c: see elf.h.  Everything is copied out of the file by memcpy after a bounds check, so
+ * alignment and hostile offsets do no harm. */
 #include "base/elf.h"
 
 #include "base/error.h"
@@ -41,8 +41,8 @@ static bool inside(const struct elf *e, uint64_t offset, uint64_t size) {
     return offset <= e->size && size <= e->size - offset;
 }
 
-/* The string at `offset` of string table `table`; NULL if it is not one or does
- * not end inside it. */
+/* The string at `offset` of string table `table`; NULL if there is none, or it does not end inside
+ * the table. */
 static const char *string_at(const struct elf *e, unsigned table, uint64_t offset) {
     const struct elf_section *s;
     if (table >= e->nsections) return NULL;
@@ -100,7 +100,7 @@ static bool name_sections(struct reader *r, const Elf64_Ehdr *h) {
     return true;
 }
 
-/* Read the symbol table, of which there is at most one. */
+/* Read the symbol table.  There is at most one. */
 static bool read_symbols(struct reader *r) {
     struct elf *e = r->e;
     const struct elf_section *table = NULL;
@@ -227,7 +227,7 @@ void elf_free(struct elf *e) {
     free(e);
 }
 
-/* Whether `s` is a variable of the module; *constant says of which kind. */
+/* Whether `s` is a variable of the module; *constant: whether it is in constant memory. */
 static bool is_variable(const struct elf *e, const struct elf_symbol *s, bool *constant) {
     const char *section;
     if (s->section == SHN_UNDEF || s->section >= e->nsections) return false;

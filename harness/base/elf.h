@@ -1,10 +1,9 @@
 /* elf.h: a small strict reader of ELF64 files.
  *
- * It reads the two kinds of file that a kernel is compiled to: the host object
- * (x86-64 or aarch64) and the cubin (ELF with machine 190).  Both come from
- * source that nobody vouches for, so every offset, size and index is checked
- * once, while reading: a struct elf that was returned can be walked without
- * further checks.  Names point into the file's bytes, which the struct owns. */
+ * A kernel is compiled to two files: the host object (x86-64 or aarch64) and the cubin (machine
+ * 190).  Both come from source that nobody has checked, so the reader checks every offset, size and
+ * index once.  A struct elf that it returns can be walked without further checks.  Names point into
+ * the file's bytes, which the struct owns. */
 #ifndef KP_ELF_H
 #define KP_ELF_H
 
@@ -22,7 +21,7 @@ struct elf_section {
     const char *name;
     uint32_t type;              /* SHT_* of <elf.h> */
     uint64_t flags;             /* SHF_* */
-    uint64_t size;              /* bytes; of a NOBITS section, what it takes in memory */
+    uint64_t size;              /* bytes; those in memory if it is NOBITS */
     const unsigned char *bytes; /* size bytes; NULL for NOBITS and for the empty section 0 */
     uint32_t link, info;
 };
@@ -37,8 +36,8 @@ struct elf_symbol {
 };
 
 struct elf_relocation {
-    unsigned target; /* section that is patched */
-    uint64_t offset; /* where in it */
+    unsigned target; /* the section that is patched */
+    uint64_t offset; /* in that section */
     uint32_t type;   /* R_* of the machine */
     uint32_t symbol; /* index into elf.symbols */
     int64_t addend;  /* 0 for REL */
@@ -56,20 +55,20 @@ struct elf {
     size_t size;
 };
 
-/* Read a file, or `size` bytes that are copied.  Returns NULL and a message
- * ("PATH: what is wrong") if it cannot be read or is malformed anywhere. */
+/* Read a file, or a copy of `size` bytes.  NULL and a message ("PATH: what is wrong") if it cannot
+ * be read or is malformed anywhere. */
 struct elf *elf_read(const char *path, char *message, size_t message_size);
 struct elf *elf_parse(const void *bytes, size_t size, const char *path, char *message,
                       size_t message_size);
 void elf_free(struct elf *e);
 
-/* A variable of a cubin's module: what outlives a launch.  cuModuleGetGlobal
- * finds each of them by this name, static and anonymous-namespace ones and
- * string literals ("$str") too: nvcc 13 makes all of them local symbols. */
+/* A variable of a cubin's module: it outlives a launch.  cuModuleGetGlobal finds each by this name,
+ * also static ones, those of anonymous namespaces and string literals ("$str"): nvcc 13 makes local
+ * symbols of all of them. */
 struct elf_variable {
     const char *name;
     uint64_t size;
-    bool constant; /* in __constant__ memory, which device code is not to write */
+    bool constant; /* in __constant__ memory, which device code should not write */
     bool managed;
     bool initialized; /* has an initial image in the file; else it starts as zeros */
     unsigned bind;    /* STB_* */

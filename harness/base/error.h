@@ -1,8 +1,7 @@
 /* error.h: the one error path, and the exit codes of every program here.
  *
- * A bad candidate is a result (a verdict, exit 0).  Everything else that goes
- * wrong ends a program with one line on stderr, which says what failed, where,
- * and what to do about it, and with one of these codes. */
+ * A bad candidate is a result: a verdict, exit 0.  Everything else that goes wrong ends a program
+ * with one of these codes, and one line on stderr that says what failed, where, and what to do. */
 #ifndef KP_ERROR_H
 #define KP_ERROR_H
 

@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Give what `fd` holds from its present position to sha256sum; close it. */
+/* Hash what follows the present position of `fd`, and close it. */
 static void sha256_of(int fd, const char *what, char hex[65]) {
-    /* Nothing of our own environment is sha256sum's business. */
+    /* sha256sum needs nothing of the environment. */
     char *argv[] = {"sha256sum", NULL}, *environment[] = {NULL};
     int up[2], status = 1;
     size_t got = 0;

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Of a file's contents, of a text's bytes.  Both end the program with KP_IO where the file cannot
- * be read, or KP_MACHINE where sha256sum cannot be run. */
+/* The hash of a file's contents, and of a text's bytes.  End the program with KP_IO if the file
+ * cannot be read, and with KP_MACHINE if sha256sum cannot be run. */
 void file_sha256(const char *path, char hex[65]);
 void text_sha256(const void *text, size_t size, char hex[65]);
 

@@ -8,10 +8,9 @@
  * the line where parsing stopped if it is not JSON.  The caller deletes it. */
 cJSON *json_read(const char *path);
 
-/* Write `text` (or printed JSON) beside `path` and rename it there, so that a
- * reader sees the old file or the new one, never half of one.  Ends the program
- * with KP_IO if the disk is full or the folder is not writable; the old file
- * then stays as it was. */
+/* Write `text` (or JSON) beside `path` and rename it to `path`, so that a reader sees the old file
+ * or the new one, never half of one.  If the disk is full or the folder not writable, the old file
+ * stays as it was, and the program ends with KP_IO. */
 void file_replace(const char *path, const char *text);
 void json_write(const char *path, const cJSON *json);
 

@@ -1,8 +1,8 @@
 /* stats.c: see stats.h.
  *
- * A bootstrap needs the mid-mean of very many resamples of the same few numbers.
- * So the numbers are sorted once; a resample is how often each of them was
- * drawn, and its mid-mean is one walk over the sorted order. */
+ * A bootstrap needs the mid-mean of many resamples of the same few numbers.  So the numbers are
+ * sorted once.  A resample is how often each number was drawn, and its mid-mean is one walk over
+ * the sorted order. */
 #include "base/stats.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 
-struct ranked { /* a sample, and its place among the arguments */
+struct ranked { /* a sample, and its index among the arguments */
     double x;
     int i;
 };
@@ -22,7 +22,7 @@ struct groups { /* samples by placement */
     int *member; /* n sample numbers, those of one placement together */
 };
 
-/* Ends the program unless there are n > 0 samples, all finite and above `floor`. */
+/* End the program unless there are n > 0 samples, all finite and above `floor`. */
 static void check(const char *who, const double *x, int n, double floor) {
     if (n < 1) die(KP_BUG, "%s: %d samples; at least one is needed", who, n);
     for (int i = 0; i < n; i++)
@@ -57,7 +57,7 @@ static double sorted_quantile(const struct ranked *r, int n, double q) {
     return i + 1 < n ? r[i].x + (at - i) * (r[i + 1].x - r[i].x) : r[n - 1].x;
 }
 
-/* Mid-mean of a resample that holds sample i drawn[i] times; NULL: each once. */
+/* Mid-mean of a resample that holds sample i drawn[i] times; NULL: every sample once. */
 static double sorted_midmean(const struct ranked *r, int n, const int *drawn) {
     int total = 0, before = 0;
     for (int k = 0; k < n; k++) total += drawn ? drawn[k] : 1;
@@ -110,12 +110,12 @@ uint64_t stat_random(uint64_t *state) {
     return z ^ z >> 31;
 }
 
-/* A random number in [0,n).  The bias, n in 2^32, is of no concern here. */
+/* A random number in [0,n), with a bias of n in 2^32. */
 static int below(uint64_t *state, int n) {
     return (int)((stat_random(state) >> 32) * (uint64_t)n >> 32);
 }
 
-/* Sort the samples by placement, in the order in which placements appear. */
+/* Group the samples by placement, in the order in which placements appear. */
 static struct groups group(const int *placement, int n) {
     struct groups g = {0, memory(n + 1, sizeof(int)), memory(n, sizeof(int))};
     int filled = 0;
@@ -131,7 +131,7 @@ static struct groups group(const int *placement, int n) {
     return g;
 }
 
-/* Draw placements, then rounds inside: drawn[i] is how often sample i came. */
+/* Draw placements, then rounds in each: drawn[i] says how often sample i came. */
 static void draw(const struct groups *g, uint64_t *state, int *drawn, int n) {
     memset(drawn, 0, n * sizeof *drawn);
     for (int k = 0; k < g->count; k++) {
@@ -141,10 +141,9 @@ static void draw(const struct groups *g, uint64_t *state, int *drawn, int n) {
     }
 }
 
-/* The factor by which 95 % of Student's t with m - 1 degrees of freedom is wider
- * than what resampling m units shows: the bootstrap sees the normal quantile and
- * a variance that is short by (m-1)/m.  Without it five placements give 86 %
- * where 95 % is claimed (tests/unit/test_stats.c). */
+/* By how much 95 % of Student's t with m - 1 degrees of freedom is wider than what resampling m
+ * units shows.  The bootstrap shows the normal quantile, and a variance that is short by (m-1)/m.
+ * Without this factor five placements give 86 % where 95 % is claimed (tests/unit/base). */
 static double stretch(int m) {
     static const double first[] = {12.7062, 4.3027, 3.1824, 2.7764};
     const double normal = 1.959964;
@@ -169,7 +168,7 @@ static struct kp_interval bootstrap(const struct ranked *num, const struct ranke
         found[k].x = sorted_midmean(num, n, drawn) / (den ? sorted_midmean(den, n, drawn) : 1);
     }
     qsort(found, resamples, sizeof *found, by_value);
-    /* Stretched on a logarithmic scale, so that no end falls below zero. */
+    /* Stretch on a logarithmic scale, so that no end falls below zero. */
     double factor = stretch(g.count > 1 ? g.count : n);
     double low = value * pow(sorted_quantile(found, resamples, 0.025) / value, factor);
     double high = value * pow(sorted_quantile(found, resamples, 0.975) / value, factor);
@@ -180,7 +179,7 @@ static struct kp_interval bootstrap(const struct ranked *num, const struct ranke
     return (struct kp_interval){value, fmin(low, value - width / 2), fmax(high, value + width / 2)};
 }
 
-/* Ends the program unless the arguments that both intervals share make sense. */
+/* End the program unless the arguments that both intervals share make sense. */
 static void check_bootstrap(double tick_us, int resamples) {
     if (!(tick_us >= 0) || !isfinite(tick_us))
         die(KP_BUG, "interval: a clock tick of %g us; expected 0 or more", tick_us);

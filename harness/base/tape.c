@@ -1,5 +1,5 @@
-/* tape.c: text form, merging and placing of tapes.  No CUDA here: see
- * tape_graph.c for the way from and to a graph. */
+/* tape.c: text form, merging and placing of tapes, without CUDA.  From and to a graph:
+ * replay/tape_graph.c. */
 #define _GNU_SOURCE
 #include "base/tape.h"
 #include "base/error.h"
@@ -8,6 +8,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { /* what a tape may hold: CUDA's own limits, or far more than a kernel has use for */
+       MOST_NODES = 10000,
+       MOST_EDGES = 100000,
+       MOST_THREADS = 1024,
+       MOST_SHARED = 1 << 20,
+       MOST_CLUSTER = 64,
+       MOST_POLICY = 16,
+       MOST_PARAMETER_BYTES = 32764,
+       MOST_PORT = 16,
+       MOST_SMALL = 1000000
+};
 
 static void *grow(void *p, size_t bytes) {
     p = realloc(p, bytes ? bytes : 1);
@@ -82,7 +94,7 @@ char *tape_print(const struct tape *t) {
     return text;
 }
 
-/* The words of one line, taken in order; `bad` sticks once anything is amiss. */
+/* The words of one line, taken in order.  `bad` stays set once anything is wrong. */
 struct words {
     char *rest;
     bool bad;
@@ -111,7 +123,7 @@ static int small(struct words *w) { /* may be -1 */
     const char *p = word(w);
     char *end;
     long x = strtol(p, &end, 10);
-    if (!*p || *end || x < -1 || x > 1000000) w->bad = true;
+    if (!*p || *end || x < -1 || x > MOST_SMALL) w->bad = true;
     return w->bad ? 0 : (int)x;
 }
 
@@ -136,21 +148,21 @@ static void parse_kernel(struct words *w, struct tape_node *n) {
     expect(w, "grid");
     for (int k = 0; k < 3; k++) n->grid[k] = (uint32_t)number(w, UINT32_MAX);
     expect(w, "block");
-    for (int k = 0; k < 3; k++) n->block[k] = (uint32_t)number(w, 1024);
+    for (int k = 0; k < 3; k++) n->block[k] = (uint32_t)number(w, MOST_THREADS);
     expect(w, "shared");
-    n->shared = (uint32_t)number(w, 1 << 20);
+    n->shared = (uint32_t)number(w, MOST_SHARED);
     expect(w, "cluster");
-    for (int k = 0; k < 3; k++) n->cluster[k] = (uint32_t)number(w, 64);
+    for (int k = 0; k < 3; k++) n->cluster[k] = (uint32_t)number(w, MOST_CLUSTER);
     expect(w, "cooperative");
     n->cooperative = (int)number(w, 1);
     expect(w, "carveout");
     n->carveout = small(w);
     expect(w, "policy");
-    n->cluster_policy = (int)number(w, 16);
+    n->cluster_policy = (int)number(w, MOST_POLICY);
     expect(w, "nonportable");
     n->nonportable = (int)number(w, 1);
     expect(w, "params");
-    n->param_bytes = (uint32_t)number(w, 32764);
+    n->param_bytes = (uint32_t)number(w, MOST_PARAMETER_BYTES);
     hex(w, n);
     expect(w, "relocs");
     n->nreloc = (int)number(w, n->param_bytes / 8);
@@ -210,8 +222,8 @@ static void parse_edge(struct words *w, struct tape_edge *e, int nnodes) {
     expect(w, "type");
     e->type = (int)number(w, 1);
     expect(w, "ports");
-    e->from_port = (int)number(w, 16);
-    e->to_port = (int)number(w, 16);
+    e->from_port = (int)number(w, MOST_PORT);
+    e->to_port = (int)number(w, MOST_PORT);
     if (e->from >= e->to || e->to >= nnodes) w->bad = true;
 }
 
@@ -222,16 +234,16 @@ static void parse_header(struct words *w, struct tape *t) {
     t->merged = !strcmp(form, "merged");
     if (!t->merged && strcmp(form, "raw")) w->bad = true;
     expect(w, "nodes");
-    t->nnodes = (int)number(w, 10000);
+    t->nnodes = (int)number(w, MOST_NODES);
     expect(w, "edges");
-    t->nedges = (int)number(w, 100000);
+    t->nedges = (int)number(w, MOST_EDGES);
     if (w->bad) t->nnodes = t->nedges = 0;
     t->nodes = grow(NULL, (size_t)t->nnodes * sizeof *t->nodes);
     t->edges = grow(NULL, (size_t)t->nedges * sizeof *t->edges);
     memset(t->nodes, 0, (size_t)t->nnodes * sizeof *t->nodes);
 }
 
-/* The line in which what was parsed, printed again, is not what was read (leading zeros,
+/* Print what was parsed, and return the first line that differs from what was read (leading zeros,
  * overflow); 0 if there is none. */
 static int unlike(const struct tape *t, const char *text) {
     char *again = tape_print(t);
@@ -278,7 +290,7 @@ static const char *node_name(const struct tape_node *n) {
     return n->type == TAPE_KERNEL ? n->name : n->type == TAPE_MEMSET ? "memset" : "copy";
 }
 
-/* Everything but addresses: launch shape, sizes, values. */
+/* Whether two nodes agree in everything but addresses: launch shape, sizes, values. */
 static bool same_shape(const struct tape_node *a, const struct tape_node *b) {
     if (a->type != b->type) return false;
     if (a->type == TAPE_KERNEL)
@@ -328,7 +340,7 @@ static bool within(uint64_t size, uint64_t offset, uint64_t bytes) {
     return offset <= size && bytes <= size - offset;
 }
 
-/* The buffer that holds [address, address + bytes); false if none does. */
+/* Find the buffer that holds [address, address + bytes); false if none does. */
 static bool find(const struct tape_span *at, int n, uint64_t address, uint64_t bytes,
                  uint32_t *buffer, uint64_t *offset) {
     for (int i = 0; i < n; i++)
@@ -346,9 +358,9 @@ static uint64_t load64(const uint8_t *p) {
     return x;
 }
 
-/* Parameter bytes that differ between the two recordings must belong to a word that
- * is, in both, the address of the same byte of the same buffer.  Words are looked
- * for at 8-byte steps first, then at any step (packed structs). */
+/* Parameter bytes that differ between the two recordings must belong to a word that is the address
+ * of the same byte of the same buffer in both.  A word at a multiple of 8 bytes is tried first,
+ * then any other (packed structs). */
 static bool relocate(struct tape_node *out, const struct tape_node *a, const struct tape_span *at_a,
                      const struct tape_node *b, const struct tape_span *at_b, int n,
                      char message[KP_TAPE_MESSAGE]) {
@@ -380,8 +392,8 @@ static bool relocate(struct tape_node *out, const struct tape_node *a, const str
     return true;
 }
 
-/* Bytes from the first to the last that a memset or a copy touches; the most there are if
- * it is more than can be said. */
+/* Bytes from the first to the last that a memset or a copy touches; UINT64_MAX if that
+ * overflows. */
 static uint64_t extent(const struct tape_node *n) {
     uint64_t rows = n->type == TAPE_MEMSET && n->height > 1 ? n->height - 1 : 0, row, above, all;
     bool over = __builtin_mul_overflow(n->width, n->type == TAPE_MEMSET ? n->element : 1, &row);
@@ -470,7 +482,7 @@ struct tape *tape_place(const struct tape *merged, const struct tape_span *at, i
         else {
             n->to += at[n->to_buffer].address;
             if (n->type == TAPE_COPY) n->from += at[n->from_buffer].address;
-            n->to_buffer = n->from_buffer = 0; /* a raw tape knows none */
+            n->to_buffer = n->from_buffer = 0; /* raw tapes name no buffers */
         }
     }
     if (ok) return t;

@@ -1,12 +1,11 @@
-/* tape.h: the launch tape: what a kernel's host code enqueued, recorded once.
+/* tape.h: the launch tape: what a kernel's host code enqueued.
  *
- * A recorder captures `launch` and writes a raw tape, in which every parameter
- * holds the addresses of that recording.  Two recordings at two sets of addresses
- * are merged: bytes that differ must be addresses of declared buffers, and become
- * relocations; anything else that differs is refused.  A merged tape holds no
- * address, so a runner may map its buffers wherever it likes, several times.
+ * The recorder captures `launch` and writes a raw tape, whose parameters hold the addresses of that
+ * recording.  Two recordings, at two sets of addresses, are merged: bytes that differ must be
+ * addresses of declared buffers, and become relocations.  Anything else that differs is refused.  A
+ * merged tape holds no address, so a runner may map its buffers anywhere, and several times.
  *
- * The file is text, one node or edge a line; tests and people can read it. */
+ * The file is text with one node or edge on each line, for tests and people to read. */
 #ifndef KP_TAPE_H
 #define KP_TAPE_H
 
@@ -14,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { KP_MAX_BUFFERS = 1024, KP_TAPE_MESSAGE = 512 };
+enum { KP_MAX_BUFFERS = 1024, KP_TAPE_MESSAGE = 512 /* bytes of a message */ };
 
 enum tape_type { TAPE_KERNEL, TAPE_MEMSET, TAPE_COPY };
 
@@ -57,27 +56,26 @@ struct tape {
     struct tape_edge *edges;
 };
 
-struct tape_span { /* where a buffer lay during a recording */
+struct tape_span { /* where a buffer lies */
     uint64_t address, bytes;
 };
 
 /* Text form, newly allocated. */
 char *tape_print(const struct tape *t);
 
-/* Parse the text form.  Returns NULL and a message with a line number if it is not
- * exactly what tape_print writes. */
+/* Parse the text form.  NULL and a message with a line number if it is not exactly what tape_print
+ * writes. */
 struct tape *tape_parse(const char *text, char message[KP_TAPE_MESSAGE]);
 
-/* Merge two raw tapes.  Returns NULL and a message naming node and parameter byte
- * if they differ in anything but addresses of declared buffers, or touch memory
- * outside them. */
+/* Merge two raw tapes.  NULL and a message that names node and parameter byte if they differ in
+ * anything but addresses of declared buffers, or touch memory outside these. */
 struct tape *tape_merge(const struct tape *a, const struct tape_span *at_a, const struct tape *b,
                         const struct tape_span *at_b, int nbuffers, char message[KP_TAPE_MESSAGE]);
 
-/* True if both describe the same launches (raw or merged alike); else a message. */
+/* Whether both describe the same launches, raw or merged; if not, a message. */
 bool tape_equal(const struct tape *a, const struct tape *b, char message[KP_TAPE_MESSAGE]);
 
-/* The raw tape that a merged one becomes with buffers at these addresses. */
+/* The raw tape of a merged one, with its buffers at these addresses. */
 struct tape *tape_place(const struct tape *merged, const struct tape_span *at, int nbuffers,
                         char message[KP_TAPE_MESSAGE]);
 

@@ -47,7 +47,7 @@ size_t utf8_length(const char *s, size_t n) {
     if (b[0] < 0x80) return 1;
     size_t length = b[0] >= 0xF0 ? 4 : b[0] >= 0xE0 ? 3 : 2;
     if (b[0] < 0xC2 || b[0] > 0xF4 || n < length) return 0;
-    /* The second byte rules out long forms, surrogates and what is beyond U+10FFFF. */
+    /* The second byte rules out long forms, surrogates and what lies beyond U+10FFFF. */
     unsigned low = b[0] == 0xE0 ? 0xA0 : b[0] == 0xF0 ? 0x90 : 0x80;
     unsigned high = b[0] == 0xED ? 0x9F : b[0] == 0xF4 ? 0x8F : 0xBF;
     if (b[1] < low || b[1] > high) return 0;

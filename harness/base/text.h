@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct text { /* a growing one; NUL-terminated unless s is NULL */
+struct text { /* it grows; NUL-terminated unless s is NULL */
     char *s;
     size_t n, room;
 };
@@ -13,13 +13,14 @@ void text_add(struct text *t, const char *s, size_t n);
 void text_clear(struct text *t); /* keeps the room */
 void text_free(struct text *t);
 
-/* How many bytes at `s` (of n) are one well-formed UTF-8 character; 0 if they are none. */
+/* How many of the n bytes at `s` make the first well-formed UTF-8 character; 0 if it is none. */
 size_t utf8_length(const char *s, size_t n);
 
-/* The text with U+FFFD for each NUL and each run of bytes that is no character.  Free it. */
+/* The text, with U+FFFD in place of each NUL and of each run of bytes that is no character.  Free
+ * it. */
 char *utf8_clean(const char *s, size_t n);
 
-/* Whether there is nothing in it but white space. */
+/* Whether it holds nothing but white space. */
 bool text_blank(const struct text *t);
 
 #endif

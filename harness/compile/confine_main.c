@@ -1,15 +1,13 @@
-/* confine -r PATH... -w PATH... [-s FILE] -- COMMAND...
+/* confine_main.c: `confine -r PATH... -w PATH... [-s FILE] -- COMMAND...` runs a compiler on source
+ * that nobody has checked.
  *
- * Runs a compiler on source that nobody vouches for.  With Landlock, COMMAND
- * and its children may read and execute only what is under the -r paths, and
- * read and write only what is under the -w paths: `#include "/etc/passwd"` and
- * `.incbin` of an answer then fail as if the file could not be opened.  A path
- * that does not exist is passed over.  /dev/null is always there.
+ * With Landlock, COMMAND and its children may read and execute only what is under the -r paths, and
+ * read and write only what is under the -w paths: `#include "/etc/passwd"` and `.incbin` fail as if
+ * the file could not be opened.  A path that does not exist is ignored.  /dev/null is always there.
  *
- * Limits on time, memory, files and processes hold in any case.  Where the
- * kernel has no Landlock, COMMAND runs without it after one line of warning.
- * Either way -s FILE gets one line, "landlock N" (its version) or "none: why".
- * The exit status is COMMAND's; 126 or 127 if it cannot be run. */
+ * Limits on time, memory, files and processes always hold.  If the kernel has no Landlock, COMMAND
+ * runs without it, after one line of warning.  FILE gets one line: "landlock N" (its version) or
+ * "none: why".  The exit status is COMMAND's; 126 or 127 if it cannot be run. */
 #define _GNU_SOURCE
 #include "base/error.h"
 
@@ -25,8 +23,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The interface of the Linux kernel, for systems whose headers lack it.  The
- * numbers are the same on every architecture. */
+/* The interface of the Linux kernel, for systems whose headers lack it.  Its numbers are the same
+ * on every architecture. */
 enum { CREATE_RULESET = 444, ADD_RULE = 445, RESTRICT_SELF = 446 };
 enum { GET_VERSION = 1, RULE_PATH_BENEATH = 1 };
 enum { /* rights */
@@ -41,7 +39,7 @@ enum { /* rights */
 };
 enum { CONNECT_AND_BIND_TCP = 3, SIGNALS_AND_ABSTRACT_SOCKETS = 3 };
 
-struct ruleset { /* older kernels know a shorter one */
+struct ruleset { /* older kernels take a shorter one */
     uint64_t fs;
     uint64_t net;   /* since version 4 */
     uint64_t scope; /* 6 */
@@ -60,7 +58,7 @@ struct options {
     char **command;
 };
 
-/* Parse the command line, or end the program. */
+/* Parse the command line.  Ends the program if it is wrong. */
 static struct options parse(int argc, char **argv) {
     static const char usage[] = "usage: confine -r PATH... -w PATH... [-s FILE] -- COMMAND...";
     struct options o = {0};
@@ -86,7 +84,7 @@ static struct options parse(int argc, char **argv) {
     return o;
 }
 
-/* Lower one limit; a hard limit that is lower already stays. */
+/* Lower one limit.  A hard limit that is lower already stays. */
 static void limit(int what, rlim_t value) {
     struct rlimit r;
     if (getrlimit(what, &r) != 0) die(KP_MACHINE, "getrlimit: %s", strerror(errno));
@@ -95,23 +93,26 @@ static void limit(int what, rlim_t value) {
     if (setrlimit(what, &r) != 0) die(KP_MACHINE, "setrlimit: %s", strerror(errno));
 }
 
-/* What a compiler never needs more of, for one process.  Processes are counted
- * over all that the user runs, hence the generous number. */
+/* No compiler process needs more.  Processes are counted over all that the user runs, so their
+ * number is generous. */
+enum { CPU_SECONDS = 600, PROCESSES = 4096 };
+static const rlim_t memory_bytes = (rlim_t)16 << 30, file_bytes = (rlim_t)512 << 20;
+
 static void set_limits(void) {
-    limit(RLIMIT_CPU, 600);
-    limit(RLIMIT_AS, (rlim_t)16 << 30);
-    limit(RLIMIT_FSIZE, (rlim_t)512 << 20);
+    limit(RLIMIT_CPU, CPU_SECONDS);
+    limit(RLIMIT_AS, memory_bytes);
+    limit(RLIMIT_FSIZE, file_bytes);
     limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_NPROC, 4096);
+    limit(RLIMIT_NPROC, PROCESSES);
 }
 
-/* Every right that this version of Landlock can withhold. */
+/* All rights that this version of Landlock can withhold. */
 static uint64_t all_rights(int version) {
     return ALL_V1 | (version >= 2 ? REFER : 0) | (version >= 3 ? TRUNCATE : 0) |
            (version >= 5 ? IOCTL_DEV : 0);
 }
 
-/* Grant `rights` beneath a path, which may be a file and may be absent. */
+/* Grant `rights` under a path.  It may be a file, and it may be absent. */
 static void grant(int ruleset, const char *path, uint64_t rights) {
     struct path_beneath rule = {.rights = rights};
     struct stat st;
@@ -139,7 +140,7 @@ static int make_ruleset(const struct options *o, int version) {
     return fd;
 }
 
-/* Write the line that says how COMMAND is confined. */
+/* Write to FILE how COMMAND is confined. */
 static void write_status(const char *path, const char *line) {
     FILE *f;
     if (!path) return;

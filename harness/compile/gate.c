@@ -8,8 +8,8 @@
 #include <string.h>
 
 enum {
-    DATA_LIMIT = 64 << 10,   /* host .rodata and .data: room for strings, not for answers */
-    FATBIN_LIMIT = 64 << 20, /* device code in the object */
+    DATA_LIMIT = 64 << 10, /* bytes of host .rodata and .data: room for strings, not for answers */
+    FATBIN_LIMIT = 64 << 20, /* bytes of device code in the object: far more than kernels have */
     STO_CUDA_MANAGED = 0x4
 };
 
@@ -57,7 +57,6 @@ static const struct {
     {"cudaPeekAtLastError", "reading an error"},
     {"cudaGetErrorString", "reading an error"},
     {"cudaGetErrorName", "reading an error"},
-    /* Helpers that the harness exports to host code (optimized/include). */
     /* What compilers emit, or plain computation needs. */
     {"_GLOBAL_OFFSET_TABLE_", "position-independent code"},
     {"__stack_chk_fail", "stack protector"},
@@ -93,7 +92,7 @@ static const struct {
     {"tanhf", "plain computation"},
 };
 
-/* Names that people do use, and what to do instead.  '*' as above. */
+/* Names that authors of kernels do use, and what to do instead.  '*' as above. */
 static const struct {
     const char *name, *advice;
 } advice[] = {
@@ -159,14 +158,14 @@ static bool is_allowed(const char *name) {
     return false;
 }
 
-/* Where a verdict is written. */
+/* Where the reason of a refusal goes. */
 struct verdict {
     char *reason;
     size_t size;
 };
 
-/* Write the reason, with anything unprintable in a name made visible so that it
- * stays one line.  Returns false, for the caller to return. */
+/* Write the reason as one line: '?' replaces what cannot be printed.  Returns false, for the caller
+ * to return. */
 __attribute__((format(printf, 2, 3))) static bool refuse(struct verdict *v, const char *format,
                                                          ...) {
     va_list ap;
@@ -188,8 +187,8 @@ static bool section_is(const char *name, const char *base) {
     return strncmp(name, base, n) == 0 && (name[n] == 0 || name[n] == '.');
 }
 
-/* Sections that end up in memory: only those that g++ and nvcc write, because
- * the linker and the loader act on others by name (.init, .ctors, .tdata). */
+/* Of sections that end up in memory only those that g++ and nvcc write are allowed, because the
+ * linker and the loader act on others by name (.init, .ctors, .tdata). */
 static bool check_section(const struct elf_section *s, struct verdict *v) {
     static const char *const known[] = {
         ".text",     ".rodata",     ".data",         ".bss", ".note", ".gcc_except_table",
@@ -213,7 +212,7 @@ static bool check_section(const struct elf_section *s, struct verdict *v) {
     return true;
 }
 
-/* All sections, and the totals of data and of device code. */
+/* Check all sections, and the totals of data and of device code. */
 static bool check_sections(const struct elf *o, struct verdict *v) {
     uint64_t data = 0, fatbin = 0;
     for (unsigned i = 0; i < o->nsections; i++) {
@@ -237,7 +236,7 @@ static bool check_sections(const struct elf *o, struct verdict *v) {
     return true;
 }
 
-/* The name of the function at (section, offset), or "". */
+/* The name of the function at an offset of a section, or "". */
 static const char *function_at(const struct elf *o, unsigned section, uint64_t offset) {
     for (size_t i = 0; i < o->nsymbols; i++) {
         const struct elf_symbol *s = &o->symbols[i];
@@ -246,7 +245,7 @@ static const char *function_at(const struct elf *o, unsigned section, uint64_t o
     return "";
 }
 
-/* Exactly one function may run when the object is loaded: nvcc's registration. */
+/* Check that exactly one function runs when the object is loaded: nvcc's registration. */
 static bool check_constructors(const struct elf *o, struct verdict *v) {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < o->nsections; i++)
@@ -280,8 +279,8 @@ static bool is_kernel_name(struct elf *const *cubins, size_t n, const char *name
     return false;
 }
 
-/* Whether host code may define the global `s`: the entry points, kernels, and
- * C++ functions of its own; not what a library defines, nor operator new. */
+/* Whether host code may define the global `s`.  It may define the entry points, kernels, and C++
+ * functions of its own, but not what a library defines, nor operator new. */
 static bool may_define(const struct elf_symbol *s, struct elf *const *cubins, size_t ncubins) {
     const char *n = s->name;
     if (strcmp(n, "launch") == 0 || strcmp(n, "scratch_bytes") == 0) return s->type == STT_FUNC;
@@ -307,7 +306,7 @@ static bool check_symbol(const struct elf_symbol *s, struct elf *const *cubins, 
     return refuse(v, "object: %s is defined: make it static", s->name);
 }
 
-/* All symbols, and that launch is among them. */
+/* Check all symbols, and that launch is among them. */
 static bool check_symbols(const struct elf *o, struct elf *const *cubins, size_t ncubins,
                           struct verdict *v) {
     bool launch = false;
@@ -327,7 +326,7 @@ static bool is_foreign(unsigned machine, uint32_t type) {
     return (type >= 16 && type <= 23) || (type >= 34 && type <= 37);
 }
 
-/* Relocations: none to thread-local storage, which leads to the C library. */
+/* Check that no relocation reaches thread-local storage, which leads to the C library. */
 static bool check_relocations(const struct elf *o, struct verdict *v) {
     for (size_t i = 0; i < o->nrelocations; i++) {
         const struct elf_relocation *r = &o->relocations[i];
@@ -338,9 +337,9 @@ static bool check_relocations(const struct elf *o, struct verdict *v) {
     return true;
 }
 
-/* The name of the instruction at p that host code has no use for, or NULL.  No
- * decoder: a constant in the code can look like one, but relocated fields are
- * zero in an object, and 2 MB of library objects held one such chance match. */
+/* The name of the instruction at p if host code may not have it, or NULL.  Nothing is decoded, so a
+ * constant in the code can look like one.  That is rare: relocated fields are zero in an object,
+ * and 2 MB of library objects held one chance match. */
 static const char *forbidden_x86(const unsigned char *p, size_t n) {
     size_t rex = n > 1 && (p[1] & 0xf0) == 0x40;
     if (n >= 2 && p[0] == 0x0f && p[1] == 0x05) return "syscall";
@@ -357,7 +356,7 @@ static const char *forbidden_x86(const unsigned char *p, size_t n) {
 }
 
 /* The same for the aarch64 instruction word w. */
-static const char *forbidden_runner(uint32_t w) {
+static const char *forbidden_aarch64(uint32_t w) {
     if ((w & 0xffe0001f) == 0xd4000001) return "svc";
     if ((w & 0xffffffe0) == 0xd53bd040) return "mrs tpidr_el0";
     return NULL;
@@ -372,8 +371,8 @@ static bool check_code(const struct elf *o, struct verdict *v) {
             const unsigned char *p = s->bytes + at;
             const char *what = step == 1
                                    ? forbidden_x86(p, s->size - at)
-                                   : forbidden_runner(p[0] | (uint32_t)p[1] << 8 |
-                                                      (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
+                                   : forbidden_aarch64(p[0] | (uint32_t)p[1] << 8 |
+                                                       (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
             if (what)
                 return refuse(v,
                               "object: %s+0x%zx holds %s (or a constant that looks like it: "

@@ -1,9 +1,9 @@
 /* gate.h: what a compiled kernel may contain, checked before anything runs it.
  *
- * The gate looks at objects, not at source text: comments and macro tricks
- * cannot fool it.  It is a first filter, cheap and explainable, and not the
- * security boundary: host code that it passes still runs in the recorder's
- * sandbox only, and device code only in a runner that holds nothing secret. */
+ * The gate reads objects, not source text, so comments and macros cannot deceive it.  It is a first
+ * filter, cheap and easy to explain.  It is not the security boundary: the host code that passes
+ * runs only in the recorder's sandbox, and the device code only in a runner that holds no secret.
+ */
 #ifndef KP_GATE_H
 #define KP_GATE_H
 
@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the host object keeps to the contract.  `cubins` are the device code
- * compiled from the same source: their kernels may be defined by name.  If not,
- * `reason` is one line: "object: what was found: what to do". */
+/* Whether the host object keeps to the contract.  It may define the kernels of `cubins`, the device
+ * code that was compiled from the same source.  If it does not, `reason` is one line: "object: what
+ * was found: what to do". */
 bool gate_object(const struct elf *object, struct elf *const *cubins, size_t ncubins, char *reason,
                  size_t size);
 

@@ -1,7 +1,7 @@
-/* gate OBJECT CUBIN...: does a compiled kernel keep to the contract?
+/* gate_main.c: `gate OBJECT CUBIN...` checks whether a compiled kernel keeps to the contract.
  *
- * Silent and exit 0 if so; else one line with the reason on stdout and exit 1.
- * Exit 3: a file cannot be read or is not ELF, which no compiler wrote. */
+ * If it does: exit 0, and no output.  If not: exit 1, and one line on stdout with the reason.  If a
+ * file cannot be read, or is not ELF and so not a compiler's: exit 3. */
 #include "base/elf.h"
 #include "base/error.h"
 #include "compile/gate.h"
@@ -10,7 +10,7 @@
 
 enum { MAX_CUBINS = 16, REFUSED = 1 };
 
-/* Read one file or end the program. */
+/* Read one file.  Ends the program if it cannot be read. */
 static struct elf *must_read(const char *path) {
     char message[512];
     struct elf *e = elf_read(path, message, sizeof message);

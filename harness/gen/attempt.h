@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct result; /* report/result.h */
+
 struct attempt {
     char name[64]; /* branching.r2a3 */
     char mode[24];
@@ -50,8 +52,12 @@ void attempts_free(struct attempts *l);
 bool attempt_load(const char *root, const char *name, const char *gpu, const char *task,
                   struct attempt *a, char *why, size_t size);
 
-/* The result at PATH (a time.json or a recorded result) as an attempt named "current", if it is of
- * the kernel with that SHA-256; else false, and a sentence in `why`. */
+/* Make an attempt named "current" of a result, whose JSON it takes.  Returns false, and leaves the
+ * result as it is, if that is not of the kernel with this SHA-256. */
+bool attempt_of_kernel(struct attempt *a, struct result *r, const char *kernel_sha256);
+
+/* The same of the result in a file.  Returns false, and a sentence in `why`, if it is of another
+ * kernel or cannot be used. */
 bool attempt_current(struct attempt *a, const char *path, const char *kernel_sha256, char *why,
                      int size);
 

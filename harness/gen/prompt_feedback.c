@@ -14,35 +14,6 @@
 
 enum { MOST_INCLUDED = 32, MOST_LISTED = 8 };
 
-static bool is_current(const struct prompt_cell *c, const struct attempt *a) {
-    return a == c->current || !strcmp(a->name, "current");
-}
-
-/* Whether a line is one of those that say where a kernel comes from. */
-static bool is_origin(const char *line) {
-    static const char *const begins[] = {"// provenance:", "// prompt sha256", "// kernel sha256"};
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (!strncmp(line, begins[i], strlen(begins[i]))) return true;
-    return false;
-}
-
-char *attempt_code(const struct prompt_cell *c, const struct attempt *a, int *skipped) {
-    char *text = NULL;
-    *skipped = 0;
-    if (is_current(c, a)) {
-        text = c->kernel ? text_format("%s", c->kernel) : NULL;
-    } else {
-        char *path = attempt_path(c->root, a->name, c->gpu, c->task->name, ".cu");
-        if (access(path, F_OK) == 0) text = file_read(path, NULL);
-        free(path);
-    }
-    if (!text) return NULL;
-    char *p = text;
-    for (; is_origin(p) && strchr(p, '\n'); (*skipped)++) p = strchr(p, '\n') + 1;
-    memmove(text, p, strlen(p) + 1);
-    return text;
-}
-
 /* ---- Measurements ------------------------------------------------------------------------ */
 
 static const cJSON *member(const cJSON *json, const char *key) {
@@ -127,7 +98,7 @@ static void print_circumstances(FILE *out, const cJSON *result) {
 /* What a profiler found, if it was run. */
 static void print_profile(FILE *out, const struct prompt_cell *c, const struct attempt *a) {
     char why[256];
-    char *path = is_current(c, a)
+    char *path = attempt_is_current(c, a)
                      ? text_format("build/%s/%s.profile.json", c->gpu, c->task->name)
                      : attempt_path(c->root, a->name, c->gpu, c->task->name, ".profile.json");
     cJSON *json = access(path, F_OK) ? NULL : json_load(path, why, sizeof why);
@@ -150,7 +121,7 @@ static void print_one(FILE *out, const struct prompt_cell *c, const struct attem
     char *code = attempt_code(c, a, &skipped);
     const char *idea = json_text(a->gen, "idea_text", "");
     fprintf(out, "\n## Kernel %d of %d: %s\n\n", number, of,
-            is_current(c, a) ? "the present one" : a->name);
+            attempt_is_current(c, a) ? "the present one" : a->name);
     if (a->ratio > 0) {
         print_speed(out, a);
         print_floor(out, a);

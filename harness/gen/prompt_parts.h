@@ -74,7 +74,10 @@ void prompt_gpu_read(const char *gpu, const char *arch, struct prompt_gpu *g);
 char *prompt_gpu_text(const struct prompt_gpu *g);
 char *prompt_task_text(const struct kp_task *t, const struct prompt_gpu *g);
 
-/* ---- Attempts: prompt_feedback.c, prompt_failure.c ---------------------------------- */
+/* ---- Attempts: prompt_text.c, prompt_feedback.c, prompt_failure.c ------------------- */
+
+/* Whether an attempt is the cell's present kernel. */
+bool attempt_is_current(const struct prompt_cell *c, const struct attempt *a);
 
 /* The kernel of an attempt without the lines that say where it comes from, and how many lines
  * those are; NULL if there is none.  Free it. */

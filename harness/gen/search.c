@@ -1,4 +1,4 @@
-/* search.c: see search.h.  Options, the plain modes, and what the other modes share. */
+/* search.c: see search.h.  Options, and what the modes share. */
 #define _GNU_SOURCE
 #include "gen/search.h"
 #include "gen/code.h"
@@ -143,33 +143,4 @@ void search_optimise(struct search *s, const struct attempt *a) {
     s->turn->ask = "optimise";
     s->turn->shown[0] = a;
     s->turn->nshown = 1;
-}
-
-void search_turn(const struct search_options *o, const char *mode, int round, int index,
-                 const struct attempts *past, const struct prompt_cell *cell,
-                 struct prompt_turn *turn) {
-    struct search s = {o, mode, round, index, past, cell, turn};
-    char *name = text_format("%s.r%da%d", mode, round, index), of[24];
-    int r, i;
-    if (!attempt_parse(name, of, &r, &i) || (index == 0 && strcmp(mode, "branching")))
-        die(KP_USAGE,
-            "%s is no attempt: the mode is one_shot, best_of_n, repair, contrastive or "
-            "branching, and rounds and attempts count from 1",
-            name);
-    *turn =
-        (struct prompt_turn){.attempt = name, .number = index, .of = o->width, .idea_index = -1};
-    if (!strcmp(mode, "repair"))
-        search_repair(&s);
-    else if (!strcmp(mode, "contrastive"))
-        search_contrastive(&s);
-    else if (!strcmp(mode, "branching"))
-        search_branching(&s);
-    else
-        search_fresh(&s);
-    /* The control must be told of all its samples: nothing else keeps them apart. */
-    if (!strcmp(mode, "best_of_n")) {
-        turn->number = (round - 1) * o->width + index;
-        turn->of = o->rounds * o->width;
-    }
-    if (turn->of < turn->number) turn->of = turn->number;
 }

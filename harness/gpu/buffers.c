@@ -3,7 +3,11 @@
 
 #include <string.h>
 
-enum { GUARD = 2 << 20, MAX_GAPS = 64 }; /* a gap is 1 to 64 guards wide */
+enum {
+    GUARD = 2 << 20, /* bytes: unmapped space between buffers comes in units of a large page */
+    MAX_GAPS = 64,   /* a gap is 1 to 63 guards wide, by lot */
+    CANARY = 256     /* bytes: at least so many lie before a buffer, less than so many behind it */
+};
 
 static CUmemAllocationProp properties(void) {
     CUmemAllocationProp p;
@@ -27,8 +31,8 @@ void region_reserve(struct kp_region *r, size_t bytes, int nbuffers, uint64_t se
     r->size = (r->size + g - 1) / g * g;
     r->used = 0;
     r->seed = seed;
-    /* An odd seed takes the next stretch of as much space, so that two recordings, one
-     * with an even and one with an odd seed, have no address in common. */
+    /* An odd seed skips a stretch of the same size, so that two recordings, one with an even and
+     * one with an odd seed, share no address. */
     CUdeviceptr skipped;
     if (seed & 1) KP_CU(cu.cuMemAddressReserve(&skipped, r->size, 0, 0, 0));
     KP_CU(cu.cuMemAddressReserve(&r->base, r->size, 0, 0, 0));
@@ -56,9 +60,9 @@ static void map(CUdeviceptr at, CUmemGenericAllocationHandle handle, size_t mapp
 }
 
 static void shape(size_t bytes, struct kp_span *span) {
-    size_t g = buffer_granularity(), padded = (bytes + 255) / 256 * 256;
+    size_t g = buffer_granularity(), padded = (bytes + CANARY - 1) / CANARY * CANARY;
     span->bytes = bytes;
-    span->mapped = (padded + 256 + g - 1) / g * g; /* at least 256 bytes of canary before it */
+    span->mapped = (padded + CANARY + g - 1) / g * g;
     span->offset = span->mapped - padded;
 }
 
@@ -74,7 +78,7 @@ bool buffer_create(struct kp_region *r, size_t bytes, bool readonly, struct kp_s
     shape(bytes, span);
     CUresult e = cu.cuMemCreate(&handle, span->mapped, &p, 0);
     if (e == CUDA_ERROR_OUT_OF_MEMORY) return false;
-    driver_check(e, "cuMemCreate", __FILE__, __LINE__);
+    driver_check(e, "cuMemCreate", __func__);
     KP_CU(
         cu.cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     span->base = place(r, span->mapped);

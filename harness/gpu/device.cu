@@ -1,5 +1,5 @@
-/* device.cu: see device.h.  Plain grid-stride kernels: what matters here is that
- * each is obviously right; all run at memory speed or near it. */
+/* device.cu: see device.h.  Plain grid-stride kernels, each obviously right, and all at or near the
+ * speed of memory. */
 #include "gpu/device.h"
 #include "base/error.h"
 
@@ -8,6 +8,17 @@
 #include <math.h>
 
 static const int kThreads = 256;
+static const size_t kMostBlocks = 132 * 32; /* 32 for each multiprocessor of an H200 */
+
+/* The distribution SCALED: a normal number times 2^e, e uniform in [low, low + spread].  Real:
+ * wider than what 16-bit floats hold, so that halves inside an f32 task overflow.  Half: what f16
+ * holds. Moderate: values that go into exp. */
+struct Exponents {
+    float low, spread;
+};
+static const Exponents kReal = {-18, 36}, kHalf = {-6, 8}, kModerate = {-2, 4};
+static const float kUnitPower = 4; /* SCALED in [0,1]: a uniform number to this power, often tiny */
+#define LEAST_POSITIVE 1e-6f       /* x the rms: positive values stay above this */
 
 const char *const kp_distribution_name[KP_DIST_COUNT] = {"declared", "normal", "scaled"};
 
@@ -15,10 +26,10 @@ void device_check(cudaError_t e, const char *step) {
     if (e != cudaSuccess) die(KP_MACHINE, "%s: %s", step, cudaGetErrorString(e));
 }
 
-/* Blocks for n items at `each` items a thread, at most 32 blocks for each of 132 SMs. */
+/* Blocks for n items at `each` items a thread. */
 static unsigned grid_for(size_t n, size_t each) {
     size_t blocks = (n + kThreads * each - 1) / (kThreads * each);
-    return (unsigned)(blocks < 1 ? 1 : blocks > 132 * 32 ? 132 * 32 : blocks);
+    return (unsigned)(blocks < 1 ? 1 : blocks > kMostBlocks ? kMostBlocks : blocks);
 }
 
 #define FOR_EACH(i, n)                                                              \
@@ -38,12 +49,11 @@ uint64_t kp_mix(uint64_t seed, uint64_t index) {
     return mix64(seed, index);
 }
 
-struct Law { /* what device_fill asks of one element */
+struct Law { /* how device_fill draws one element */
     int kind, wrap;
-    float a, b;   /* parameters of the fill */
-    float spread; /* SCALED: exponents are uniform in [low, low + spread] */
-    float low;
-    int64_t rows, cols; /* last two axes */
+    float a, b;          /* parameters of the fill */
+    Exponents exponents; /* SCALED */
+    int64_t rows, cols;  /* last two axes */
     uint64_t seed;
     bool transposed;
     float factor; /* scaled(FILL): one number for the whole tensor */
@@ -66,7 +76,7 @@ __device__ static float normal_of(uint64_t h) {
     return sqrtf(-2.0f * __logf(u)) * __cosf(6.283185307f * v);
 }
 
-/* Element (row, col) of matrix `m`, or element row*cols+col of a plain tensor. */
+/* Element i by the plain law, without regard to symmetry and triangles. */
 __device__ static double draw(const Law &w, uint64_t i) {
     uint64_t h = mix64(w.seed, i);
     switch (w.kind) {
@@ -77,12 +87,13 @@ __device__ static double draw(const Law &w, uint64_t i) {
     case KP_FILL_INTEGERS: return w.a + (double)(h % (uint64_t)(w.b - w.a));
     case KP_FILL_BERNOULLI: return uniform24(h) < w.a ? 1.0 : 0.0;
     case KP_FILL_SIGNS: return h & 1 ? 1.0 : -1.0;
-    case LAW_POSITIVE: return fabsf(w.b * normal_of(h)) + 1e-6f * w.b;
+    case LAW_POSITIVE: return fabsf(w.b * normal_of(h)) + LEAST_POSITIVE * w.b;
     case LAW_UNIT: return powf(uniform24(h), w.b);
     case LAW_SCALED_REAL:
     case LAW_SCALED_POSITIVE: {
-        float e = w.low + w.spread * uniform24(mix64(h, 1)), x = w.b * normal_of(h) * exp2f(e);
-        return w.kind == LAW_SCALED_REAL ? x : fabsf(x) + 1e-6f * w.b;
+        float e = w.exponents.low + w.exponents.spread * uniform24(mix64(h, 1)),
+              x = w.b * normal_of(h) * exp2f(e);
+        return w.kind == LAW_SCALED_REAL ? x : fabsf(x) + LEAST_POSITIVE * w.b;
     }
     }
     return 0;
@@ -91,7 +102,7 @@ __device__ static double draw(const Law &w, uint64_t i) {
 __device__ static double element(const Law &w, uint64_t i) {
     if (!w.wrap && !w.transposed) return draw(w, i) * w.factor;
     uint64_t area = (uint64_t)w.rows * w.cols, m = i / area, r = i % area / w.cols, c = i % w.cols;
-    uint64_t mirror = m * area + c * w.rows + r; /* same element, axes exchanged */
+    uint64_t mirror = m * area + c * w.rows + r; /* the same element with its axes exchanged */
     if (w.transposed) return draw(w, mirror) * w.factor;
     if (w.wrap & KP_WRAP_UPPER && c < r) return 0;
     if (w.wrap & KP_WRAP_LOWER && c > r) return 0;
@@ -114,7 +125,7 @@ template <class T> __global__ void fill_kernel(T *data, size_t n, Law w) {
     FOR_EACH(i, n) data[i] = narrow<T>(element(w, i));
 }
 
-/* Softmax of each row in place, one block a row: for fills that are probabilities. */
+/* Softmax of each row in place, one block for each row: for fills that are probabilities. */
 __global__ void softmax_rows(float *data, int64_t cols) {
     __shared__ float part[kThreads];
     float *row = data + blockIdx.x * cols, s = 0;
@@ -128,7 +139,7 @@ __global__ void softmax_rows(float *data, int64_t cols) {
     for (int64_t c = threadIdx.x; c < cols; c += kThreads) row[c] = __expf(row[c]) / part[0];
 }
 
-/* Root mean square of a declared fill, 1 where it is 0: other distributions keep it. */
+/* Root mean square of a declared fill, which other distributions keep; 1 if it is 0. */
 static double declared_rms(const struct kp_fill *f) {
     double r = 1;
     if (f->kind == KP_FILL_UNIFORM) r = sqrt((f->a * f->a + f->a * f->b + f->b * f->b) / 3);
@@ -138,7 +149,7 @@ static double declared_rms(const struct kp_fill *f) {
     return r > 0 ? r : 1;
 }
 
-/* The law of a tensor under a distribution, its domain respected. */
+/* The law of a tensor under a distribution, inside its domain. */
 static Law law_of(const struct kp_tensor *x, enum kp_distribution d) {
     Law w = {};
     w.kind = x->fill.kind;
@@ -151,7 +162,7 @@ static Law law_of(const struct kp_tensor *x, enum kp_distribution d) {
     w.a = 0;
     if (x->domain == KP_DOMAIN_UNIT) {
         w.kind = LAW_UNIT;
-        w.b = d == KP_DIST_SCALED ? 4 : 1;
+        w.b = d == KP_DIST_SCALED ? kUnitPower : 1;
         return w;
     }
     bool positive = x->domain == KP_DOMAIN_POSITIVE;
@@ -160,10 +171,7 @@ static Law law_of(const struct kp_tensor *x, enum kp_distribution d) {
         return w;
     }
     w.kind = positive ? LAW_SCALED_POSITIVE : LAW_SCALED_REAL;
-    /* Wider than what 16-bit floats hold, so that halves inside an f32 task overflow. */
-    bool half = x->dtype == KP_F16;
-    w.low = x->domain == KP_DOMAIN_MODERATE ? -2 : half ? -6 : -18;
-    w.spread = x->domain == KP_DOMAIN_MODERATE ? 4 : half ? 8 : 36;
+    w.exponents = x->domain == KP_DOMAIN_MODERATE ? kModerate : x->dtype == KP_F16 ? kHalf : kReal;
     return w;
 }
 
@@ -266,7 +274,8 @@ void device_compare_reset(struct kp_compare *c, cudaStream_t stream) {
     device_check(cudaGetLastError(), "comparing");
 }
 
-__device__ static void atomic_max(double *to, double x) { /* x >= 0: bits order as integers do */
+__device__ static void atomic_max(double *to,
+                                  double x) { /* x >= 0: its bits are in the order of integers */
     atomicMax((unsigned long long *)to, (unsigned long long)__double_as_longlong(x));
 }
 
@@ -285,7 +294,7 @@ __global__ void compare_kernel(const Y *y, const O *o, int64_t offset, int64_t c
         double a = widen(y[i]), b = widen(o[i]), d = a - b, e = fabs(d) / (fabs(b) + rms);
         if (a == b || (isnan(a) && isnan(b))) d = e = 0;
         if (exact && d != 0) d = e = INFINITY;
-        if (!isfinite(d)) d = INFINITY, e = INFINITY; /* NaN too: it must never look small */
+        if (!isfinite(d)) d = INFINITY, e = INFINITY; /* also of NaN, which must not look small */
         d2 += d * d;
         o2 += isfinite(b) ? b * b : 0;
         d1 += d;
@@ -319,7 +328,7 @@ __global__ void compare_kernel(const Y *y, const O *o, int64_t offset, int64_t c
     if (first != ~0ull) atomicMin(&c->first_bad, (unsigned long long)offset + first);
 }
 
-/* The two values at the first bad index, if it lies in this slice. */
+/* Store the two values at the first bad index, if it lies in this slice. */
 template <class Y, class O>
 __global__ void compare_first(const Y *y, const O *o, int64_t offset, int64_t count,
                               kp_compare *c) {
@@ -419,8 +428,8 @@ void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cu
 
 /* ---- Flush and copy ----------------------------------------------------------- */
 
-/* The sum decides nothing, but the compiler cannot know.  Dynamic shared memory as
- * large as a block may have, so that no earlier kernel's survives. */
+/* The sum decides nothing, but the compiler cannot know that.  A block takes all the shared memory
+ * that it may have and overwrites it, so that no earlier kernel's survives. */
 __global__ void flush_kernel(const uint4 *clean, size_t n, unsigned shared_words) {
     extern __shared__ unsigned scrub[];
     for (unsigned i = threadIdx.x; i < shared_words; i += blockDim.x) scrub[i] = 0x7bad7badu;
@@ -450,7 +459,7 @@ void device_flush(const void *clean, size_t bytes, cudaStream_t stream) {
     device_check(cudaGetLastError(), "emptying the L2");
 }
 
-/* Four loads in flight a thread, nothing written: what reading alone can do. */
+/* Every thread has four loads in flight and writes nothing: the rate of reading alone. */
 __global__ void read_kernel(const uint4 *from, size_t n, unsigned *never) {
     size_t stride = (size_t)gridDim.x * blockDim.x;
     unsigned s = 0;
@@ -460,7 +469,7 @@ __global__ void read_kernel(const uint4 *from, size_t n, unsigned *never) {
             v[k] = i + k * stride < n ? from[i + k * stride] : make_uint4(0, 0, 0, 0);
         for (int k = 0; k < 4; k++) s ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
     }
-    if (s == 0x12345679u) *never = s; /* the compiler cannot know that it is never so */
+    if (s == 0x12345679u) *never = s; /* never, but the compiler cannot know that */
 }
 
 void device_read(const void *from, size_t bytes, void *never, cudaStream_t stream) {

@@ -1,6 +1,5 @@
-/* device.h: what the referee and the runners do on the GPU: fill, poison, compare,
- * empty the L2.  Every call enqueues on `stream` and is checked by the caller
- * with device_check(), which names the step. */
+/* device.h: the harness's own work on the GPU: fill, poison, compare, empty the L2.  Every call
+ * enqueues on `stream`, and ends the program with KP_MACHINE if the launch fails. */
 #ifndef KP_DEVICE_H
 #define KP_DEVICE_H
 
@@ -11,49 +10,49 @@
 extern "C" {
 #endif
 
-/* Which values a sample holds.  DECLARED is the task's own fill; NORMAL is signed
- * and of the declared root mean square; SCALED varies over many powers of two.
- * The last two stay inside each tensor's domain. */
+/* Which values a sample holds.  DECLARED: the task's own fill.  NORMAL: signed, with the declared
+ * root mean square.  SCALED: over many powers of two.  The last two stay inside each tensor's
+ * domain. */
 enum kp_distribution { KP_DIST_DECLARED, KP_DIST_NORMAL, KP_DIST_SCALED, KP_DIST_COUNT };
 extern const char *const kp_distribution_name[KP_DIST_COUNT];
 
-/* A well mixed 64-bit function of two numbers (splitmix64): seeds from seeds. */
+/* A seed made of a seed and a number (splitmix64). */
 uint64_t kp_mix(uint64_t seed, uint64_t index);
 
-/* Fill tensor `index` of the task.  Every element is a function of (seed, tensor,
- * element) alone, so any sample can be remade from its seed on any machine. */
+/* Fill tensor `index` of the task.  Every element depends on nothing but seed, tensor and index, so
+ * any machine can remake a sample from its seed. */
 void device_fill(const struct kp_task *t, int index, void *data, enum kp_distribution d,
                  uint64_t seed, cudaStream_t stream);
 
-/* Repeat a secret 32-bit word over `bytes` (any alignment of the end).  Words come
- * from device_poison_word: finite and huge in f32, f16 and bf16, huge in i64. */
+/* Repeat a secret 32-bit word over `bytes`, whatever the alignment of their end.  The words of
+ * device_poison_word are finite and huge in f32, f16 and bf16, and huge in i64. */
 uint32_t device_poison_word(uint64_t seed);
 void device_poison(void *data, size_t bytes, uint32_t word, cudaStream_t stream);
 
-/* Add to *mismatches (device memory) the bytes of [data, data+bytes) that are not the
- * poison word's. */
+/* Add to *mismatches (device memory) how many words of [data, data+bytes), and how many bytes after
+ * the last word, are not the poison's. */
 void device_poison_check(const void *data, size_t bytes, uint32_t word,
                          unsigned long long *mismatches, cudaStream_t stream);
 
-/* What a comparison finds; accumulates over calls (slices).  y is compared with o,
- * d = y - o.  NaN against NaN and equal infinities are no difference; any other
- * non-finite difference counts as infinite. */
+/* What a comparison of y with o finds, summed over calls (slices); d = y - o.  NaN against NaN and
+ * equal infinities are no difference.  Any other difference that is not finite counts as
+ * infinite. */
 struct kp_compare {
     double sum_d2, sum_o2, sum_d;
     double max_rel;               /* largest |d| / (|o| + rms) */
     unsigned long long count;     /* elements compared */
     unsigned long long bad;       /* not (|d| <= tolerance * (|o| + rms)) */
     unsigned long long first_bad; /* its index, ~0 if none */
-    unsigned long long unwritten; /* elements that still are poison, bit for bit, and differ */
+    unsigned long long unwritten; /* elements that differ and still are poison, bit for bit */
     double first_expected, first_found;
 };
 
 /* Set *c (device memory) to nothing compared. */
 void device_compare_reset(struct kp_compare *c, cudaStream_t stream);
 
-/* Compare y (dtype ty) with o (dtype to), `count` elements, whose first is number
- * `offset` of the output.  Integer types compare exactly (d is 0 or infinite).
- * y and o may be of any dtype; c is device memory. */
+/* Compare `count` elements of y (dtype ty) with o (dtype to: the same, or f64).  The first is
+ * element `offset` of the output.  Integer types are compared exactly: d is 0 or infinite.  c is
+ * device memory. */
 void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtype to,
                     int64_t offset, int64_t count, double rms, double tolerance, uint32_t poison,
                     struct kp_compare *c, cudaStream_t stream);
@@ -62,17 +61,17 @@ void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtyp
 void device_sum_squares(const void *x, enum kp_dtype type, int64_t count, double *sum,
                         cudaStream_t stream);
 
-/* Add to *sum a position-dependent checksum of the bytes (a multiple of 4). */
+/* Add to *sum a checksum of the bytes (a multiple of 4) that depends on their positions. */
 void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cudaStream_t stream);
 
-/* Read `bytes` of clean memory, so that the L2 holds nothing of anybody's and has
- * no dirty lines to evict; also overwrites every multiprocessor's shared memory. */
+/* Empty the L2: read `bytes` of clean memory, which leaves no dirty lines to evict.  Also overwrite
+ * every multiprocessor's shared memory. */
 void device_flush(const void *clean, size_t bytes, cudaStream_t stream);
 
-/* Read all of it and write nothing (to `never`), for the peaks. */
+/* Read all of it, for the peaks; nothing is ever written to `never`. */
 void device_read(const void *from, size_t bytes, void *never, cudaStream_t stream);
 
-/* Copy, for the sentinel and the peaks: 16-byte loads and stores. */
+/* Copy by loads and stores of 16 bytes, for the sentinel and the peaks. */
 void device_copy(const void *from, void *to, size_t bytes, cudaStream_t stream);
 
 /* Die with KP_MACHINE if `e` is an error, saying in which step. */

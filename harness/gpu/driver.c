@@ -15,8 +15,8 @@ const char *driver_error(CUresult e) {
     return words;
 }
 
-void driver_check(CUresult e, const char *call, const char *file, int line) {
-    if (e != CUDA_SUCCESS) die(KP_MACHINE, "%s:%d: %s: %s", file, line, call, driver_error(e));
+void driver_check(CUresult e, const char *call, const char *function) {
+    if (e != CUDA_SUCCESS) die(KP_MACHINE, "%s: %s: %s", function, call, driver_error(e));
 }
 
 static void look_up(void) {

@@ -1,5 +1,5 @@
-/* machine.c: see machine.h.  NVML is opened at run time with declarations of our own:
- * a box may have the driver without the library's header, or neither. */
+/* machine.c: see machine.h.  NVML is opened at run time and declared here: a machine may have the
+ * driver without the library's header, or neither. */
 #define _GNU_SOURCE
 #include "gpu/machine.h"
 #include "base/clock.h"
@@ -21,6 +21,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* An L2 larger than most: a flush of twice this empties every known one. */
+static const size_t unknown_l2_bytes = (size_t)64 << 20;
+
+/* The sentinel: a copy is steady when its last STEADY times lie within 1.5 %, after LEAST_COPIES.
+ */
+enum { STEADY = 8, LEAST_COPIES = 20 };
+static const float steady_within = 1.015f;
+/* It takes long enough for the clock's noise not to matter, and little of the memory. */
+static const size_t sentinel_bytes = (size_t)512 << 20;
+enum { SENTINEL_PART = 32 };
+
 struct nvml {
     void *device;
     int (*clock)(void *, int, unsigned *);
@@ -33,7 +44,7 @@ struct nvml {
     int (*driver)(char *, unsigned);
 };
 
-/* The handle of CUDA's device 0 by its PCI address; NULL functions where NVML lacks them. */
+/* NVML's handle of CUDA's device 0, by PCI address.  A function that NVML lacks is NULL. */
 static struct nvml *nvml(void) {
     static struct nvml n;
     static int tried;
@@ -66,7 +77,7 @@ static int attribute(CUdevice_attribute a) {
 
 size_t machine_l2_bytes(void) {
     int x = attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE);
-    return x > 0 ? (size_t)x : (size_t)64 << 20;
+    return x > 0 ? (size_t)x : unknown_l2_bytes;
 }
 
 double machine_dram_bytes_per_us(void) {
@@ -75,7 +86,7 @@ double machine_dram_bytes_per_us(void) {
     return khz * 1e3 * 2 * bits / 8 * 1e-6; /* two transfers a clock */
 }
 
-/* The UUID tells machines apart but is nobody's business: only its hash is kept. */
+/* The UUID tells machines apart, but is private: only its hash is kept. */
 static void add_uuid(cJSON *m, const struct cudaDeviceProp *p) {
     uint64_t h[4] = {1, 2, 3, 4};
     for (int k = 0; k < 4; k++)
@@ -177,7 +188,7 @@ static void add_median(cJSON *to, const char *key, int kind) {
         cJSON_AddNullToObject(to, key);
 }
 
-/* Names of NVML's clock event reasons that mean the clock was held back. */
+/* NVML's clock event reasons that mean that the clock was held back. */
 static void add_reasons(cJSON *m) {
     static const struct {
         unsigned long long bit;
@@ -207,12 +218,12 @@ void machine_watch_add(cJSON *m) {
 /* ---- Quiet ------------------------------------------------------------------------- */
 
 int machine_quiet(double seconds) {
-    enum { STEADY = 8 };
     static void *from, *to;
-    static size_t bytes; /* long enough for the clock's own noise not to matter */
+    static size_t bytes;
     size_t free_bytes, total;
     device_check(cudaMemGetInfo(&free_bytes, &total), "sentinel");
-    if (!bytes) bytes = total / 32 < ((size_t)512 << 20) ? total / 32 : (size_t)512 << 20;
+    if (!bytes)
+        bytes = total / SENTINEL_PART < sentinel_bytes ? total / SENTINEL_PART : sentinel_bytes;
     cudaEvent_t a, b;
     float ms, last[STEADY];
     int n = 0, steady = 0;
@@ -233,7 +244,7 @@ int machine_quiet(double seconds) {
             if (last[i] < low) low = last[i];
             if (last[i] > high) high = last[i];
         }
-        steady = n >= 20 && high <= 1.015f * low;
+        steady = n >= LEAST_COPIES && high <= steady_within * low;
     }
     cudaEventDestroy(a);
     cudaEventDestroy(b);

@@ -1,6 +1,6 @@
-/* peaks_main.c: `peaks OUT.json`: what this GPU does at best, measured once: read and copy
- * bandwidth, and the rates of matrix products by type, through cuBLAS on random data.
- * Floors are computed from these, not from a data sheet. */
+/* peaks_main.c: `peaks OUT.json` measures once what this GPU does at best: read and copy bandwidth,
+ * and the rates of matrix products by type, by cuBLAS on random data.  Floors are computed from
+ * these, not from a data sheet. */
 #include "gpu/device.h"
 #include "gpu/driver.h"
 #include "base/error.h"
@@ -12,7 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { SAMPLES = 15 };
+enum {
+    SAMPLES = 15,    /* of which the best counts */
+    WARM_UP = 3,     /* the first few do not */
+    LARGE = 8192,    /* rows and columns of a product: large enough for the full rate */
+    LARGE_F64 = 4096 /* the same where the rate is a fraction */
+};
+static const size_t most_bytes = (size_t)2 << 30; /* copied: far beyond any L2 */
+static const double quiet_seconds = 5;
 
 static cudaEvent_t start, stop;
 
@@ -21,7 +28,7 @@ static void check_blas(cublasStatus_t s, const char *what) {
         die(KP_MACHINE, "cuBLAS %s: %s", what, cublasGetStatusString(s));
 }
 
-/* Best of a few: a peak is what the machine can do, not what it did on average. */
+/* The best of a few times: a peak is what the machine can do, not what it does on average. */
 static double best_ms(void (*work)(void *), void *context) {
     double best = 1e30;
     for (int i = 0; i < SAMPLES; i++) {
@@ -31,7 +38,7 @@ static double best_ms(void (*work)(void *), void *context) {
         device_check(cudaEventRecord(stop, 0), "peaks");
         device_check(cudaEventSynchronize(stop), "peaks");
         device_check(cudaEventElapsedTime(&ms, start, stop), "peaks");
-        if (i > 2 && ms < best) best = ms; /* the first few warm up */
+        if (i >= WARM_UP && ms < best) best = ms;
     }
     return best;
 }
@@ -95,7 +102,7 @@ int main(int argc, char **argv) {
     struct memory m;
     cublasHandle_t h;
     device_check(cudaMemGetInfo(&free_bytes, &total), "memory");
-    m.bytes = free_bytes / 4 < ((size_t)2 << 30) ? free_bytes / 4 / 4096 * 4096 : (size_t)2 << 30;
+    m.bytes = free_bytes / 4 < most_bytes ? free_bytes / 4 / 4096 * 4096 : most_bytes;
     device_check(cudaMalloc(&m.a, m.bytes), "memory");
     device_check(cudaMalloc(&m.b, m.bytes), "memory");
     device_check(cudaMemset(m.a, 1, m.bytes), "memory");
@@ -104,17 +111,17 @@ int main(int argc, char **argv) {
     check_blas(cublasCreate(&h), "handle");
     cJSON *json = cJSON_CreateObject();
     cJSON_AddNumberToObject(json, "schema", 1);
-    if (!machine_quiet(5)) warn("the machine is not quiet: peaks may be low");
+    if (!machine_quiet(quiet_seconds)) warn("the machine is not quiet: peaks may be low");
     json_add_number(json, "read_gbs", (double)m.bytes / best_ms(read_all, &m) * 1e-6);
     json_add_number(json, "copy_gbs", 2.0 * (double)m.bytes / best_ms(copy_all, &m) * 1e-6);
     json_add_number(json, "f16_tflops",
-                    tflops(h, KP_F16, CUDA_R_16F, CUBLAS_COMPUTE_32F, 8192, &m));
+                    tflops(h, KP_F16, CUDA_R_16F, CUBLAS_COMPUTE_32F, LARGE, &m));
     json_add_number(json, "tf32_tflops",
-                    tflops(h, KP_F32, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 8192, &m));
+                    tflops(h, KP_F32, CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, LARGE, &m));
     json_add_number(json, "fp32_tflops",
-                    tflops(h, KP_F32, CUDA_R_32F, CUBLAS_COMPUTE_32F, 8192, &m));
+                    tflops(h, KP_F32, CUDA_R_32F, CUBLAS_COMPUTE_32F, LARGE, &m));
     json_add_number(json, "f64_tflops",
-                    tflops(h, KP_F64, CUDA_R_64F, CUBLAS_COMPUTE_64F, 4096, &m));
+                    tflops(h, KP_F64, CUDA_R_64F, CUBLAS_COMPUTE_64F, LARGE_F64, &m));
     json_write(argv[1], json);
     return KP_OK;
 }

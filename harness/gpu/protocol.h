@@ -1,17 +1,22 @@
-/* protocol.h: what the referee and the processes it starts say to each other.
+/* protocol.h: what the referee (measure/) and the contestants' processes (replay/) say to each
+ * other.
  *
- * A contestant's process (a runner, or the recorder) is started with requests on
- * descriptor 0 and replies on descriptor 3.  The referee first sends a runner_setup
- * and its runner_buffers; the memory itself arrives as inherited file descriptors.
- * It answers once when ready (the recorder: what its sandbox is), then once per request.
- * After a reply whose status is not RUNNER_OK the process ends. */
+ * A contestant's process is a runner or the recorder.  It reads requests from descriptor 0 and
+ * writes replies to descriptor 3.  The referee first sends a runner_setup and the kp_shared of
+ * every buffer; the memory itself comes as inherited file descriptors.  The process replies once
+ * when it is ready (the recorder says then what its sandbox is), and once to each request.  After a
+ * reply whose status is not RUNNER_OK it ends. */
 #ifndef KP_PROTOCOL_H
 #define KP_PROTOCOL_H
 
 #include <stdint.h>
 #include "base/tape.h"
 
-enum { RUNNER_MAGIC = 0x4b500001, RUNNER_REPLY_FD = 3 };
+enum {
+    RUNNER_MAGIC = 0x4b500001,
+    RUNNER_REPLY_FD = 3,
+    RUNNER_MAX_PLACEMENTS = 64 /* far more than are ever used: a larger number is no setup */
+};
 
 enum runner_status {
     RUNNER_OK,
@@ -25,14 +30,14 @@ enum runner_status {
 enum runner_what {
     RUNNER_RUN = 1, /* one replay, no flush */
     RUNNER_SAMPLE,  /* empty the L2, one timed replay */
-    RUNNER_EMPTY    /* time two event nodes and nothing between them */
+    RUNNER_EMPTY    /* time two event nodes with nothing between them */
 };
 
 struct runner_setup {
     uint32_t magic, nplacements, nbuffers, pad;
-    uint64_t flush_bytes; /* clean memory to empty the L2 with, the same for all runners: one more
-                           * kp_shared follows the others; 0: never asked for RUNNER_SAMPLE */
-    uint64_t layout_seed; /* where in the address space buffers go */
+    uint64_t flush_bytes; /* clean memory to empty the L2 with, the same for all runners: its
+                           * kp_shared follows the others.  0: no RUNNER_SAMPLE will come */
+    uint64_t layout_seed; /* decides where in the address space buffers lie */
 };
 
 struct runner_request {
@@ -41,9 +46,9 @@ struct runner_request {
 
 struct runner_reply {
     int32_t status;
-    uint32_t length; /* bytes of text that follow (recorder: the raw tape) */
+    uint32_t length; /* bytes of text that follow: the recorder's raw tape */
     double event_us; /* between the event nodes */
-    double host_us;  /* launch to synchronised, by the host's clock */
+    double host_us;  /* from the launch until all is synchronised, by the host's clock */
     char message[KP_TAPE_MESSAGE];
 };
 

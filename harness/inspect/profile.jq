@@ -1,4 +1,4 @@
-# profile.jq: from ncu's table (--csv --page raw: a line of names, one of units, one a
+# profile.jq: ncu's table (--csv --page raw: a line of names, a line of units, then a line for each
 # launch) to PREFIX.profile.json.  Arguments: task, gpu, tool, cubin, asked (names of metrics).
 
 def fields: [scan("\"((?:[^\"]|\"\")*)\"") | .[0] | gsub("\"\""; "\"")];
@@ -6,7 +6,7 @@ def number: gsub(","; "") | if test("^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$") then ton
 
 def time: "gpu__time_duration.sum";
 def stall: "smsp__average_warps_issue_stalled_";
-# What a stall is a wait for.
+# What a warp waits for in each kind of stall.
 def meaning: {
     long_scoreboard: "data from global or local memory",
     short_scoreboard: "data from shared memory, or a special function",
@@ -23,7 +23,7 @@ def percent: (. * 10 | round / 10 | tostring) + " %";
 def rounded: . * 100 | round / 100;
 def value($name): .metrics[$name].value;
 
-# The first sentence: what the kernel is bound by.
+# The first sentence: what limits the kernel.
 def bound:
     (value("gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed")) as $memory |
     (value("sm__throughput.avg.pct_of_peak_sustained_elapsed")) as $compute |
@@ -38,7 +38,7 @@ def bound:
          elif $memory > $compute then "memory-bound" else "compute-bound" end)
     end;
 
-# The second: why warps wait, and why there are no more of them.
+# The second sentence: why warps wait, and why there are no more of them.
 def waits:
     [.metrics | to_entries[] | select((.key | startswith(stall)) and .value.value != null) |
         {name: (.key | ltrimstr(stall) | rtrimstr("_per_issue_active.ratio")), cycles: .value.value}] | max_by(.cycles);

@@ -1,12 +1,12 @@
-/* replay_main.c: `replay TASK.json PREFIX`: one replay of a verified kernel, for a profiler.
+/* replay_main.c: `replay TASK.json PREFIX` replays a verified kernel once, under a profiler.
  *
- * A program of its own, so that verify and time have no second way of doing what they do:
- * it judges nothing and writes nothing.  Memory, contents and tape are as in a
- * verification, but all in one process and one placement, as a profiler wants them; the
- * profiler is switched on for the replay alone.  harness/inspect/profile runs it.
+ * It judges nothing and writes nothing.  It is a program of its own, so that verify and time have
+ * no second mode.  Memory, inputs and tape are as in verify, but in one process and at one
+ * placement, as profilers need it.  The profiler is on during the replay only.
+ * harness/inspect/profile runs it.
  *
- * With KP_REPLAY=exact in the environment each buffer is an allocation of its own and of just
- * its size, and only inputs have contents: harness/inspect/sanitize asks for that. */
+ * With KP_REPLAY=exact in the environment each buffer is an allocation of exactly its size, and
+ * only inputs are filled: harness/inspect/sanitize needs that. */
 #include "base/hash.h"
 #include "base/json.h"
 #include "measure/referee.h"
@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The path of PREFIX.KIND, whose contents must still be those that were verified. */
+/* The path of PREFIX.KIND.  Ends the program unless it is the file that was verified. */
 static char *verified(const char *prefix, const char *kind, const cJSON *json, const char *key) {
     char *path = text_format("%s.%s", prefix, kind), sha[65];
     file_sha256(path, sha);
@@ -26,8 +26,8 @@ static char *verified(const char *prefix, const char *kind, const cJSON *json, c
     return path;
 }
 
-/* Move every buffer into an allocation of just its size, with which compute-sanitizer knows
- * where it ends.  Inputs keep their contents; what a kernel should write stays unwritten. */
+/* Move every buffer into an allocation of exactly its size, so that compute-sanitizer knows where
+ * it ends.  Inputs keep their values.  What a kernel should write stays unwritten. */
 static void move_to_exact(struct referee *r) {
     for (int i = 0; i < r->nbuffers; i++) {
         struct kp_span *s = &r->at[i];
@@ -42,7 +42,7 @@ static void move_to_exact(struct referee *r) {
     }
 }
 
-/* The tape with its buffers where the referee has them. */
+/* The tape, with the addresses of the referee's buffers. */
 static struct tape *placed_tape(const char *path, const struct referee *r) {
     char message[KP_TAPE_MESSAGE] = "", *text = file_read(path, NULL);
     struct tape_span at[KP_MAX_BUFFERS];
@@ -56,7 +56,7 @@ static struct tape *placed_tape(const char *path, const struct referee *r) {
     return raw;
 }
 
-/* The tape as an executable graph, as the candidate's runner makes it. */
+/* The tape as an executable graph, made as the candidate's runner makes it. */
 static CUgraphExec graph_of(const struct tape *raw, const char *cubin_path, CUstream stream) {
     char message[KP_TAPE_MESSAGE] = "", *cubin = file_read(cubin_path, NULL);
     CUmodule module;
@@ -79,7 +79,8 @@ static CUgraphExec graph_of(const struct tape *raw, const char *cubin_path, CUst
 
 int main(int argc, char **argv) {
     kp_program("replay");
-    if (argc != 3) die(KP_USAGE, "usage: replay TASK.json PREFIX (run by harness/inspect/profile)");
+    if (argc != 3)
+        die(KP_USAGE, "usage: replay TASK.json PREFIX (harness/inspect/profile runs it)");
     const struct kp_task *task = task_load(argv[1]);
     char *path = text_format("%s.verify.json", argv[2]);
     cJSON *json = json_read(path);

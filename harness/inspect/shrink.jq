@@ -1,15 +1,16 @@
-# shrink.jq: a task with shorter axes, for harness/inspect/shrink, one task a line.  Which ($step):
+# shrink.jq: tasks with shorter axes, for harness/inspect/shrink, one task on each line.  $step says
+# which:
 #
-#   ways     one for each way to shorten an axis of the first input, and with it any axes of
-#            other tensors that are as long, as these may have to be; fewest first.  Each line is
-#            "AXIS AXES LENGTH PARAMETERS SET TASK": the axis, all of the first input's that it
-#            takes, their length, how many axes of parameters it takes, the set of all as
-#            [[TENSOR,AXIS],...], and the task with them at the longest divisor of the length
+#   ways     one for each way to shorten an axis of the first input, together with any axes of other
+#            tensors that are as long, because these may have to be; fewest axes first.  A line is
+#            "AXIS AXES LENGTH PARAMETERS SET TASK": the axis, all axes of the first input that go
+#            with it, their length, how many axes of parameters go with it, the set of all axes as
+#            [[TENSOR,AXIS],...], and the task with these at the longest divisor of the length
 #   shorten  the task with the axes of $set at each length of $to: "LENGTH TASK"
 #
-# Whether the shapes of such a task fit together is not decided here.
+# It does not decide whether the shapes of such a task fit together.
 
-# All lists with one of each list.
+# All lists that take one member of each list.
 def choices: if length == 0 then [] else .[0][] as $first | .[1:] | [$first] + choices end;
 def subsets: map([[], [.]]) | [choices | add // []];
 

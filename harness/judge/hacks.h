@@ -10,21 +10,7 @@
 #ifndef KP_HACKS_H
 #define KP_HACKS_H
 
-#include <stdbool.h>
-
-struct feature {
-    char *name;
-    double weight;
-};
-struct features { /* sorted by name, each once */
-    int n;
-    struct feature *f;
-};
-
-/* The features of a source that has no comments any more; each weighs 1 + log(how often).  `whole`:
- * it is a kernel, not a sample of some lines, so that its structure says something. */
-struct features features_of(const char *source, bool whole);
-void features_free(struct features *v);
+#include "judge/hacks_features.h"
 
 struct hack {
     const char *id, *class, *title, *why, *test;

@@ -1,9 +1,9 @@
-/* hacks_features.c: what a source consists of; see hacks.h.
+/* hacks_features.c: what a source consists of; see hacks_features.h.
  *
  * This is no parser: it goes by tokens and depths of brackets, takes what it does not know for
  * harmless, and may be wrong about either. */
 #define _GNU_SOURCE
-#include "judge/hacks.h"
+#include "judge/hacks_features.h"
 #include "judge/hack_rules.h"
 #include "base/error.h"
 
@@ -78,21 +78,6 @@ static int by_text(const void *a, const void *b) {
     return strcmp(a, *(const char *const *)b);
 }
 
-static void *grow(void *p, size_t n, size_t size) {
-    p = realloc(p, n * size);
-    if (!p) die(KP_MACHINE, "out of memory");
-    return p;
-}
-
-void feature_add(struct features *v, char mark, const char *text, size_t n) {
-    if (!(v->n & (v->n + 1))) v->f = grow(v->f, 2 * (size_t)v->n + 2, sizeof *v->f);
-    char *name = grow(NULL, n + 2, 1);
-    name[0] = mark;
-    memcpy(name + (mark != 0), text, n);
-    name[n + (mark != 0)] = 0;
-    v->f[v->n++] = (struct feature){name, 1};
-}
-
 /* The words of a string literal, those of three letters or more, with a quotation mark before. */
 static void add_words(struct features *v, const struct token *t) {
     for (size_t i = 0, n; i < t->n; i += n + 1) {
@@ -139,7 +124,8 @@ static void settle(struct features *v) {
 
 /* A copy without continued lines, which may cut a name in two. */
 static char *joined(const char *source) {
-    char *out = grow(NULL, strlen(source) + 1, 1), *to = out;
+    char *out = malloc(strlen(source) + 1), *to = out;
+    if (!out) die(KP_MACHINE, "out of memory");
     for (const char *p = source; *p; p++)
         if (*p == '\\' && p[1] == '\n')
             p++;
@@ -163,63 +149,4 @@ struct features features_of(const char *source, bool whole) {
     free(t.t);
     free(text);
     return v;
-}
-
-void features_free(struct features *v) {
-    for (int i = 0; i < v->n; i++) free(v->f[i].name);
-    free(v->f);
-    *v = (struct features){0, NULL};
-}
-
-/* ---- Tokens ------------------------------------------------------------------------- */
-
-/* The end of the token that begins at p, and its kind. */
-static const char *token_end(const char *p, enum token_kind *kind) {
-    const char *end = p;
-    if (isalpha((unsigned char)*p) || *p == '_') {
-        while (isalnum((unsigned char)*end) || *end == '_') end++;
-        *kind = TOKEN_WORD;
-    } else if (isdigit((unsigned char)*p)) {
-        while (isalnum((unsigned char)*end) || *end == '.' ||
-               (*end == '\'' && isalnum((unsigned char)end[1])) ||
-               ((*end == '-' || *end == '+') && strchr("eEpP", end[-1]) &&
-                !(p[0] == '0' && (p[1] | 32) == 'x')))
-            end++;
-        *kind = TOKEN_NUMBER;
-    } else if (*p == '"' || *p == '\'') {
-        for (end++; *end && *end != *p && *end != '\n'; end++)
-            if (*end == '\\' && end[1]) end++;
-        end += *end == *p;
-        *kind = TOKEN_STRING;
-    } else {
-        end++;
-        *kind = TOKEN_MARK;
-    }
-    return end;
-}
-
-struct tokens tokens_of(const char *text) {
-    struct tokens t = {0, NULL};
-    for (const char *p = text; *p;) {
-        if (isspace((unsigned char)*p)) {
-            p++;
-            continue;
-        }
-        enum token_kind kind;
-        const char *end = token_end(p, &kind);
-        bool named = t.n > 1 && token_is(&t.t[t.n - 1], "include") && token_is(&t.t[t.n - 2], "#");
-        if (named && (*p == '<' || *p == '"')) {
-            kind = TOKEN_INCLUDE;
-            end = p + 1 + strcspn(p + 1, *p == '<' ? ">\n" : "\"\n");
-            end += *end == '>' || *end == '"';
-        }
-        if (!(t.n & (t.n + 1))) t.t = grow(t.t, 2 * (size_t)t.n + 2, sizeof *t.t);
-        t.t[t.n++] = (struct token){kind, p, (size_t)(end - p)};
-        p = end;
-    }
-    return t;
-}
-
-bool token_is(const struct token *t, const char *text) {
-    return strlen(text) == t->n && !memcmp(t->text, text, t->n);
 }

@@ -127,53 +127,11 @@ void llm_need_key(const struct llm_config *c) {
 
 /* ---- Requests ---- */
 
-static cJSON *made(cJSON *item) {
-    if (!item) die(KP_MACHINE, "out of memory");
-    return item;
-}
-
-cJSON *wire_object(cJSON *parent, const char *key) {
-    return made(cJSON_AddObjectToObject(parent, key));
-}
-
-cJSON *wire_array(cJSON *parent, const char *key) {
-    return made(cJSON_AddArrayToObject(parent, key));
-}
-
-cJSON *wire_member(cJSON *array) {
-    cJSON *object = made(cJSON_CreateObject());
-    if (!cJSON_AddItemToArray(array, object)) die(KP_MACHINE, "out of memory");
-    return object;
-}
-
-void wire_text(cJSON *parent, const char *key, const char *text) {
-    char *clean = utf8_clean(text, strlen(text));
-    made(cJSON_AddStringToObject(parent, key, clean));
-    free(clean);
-}
-
-void wire_number(cJSON *parent, const char *key, double x) {
-    made(cJSON_AddNumberToObject(parent, key, x));
-}
-
-void wire_bool(cJSON *parent, const char *key, bool x) {
-    made(cJSON_AddBoolToObject(parent, key, x));
-}
-
-char *wire_system(const struct llm_message *m, int n) {
-    struct text all = {0};
-    for (int i = 0; i < n; i++) {
-        if (strcmp(m[i].role, "system") != 0) continue;
-        if (all.n) text_add(&all, "\n\n", 2);
-        text_add(&all, m[i].text, strlen(m[i].text));
-    }
-    return all.s;
-}
-
 char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int retry_cap) {
     const struct wire *wire = llm_wire(c->api);
     if (!wire) die(KP_USAGE, "LLM=replay:%s sends no requests", c->model);
-    cJSON *body = made(cJSON_CreateObject());
+    cJSON *body = cJSON_CreateObject();
+    if (!body) die(KP_MACHINE, "out of memory");
     wire_text(body, "model", c->model);
     wire->request(body, c, m, n, (double)c->max_tokens * retry_cap);
     char *text = cJSON_PrintUnformatted(body);

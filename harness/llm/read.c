@@ -30,60 +30,6 @@ const char *llm_api_name(enum llm_api api) {
     return names[api];
 }
 
-/* ---- What wires use ---- */
-
-cJSON *wire_parse(const char *s, size_t n) {
-    char *safe = json_armour(s, n);
-    key_redact(safe, strlen(safe));
-    cJSON *json = cJSON_ParseWithOpts(safe, NULL, 1);
-    free(safe);
-    return json;
-}
-
-const cJSON *wire_get(const cJSON *object, const char *key) {
-    return cJSON_GetObjectItemCaseSensitive(object, key);
-}
-
-void wire_get_number(const cJSON *object, const char *key, double *x) {
-    const cJSON *v = wire_get(object, key);
-    if (cJSON_IsNumber(v)) *x = v->valuedouble;
-}
-
-void wire_add(struct text *t, const cJSON *string) {
-    if (cJSON_IsString(string)) text_add(t, string->valuestring, strlen(string->valuestring));
-}
-
-void wire_name_model(struct llm_reader *r, const cJSON *object) {
-    const cJSON *model = wire_get(object, "model");
-    if (cJSON_IsString(model))
-        text_excerpt(r->model, sizeof r->model, model->valuestring, strlen(model->valuestring));
-}
-
-void wire_stop(struct llm_reader *r, const char *word) {
-    static const struct {
-        const char *word;
-        enum stop stop;
-    } words[] = {
-        {"stop", STOP_END},
-        {"end_turn", STOP_END},
-        {"completed", STOP_END},
-        {"length", STOP_CAP},
-        {"max_tokens", STOP_CAP},
-        {"max_output_tokens", STOP_CAP},
-        {"model_context_window_exceeded", STOP_CONTEXT},
-        {"content_filter", STOP_FILTER},
-        {"refusal", STOP_FILTER},
-        {"error", STOP_BROKEN},
-        {"abort", STOP_BROKEN},
-        {"failed", STOP_BROKEN},
-        {"cancelled", STOP_BROKEN},
-    };
-    r->stop = STOP_OTHER;
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (!strcmp(word, words[i].word)) r->stop = words[i].stop;
-    text_excerpt(r->stop_word, sizeof r->stop_word, word, strlen(word));
-}
-
 /* ---- Bytes ---- */
 
 void reader_start(struct llm_reader *r, enum llm_api api) {

@@ -104,7 +104,8 @@ extern const struct wire wire_chat, wire_responses, wire_anthropic;
 /* NULL for LLM_REPLAY. */
 const struct wire *llm_wire(enum llm_api api);
 
-/* What wires use: members of requests (out of memory ends the program), and of answers. */
+/* What wires use (wire_json.c): members of requests (out of memory ends the program), and of
+ * answers. */
 cJSON *wire_object(cJSON *parent, const char *key);
 cJSON *wire_array(cJSON *parent, const char *key);
 cJSON *wire_member(cJSON *array); /* a new object in an array */

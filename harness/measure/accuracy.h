@@ -1,49 +1,43 @@
-/* accuracy.h: one sample judged against the float64 oracle, for the candidate and for
- * the baselines alike. */
-#ifndef KP_JUDGE_H
-#define KP_JUDGE_H
+/* accuracy.h: how a kernel is judged: its outputs and the baselines' against the float64 oracle,
+ * on the same inputs.  How large an error may be is in tolerance.h. */
+#ifndef KP_ACCURACY_H
+#define KP_ACCURACY_H
 
 #include "measure/referee.h"
 
 enum { KP_MAX_BASELINES = 2 };
 
-struct judge { /* everything that judging needs beside the referee's buffers */
-    struct referee *r;
+/* The oracle works in slices and is given at most this much memory for them. */
+#define KP_ORACLE_BYTES ((size_t)8 << 30)
+
+struct accuracy { /* the referee, and what it compares with */
+    struct referee r;
     int nbaselines;
     enum kp_math math[KP_MAX_BASELINES]; /* most accurate first */
     struct kp_exec *exec[KP_MAX_BASELINES], *oracle;
-    void *out[KP_MAX_BASELINES][4]; /* the baselines' outputs */
+    void *out[KP_MAX_BASELINES][KP_MAX_OUTPUTS]; /* the baselines' outputs */
     void *workspace;
-    struct kp_compare *found; /* device: [who * 4 + output], who 0 is the candidate */
+    struct kp_compare *found; /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
 };
 
 struct sample_errors {
     struct kp_error candidate, baseline[KP_MAX_BASELINES];
-    struct kp_compare found[4]; /* the candidate's, an entry an output */
+    struct kp_compare found[KP_MAX_OUTPUTS]; /* the candidate's, one for each output */
 };
 
-/* Device memory that judging takes beside the buffers, without the oracle's slices. */
+/* Device memory that comparing takes beside the referee's buffers, without the oracle's slices. */
 size_t accuracy_bytes(const struct kp_task *t);
 
-/* Prepare; `oracle_limit` is what the oracle's slices may take.  Returns false if
- * memory is short. */
-bool accuracy_open(struct judge *j, struct referee *r, size_t oracle_limit);
+/* Prepare, after referee_open(&acc->r, ...); the rest of *acc is zero.  The oracle's slices may
+ * take `oracle_limit` bytes, and no more than KP_ORACLE_BYTES.  False if memory is short. */
+bool accuracy_open(struct accuracy *acc, size_t oracle_limit);
 
-/* Run baseline `which` on the contents of a placement, into out[which]. */
-void accuracy_baseline(struct judge *j, int placement, int which);
+/* Run baseline `which` on the inputs of a placement, into out[which]. */
+void accuracy_baseline(struct accuracy *acc, int placement, int which);
 
-/* Judge the outputs that lie in a placement.  An element counts as bad if its error
- * exceeds `tolerance`. */
-void accuracy_sample(struct judge *j, int placement, double tolerance, struct sample_errors *out);
-
-/* The errors up to which a candidate is of the class of a baseline with error `b`. */
-struct kp_error accuracy_tolerance(const struct kp_task *t, const struct kp_error *b);
-
-/* Worst of two, measure by measure; NaN is worst of all. */
-struct kp_error error_worst(struct kp_error a, struct kp_error b);
-
-/* Name of the first measure that exceeds the tolerance ("norm", "element", "mean"), or
- * NULL if all hold. */
-const char *error_exceeds(const struct kp_error *e, const struct kp_error *tolerance);
+/* Compare the outputs in a placement, and every baseline's, with the oracle.  An element whose
+ * error exceeds `tolerance` counts as bad. */
+void accuracy_sample(struct accuracy *acc, int placement, double tolerance,
+                     struct sample_errors *out);
 
 #endif

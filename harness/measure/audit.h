@@ -1,8 +1,7 @@
-/* audit.h: is the task itself able to tell right from wrong?
+/* audit.h: can the task itself tell right from wrong?
  *
- * Some tasks are not: their output is constant, or does not depend on all that they
- * are given.  This is found out by trying, not by reading: on the declared contents,
- * with the tolerance that candidates are held to. */
+ * Some tasks cannot: their output is constant, or does not depend on all that they are given.
+ * The audit finds out by trying: on declared inputs, with the tolerance that candidates get. */
 #ifndef KP_AUDIT_H
 #define KP_AUDIT_H
 
@@ -11,7 +10,8 @@
 
 /* Append to `flags` what was found: "degenerate: zeros pass", "degenerate: the output of
  * other contents passes", "no-influence: NAME" for each tensor that changes nothing.
- * Overwrites contents and outputs of placement 0. */
-void audit_task(struct judge *j, const struct kp_error *tolerance, uint64_t seed, cJSON *flags);
+ * Overwrites inputs and outputs of placement 0. */
+void audit_task(struct accuracy *acc, const struct kp_error *tolerance, uint64_t seed,
+                cJSON *flags);
 
 #endif

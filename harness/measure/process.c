@@ -16,7 +16,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The path of a sibling program: in the folder of the running one.  New string. */
+/* All processes of a cancelled job have their signal after this long. */
+enum { CANCEL_SECONDS = 1 };
+
+/* The path of a program in the folder of the one that runs.  New string. */
 static char *program_path(const char *name) {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -28,8 +31,8 @@ static char *program_path(const char *name) {
 
 double process_deadline(void) {
     const char *text = getenv("KP_DEADLINE");
-    double x = text ? atof(text) : 60;
-    return x > 0 ? x : 60;
+    double x = text ? atof(text) : 0;
+    return x > 0 ? x : KP_DEADLINE_SECONDS;
 }
 
 /* What CUDA needs of the environment, and nothing else. */
@@ -54,7 +57,7 @@ static void put(int fd, const void *from, size_t n) {
     for (const char *p = from; n;) {
         ssize_t k = write(fd, p, n);
         if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) return; /* it has died: the reply will say so */
+        if (k <= 0) return; /* the process has died: waiting for its reply will say so */
         p += k, n -= (size_t)k;
     }
 }
@@ -86,7 +89,7 @@ void process_start(struct kp_process *p, const char *name, char *const argv[], b
     put(p->to, shared, n * sizeof *shared);
 }
 
-/* 1: all read; 0: the pipe was closed; -1: the deadline has passed. */
+/* Read n bytes.  1: all read; 0: the pipe was closed; -1: the deadline has passed. */
 static int get(int fd, void *to, size_t n, double until) {
     for (char *p = to; n;) {
         double left = until - seconds_now();
@@ -102,11 +105,19 @@ static int get(int fd, void *to, size_t n, double until) {
     return 1;
 }
 
-/* Why it ended without a word. */
+/* Whether a signal is one that ends whole jobs. */
+static bool ends_jobs(int signal) {
+    return signal == SIGTERM || signal == SIGKILL || signal == SIGINT || signal == SIGHUP;
+}
+
+/* Why a process ended without a reply.  If the job is being cancelled, its processes get the signal
+ * one by one, and ours is still to come: then the kernel has not crashed, and nothing may be
+ * said. */
 static enum runner_status post_mortem(struct kp_process *p, char *message) {
     int status = 0;
     waitpid(p->pid, &status, 0);
     p->pid = 0;
+    if (WIFSIGNALED(status) && ends_jobs(WTERMSIG(status))) sleep(CANCEL_SECONDS);
     if (WIFSIGNALED(status))
         snprintf(message, KP_TAPE_MESSAGE, "the %s process was ended by signal %d (%s)", p->name,
                  WTERMSIG(status), strsignal(WTERMSIG(status)));

@@ -1,4 +1,4 @@
-/* process.h: the processes that a referee starts, and talking to them. */
+/* process.h: the referee starts processes and talks to them. */
 #ifndef KP_PROCESS_H
 #define KP_PROCESS_H
 
@@ -12,16 +12,17 @@ struct kp_process {
     const char *name;
 };
 
-/* Start a program with a bare environment (nothing but what CUDA needs: no keys, no
- * secrets), the given descriptors inherited, requests on 0 and replies on 3, and send
- * it the setup.  What it prints goes to stderr. */
+/* Start a program and send it the setup.  It gets requests on descriptor 0, sends replies on 3,
+ * and prints to stderr.  Of the environment it gets what CUDA needs: no keys, no secrets.  It
+ * inherits the shared memory's descriptors.  `eager`: CUDA loads all code before it is used. */
 void process_start(struct kp_process *p, const char *name, char *const argv[], bool eager,
                    const struct runner_setup *setup, const struct kp_shared *shared);
 
-/* Wait for a reply, at most `seconds`.  A process that says nothing in time is killed
- * (RUNNER_TIMEOUT); one that a signal ends has crashed (RUNNER_CRASH); one that exits without a
- * word has failed (RUNNER_MACHINE: die() has said why).  *text, if asked for, is a new
- * string.  Returns reply->status. */
+/* Wait for a reply, at most `seconds`, and return its status.  A process that says nothing in time
+ * is killed: RUNNER_TIMEOUT.  One that a signal ended has crashed: RUNNER_CRASH; if that signal may
+ * be the end of the whole job, this answers a second later.  One that exited without a reply has
+ * failed, and die() has said why: RUNNER_MACHINE.  *text, if asked for, is a
+ * new string. */
 enum runner_status process_wait(struct kp_process *p, double seconds, struct runner_reply *reply,
                                 char **text);
 
@@ -29,10 +30,12 @@ enum runner_status process_wait(struct kp_process *p, double seconds, struct run
 enum runner_status process_ask(struct kp_process *p, enum runner_what what, int placement,
                                double seconds, struct runner_reply *reply);
 
-/* Close the pipes, make sure the process is gone. */
+/* Close the pipes and kill the process. */
 void process_end(struct kp_process *p);
 
-/* Seconds that a contestant may take to answer: KP_DEADLINE, or 60. */
+/* Seconds that a contestant may take to answer: KP_DEADLINE of the environment, else 60.  A kernel
+ * that takes longer counts as endless. */
+enum { KP_DEADLINE_SECONDS = 60 };
 double process_deadline(void);
 
 #endif

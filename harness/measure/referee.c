@@ -13,6 +13,9 @@ uint64_t random_seed(void) {
     return x;
 }
 
+/* One seed gives the canaries' word and the addresses; the mask keeps them apart. */
+static const uint64_t canary_seed = 0xca;
+
 static size_t tensor_bytes(const struct kp_task *t, int i) {
     return (size_t)kp_shape_count(&t->tensors[i].shape) * kp_dtype_size(t->tensors[i].dtype);
 }
@@ -57,7 +60,7 @@ bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, s
     r->task = t;
     r->nbuffers = t->ntensors + t->noutputs + 1;
     r->nplacements = nplacements;
-    r->canary = device_poison_word(seed ^ 0xca);
+    r->canary = device_poison_word(seed ^ canary_seed);
     r->flush_bytes = flush;
     int n = r->nbuffers * nplacements;
     r->at = calloc((size_t)n + 1, sizeof *r->at);
@@ -79,9 +82,9 @@ bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, s
             return false;
         set_canaries(r, &r->at[i]);
     }
-    r->found = device_memory(4 * sizeof *r->found);
+    r->found = device_memory(KP_MAX_OUTPUTS * sizeof *r->found);
     r->counter = device_memory(sizeof *r->counter);
-    r->sum = device_memory(4 * sizeof *r->sum);
+    r->sum = device_memory(KP_MAX_OUTPUTS * sizeof *r->sum);
     referee_wait(r);
     return true;
 }
@@ -145,9 +148,8 @@ static const char *buffer_name(const struct referee *r, int buffer) {
 
 const char *referee_canaries(struct referee *r, int placement, unsigned long long *bytes) {
     const struct kp_span *at = r->at + (size_t)placement * r->nbuffers;
-    unsigned long long before = 0;
     count_reset(r);
-    for (int pass = 0; pass < 2; pass++) { /* all at once; one by one only if something is off */
+    for (int pass = 0; pass < 2; pass++) { /* all at once; if any changed, one by one */
         for (int i = r->task->ntensors; i < r->nbuffers; i++) {
             if (!at[i].bytes) continue;
             const char *base = (const char *)(uintptr_t)at[i].base;
@@ -155,7 +157,7 @@ const char *referee_canaries(struct referee *r, int placement, unsigned long lon
             device_poison_check(base, at[i].offset, r->canary, r->counter, r->stream);
             device_poison_check(base + end, at[i].mapped - end, r->canary, r->counter, r->stream);
             if (!pass) continue;
-            *bytes = 4 * (count_of(r) - before);
+            *bytes = sizeof r->canary * count_of(r);
             if (*bytes) return buffer_name(r, i);
         }
         if (!pass && !count_of(r)) return NULL;
@@ -183,17 +185,15 @@ unsigned long long referee_checksum(struct referee *r, int placement, bool input
 
 struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *f,
                               const double *rms) {
-    struct kp_error e = {0, 0, 0};
+    struct kp_error worst = {0, 0, 0};
     for (int k = 0; k < t->noutputs; k++) {
         double norm = f[k].sum_d2 > 0 ? sqrt(f[k].sum_d2 / f[k].sum_o2) : f[k].sum_d2;
-        /* what independent errors of these sizes could add up to by luck is no bias */
-        double bias = fabs(f[k].sum_d) - 4 * sqrt(f[k].sum_d2);
+        /* independent errors may add up to as much by luck: that is no bias */
+        double bias = fabs(f[k].sum_d) - KP_LUCK * sqrt(f[k].sum_d2);
         double mean = bias <= 0 ? 0 : bias / (double)f[k].count / rms[k];
-        e.norm = !(norm <= e.norm) ? norm : e.norm; /* NaN sticks */
-        e.element = !(f[k].max_rel <= e.element) ? f[k].max_rel : e.element;
-        e.mean = !(mean <= e.mean) ? mean : e.mean;
+        worst = error_worst(worst, (struct kp_error){norm, f[k].max_rel, mean});
     }
-    return e;
+    return worst;
 }
 
 void referee_compare(struct referee *r, int placement, void *const *with, const double *rms,
@@ -214,7 +214,7 @@ void referee_compare(struct referee *r, int placement, void *const *with, const 
 
 void referee_rms(struct referee *r, void *const *outputs, double *rms) {
     const struct kp_task *t = r->task;
-    device_check(cudaMemsetAsync(r->sum, 0, 4 * sizeof *r->sum, r->stream), "rms");
+    device_check(cudaMemsetAsync(r->sum, 0, KP_MAX_OUTPUTS * sizeof *r->sum, r->stream), "rms");
     for (int k = 0; k < t->noutputs; k++) {
         const struct kp_value *v = &t->values[t->outputs[k]];
         device_sum_squares(outputs[k], v->dtype, kp_shape_count(&v->shape), &r->sum[k], r->stream);

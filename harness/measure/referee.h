@@ -1,29 +1,24 @@
-/* referee.h: what verify and time share: the task's memory, its contents, and the
- * judgement of outputs.  The referee never runs candidate code. */
+/* referee.h: what verify and time share: the task's memory, what is in it, and what the outputs
+ * hold.  The referee never runs candidate code. */
 #ifndef KP_REFEREE_H
 #define KP_REFEREE_H
 
 #include "gpu/buffers.h"
 #include "gpu/device.h"
 #include "measure/process.h"
+#include "measure/tolerance.h"
 #include "cuda/exec.h"
-
-struct kp_error {   /* of an output against another, worst over outputs */
-    double norm;    /* |y - o| / |o|, Euclidean */
-    double element; /* largest |y - o| / (|o| + rms(o)) */
-    double mean;    /* |mean(y - o)| / rms(o), less what luck explains: 4 |y - o| / n */
-};
 
 struct referee {
     const struct kp_task *task;
     int nbuffers;             /* tensors, outputs, scratch: in this order */
     int nplacements;          /* sets of buffers held at once */
     struct kp_span *at;       /* [placement * nbuffers + buffer] */
-    struct kp_shared *shared; /* the same, for other processes; then the clean memory */
+    struct kp_shared *shared; /* the same for other processes; last, the clean memory */
     size_t flush_bytes;       /* of the clean memory; 0: none */
     cudaStream_t stream;
-    uint32_t poison;             /* word in outputs and scratch now */
-    uint32_t canary;             /* word around every buffer, for the whole life */
+    uint32_t poison;             /* the word in outputs and scratch now */
+    uint32_t canary;             /* the word around every buffer, as long as the referee lives */
     struct kp_compare *found;    /* device: one for each output */
     unsigned long long *counter; /* device */
     double *sum;                 /* device */
@@ -35,47 +30,49 @@ size_t output_bytes(const struct kp_task *t, int output);
 /* All tensors and outputs together. */
 size_t task_bytes(const struct kp_task *t);
 
-/* Allocate `nplacements` sets of buffers, and `flush` bytes of clean memory with which
- * every runner empties the L2: the same for all, for where it lies can be felt.  Returns false if
- * the GPU has too little memory; *needed then holds how much the sets take. */
+/* Allocate `nplacements` sets of buffers, and `flush` bytes of clean memory that every runner
+ * reads to empty the L2: the same memory for all, because its address affects times.  False if the
+ * GPU has too little memory; *needed says how much all of it takes. */
 bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, size_t scratch,
                   size_t flush, uint64_t seed, size_t *needed);
 
-/* Replace the (absent) scratch of every placement. */
+/* Give every placement its scratch, which referee_open() was called without.  False if memory is
+ * short. */
 bool referee_add_scratch(struct referee *r, size_t scratch, uint64_t seed);
 
-/* The buffers of a placement as executors want them. */
+/* The buffers of a placement, as executors take them. */
 void referee_pointers(const struct referee *r, int placement, const void **tensors, void **outputs);
 
 /* Setup message for a process that maps all of this. */
 struct runner_setup referee_setup(const struct referee *r, uint64_t layout_seed);
 
-/* New contents in every tensor; a new secret poison in outputs and scratch. */
+/* Fill every tensor with new values; fill outputs and scratch with a new secret poison. */
 void referee_fill(struct referee *r, int placement, enum kp_distribution d, uint64_t seed);
 void referee_poison(struct referee *r, int placement, uint64_t seed);
 
-/* Name of a buffer whose canaries changed, or NULL.  *bytes: how many did. */
+/* Name of the first buffer whose canaries changed, or NULL.  *bytes: those of the words that did; a
+ * word with one changed byte counts as four. */
 const char *referee_canaries(struct referee *r, int placement, unsigned long long *bytes);
 
-/* Whether outputs still hold the poison, all of it. */
+/* Whether every byte of the outputs still is poison. */
 bool referee_untouched(struct referee *r, int placement);
 
-/* Checksum of all tensors (inputs = true) or all outputs. */
+/* Checksum of all tensors (inputs = true) or of all outputs. */
 unsigned long long referee_checksum(struct referee *r, int placement, bool inputs);
 
-/* Turn what a comparison found (host copies, one an output) into errors. */
+/* The errors that a comparison found: host copies, one for each output. */
 struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *found,
                               const double *rms);
 
-/* Compare the outputs of a placement with `with` (same dtypes), each output's rms given.
- * Fills host copies of what was found. */
+/* Compare the outputs of a placement with `with`, which has the same dtypes; rms is that of each
+ * output.  Stores one host copy of what was found for each output. */
 void referee_compare(struct referee *r, int placement, void *const *with, const double *rms,
                      double tolerance, struct kp_compare *found);
 
 /* Root mean square of each of these outputs. */
 void referee_rms(struct referee *r, void *const *outputs, double *rms);
 
-/* Wait for everything the referee enqueued. */
+/* Wait for everything that the referee enqueued. */
 void referee_wait(struct referee *r);
 
 /* 64 random bits from the system. */

@@ -1,8 +1,8 @@
 /* rounds.c: see rounds.h.
  *
- * A round is one sample of each runner, in random order, on the same new contents.
- * Nothing is allocated or freed between the first round and the last: freed memory
- * is scrubbed in the background, which slows everything by a tenth. */
+ * A round is one sample of each runner, in random order, on the same new inputs.  Nothing is
+ * allocated or freed between the first round and the last: the driver scrubs freed memory in the
+ * background, which slows everything by a tenth. */
 #define _GNU_SOURCE
 #include "measure/rounds.h"
 #include "base/clock.h"
@@ -14,96 +14,140 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool fail(struct timing *t, const char *verdict, const char *reason) {
+/* ---- The numbers of the rules ---------------------------------------------------------- */
+
+enum {
+    LIBRARY_SECONDS = 60, /* extra time for a runner to start: libraries load slowly */
+    DECOY_SHARE = 10,    /* one round in 10 is on control inputs: does a kernel look at its data? */
+    ORACLE_SHARE = 20,   /* one round in 20 is compared with the oracle, which takes long */
+    WARM_UP = 2,         /* unrecorded rounds at each placement, for clocks and caches */
+    WATCH_EVERY = 8,     /* rounds between two looks at clocks and power */
+    LEAST_AFTER_CAP = 5, /* rounds that are done even after the cap: statistics need a few */
+    EMPTY_SAMPLES = 31,  /* of the empty graph: they give its median and the clock's tick */
+    PROBE = 10           /* rounds that tell whether a kernel is short */
+};
+static const double known_share = 0.003; /* stop when half of the interval is 0.3 % of the ratio */
+static const double tick_most = 0.5;     /* us: CUDA says that events resolve half a microsecond */
+static const double tick_least = 1e-4;   /* us: smaller steps are rounding errors */
+
+/* A kernel shorter than this is measured in several sets of processes, because something that is
+ * decided when a process starts affects it.  On an H200 a kernel of 4.05 us takes 3.95 to 4.2 us:
+ * steady within a process, different between processes, at any placement of buffers, code and
+ * streams. */
+static const double short_us = 20;
+static const double short_known_share = 0.007; /* sets differ: 0.3 % would take too many */
+enum {
+    SHORT_LEAST_SETS = 8, /* the interval is drawn over sets: fewer say little of their spread */
+    SHORT_MOST_SETS = 48, /* each gets this part of the rounds and of the cap on seconds */
+    SHORT_CAPS = 3        /* all sets may take 3 caps: starting takes longer than measuring */
+};
+
+/* The stopping rule costs a bootstrap: it is tried every 10 rounds, from 100 rounds on every 50. */
+enum { LOOK_EVERY = 10, MANY = 100, LOOK_SELDOM = 50 };
+
+/* A round's seed gives its lot and each runner's poison: these numbers keep them apart. */
+enum { LOT_OF_SEED = 1, POISON_OF_SEED = 50 };
+/* Bits of the lot: the lowest say whether the round is a decoy, then come these. */
+enum { LOT_DISTRIBUTION = 8, LOT_ORACLE = 16, LOT_ORDER = 24, LOT_BITS = 4 };
+
+/* ---- Runners --------------------------------------------------------------------------- */
+
+static bool fail(struct rounds *t, const char *verdict, const char *reason) {
     t->verdict = verdict;
     snprintf(t->reason, sizeof t->reason, "%s", reason);
     return false;
 }
 
-/* A contestant that does not answer as it should: a verdict if it is the candidate, a
- * machine error if it is a baseline. */
-static bool settle(struct timing *t, int a, const struct runner_reply *r) {
+static bool is_candidate(const struct rounds *t, int i) {
+    return !strcmp(t->runner_name[i], "candidate");
+}
+
+/* A runner that does not answer as it should: a verdict if it is the candidate's, a machine error
+ * if it is a baseline's. */
+static bool settle(struct rounds *t, int i, const struct runner_reply *r) {
     static const char *const word[] = {[RUNNER_TAPE] = "tape",
                                        [RUNNER_CRASH] = "crash",
                                        [RUNNER_STATE] = "wrong",
                                        [RUNNER_TIMEOUT] = "timeout"};
     if (r->status == RUNNER_OK) return true;
-    bool candidate = !strcmp(t->runner_name[a], "candidate");
-    if (!candidate || r->status == RUNNER_MACHINE)
-        die(KP_MACHINE, "the %s runner failed: %s", t->runner_name[a], r->message);
+    if (!is_candidate(t, i) || r->status == RUNNER_MACHINE)
+        die(KP_MACHINE, "the %s runner failed: %s", t->runner_name[i], r->message);
     return fail(t, word[r->status], r->message);
 }
 
-bool rounds_start(struct timing *t, bool aa) {
+bool rounds_start(struct rounds *t, bool aa) {
     char *tape = text_format("%s.tape", t->prefix), *cubin = text_format("%s.cubin", t->prefix);
     char *candidate[] = {"runner", tape, cubin, NULL};
-    /* All runners lay their buffers out alike: page tables of one shape, equally far to walk. */
+    /* All runners lay out their buffers alike, so that their page tables are of one shape. */
     uint64_t layout = random_seed();
-    t->nrunners = aa ? 2 : 1 + t->j.nbaselines;
-    for (int a = 0; a < t->nrunners; a++) {
-        bool mine = a == 0 || aa;
+    t->nrunners = aa ? 2 : 1 + t->acc.nbaselines;
+    for (int i = 0; i < t->nrunners; i++) {
+        bool mine = i == 0 || aa;
         static const char *const math[] = {"fp32", "tf32", "half"};
         char *baseline[] = {"baseline", (char *)t->task->path,
-                            mine ? NULL : (char *)math[t->j.math[a - 1]], NULL};
-        struct runner_setup setup = referee_setup(&t->r, layout);
-        t->runner_name[a] = mine ? "candidate" : kp_math_name(t->task, t->j.math[a - 1]);
-        process_start(&t->runner[a], t->runner_name[a], mine ? candidate : baseline, mine, &setup,
-                      t->r.shared);
+                            mine ? NULL : (char *)math[t->acc.math[i - 1]], NULL};
+        struct runner_setup setup = referee_setup(&t->acc.r, layout);
+        t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, t->acc.math[i - 1]);
+        process_start(&t->runner[i], t->runner_name[i], mine ? candidate : baseline, mine, &setup,
+                      t->acc.r.shared);
     }
     bool ok = true;
-    for (int a = 0; a < t->nrunners && ok; a++) {
+    for (int i = 0; i < t->nrunners && ok; i++) {
         struct runner_reply reply;
-        process_wait(&t->runner[a], t->deadline + 60, &reply, NULL); /* libraries load slowly */
-        ok = settle(t, a, &reply);
+        process_wait(&t->runner[i], t->deadline + LIBRARY_SECONDS, &reply, NULL);
+        ok = settle(t, i, &reply);
     }
     free(tape);
     free(cubin);
     return ok;
 }
 
-void rounds_stop(struct timing *t) {
-    for (int a = 0; a < t->nrunners; a++) process_end(&t->runner[a]);
+void rounds_stop(struct rounds *t) {
+    for (int i = 0; i < t->nrunners; i++) process_end(&t->runner[i]);
 }
 
-struct kp_interval rounds_ratio(const struct timing *t, int a) {
-    return stat_ratio(t->samples[a].event_us, t->samples[0].event_us, t->placement, t->rounds,
-                      t->tick_us, t->master, 1000);
+struct kp_interval rounds_ratio(const struct rounds *t, int i) {
+    return stat_ratio(t->samples[i].event_us, t->samples[0].event_us, t->placement, t->rounds,
+                      t->tick_us, t->master, KP_RESAMPLES);
 }
 
-/* What one round does. */
+/* ---- One round --------------------------------------------------------------------------- */
+
 struct round {
     int placement, order[KP_MAX_RUNNERS];
     enum kp_distribution distribution;
     bool decoy, oracle, record;
     uint64_t seed;
-    double rms[4];
+    double rms[KP_MAX_OUTPUTS]; /* of the most accurate baseline's outputs */
 };
 
-/* Decide a round by lot.  Each seed is drawn, none derived from others: who searches long enough
- * finds a round's seed from its contents, and must not learn from it what is to come. */
-static struct round draw_round(struct timing *t, int number, bool record) {
+/* Decide a round by lot.  Every seed is drawn, none is derived from another: a kernel that searches
+ * long enough finds a round's seed from its inputs, and must not learn from it what is to come. */
+static struct round draw_round(struct rounds *t, int number, bool record) {
     struct round q = {.seed = random_seed(), .record = record};
-    uint64_t lot = kp_mix(q.seed, 1);
-    q.placement = number % t->r.nplacements;
-    q.decoy = record && lot % 10 == 0;
-    q.distribution = !q.decoy ? KP_DIST_DECLARED : (lot >> 8) % 2 ? KP_DIST_NORMAL : KP_DIST_SCALED;
-    q.oracle = record && (lot >> 16) % 20 == 0;
-    for (int a = 0; a < t->nrunners; a++) q.order[a] = a;
-    for (int a = t->nrunners - 1; a > 0; a--) {
-        int b = (int)((lot >> (24 + 4 * a)) % (uint64_t)(a + 1)), x = q.order[a];
-        q.order[a] = q.order[b], q.order[b] = x;
+    uint64_t lot = kp_mix(q.seed, LOT_OF_SEED);
+    q.placement = number % t->acc.r.nplacements;
+    q.decoy = record && lot % DECOY_SHARE == 0;
+    q.distribution = !q.decoy                        ? KP_DIST_DECLARED
+                     : (lot >> LOT_DISTRIBUTION) % 2 ? KP_DIST_NORMAL
+                                                     : KP_DIST_SCALED;
+    q.oracle = record && (lot >> LOT_ORACLE) % ORACLE_SHARE == 0;
+    for (int i = 0; i < t->nrunners; i++) q.order[i] = i;
+    for (int i = t->nrunners - 1; i > 0; i--) {
+        int k = (int)((lot >> (LOT_ORDER + LOT_BITS * i)) % (uint64_t)(i + 1)), x = q.order[i];
+        q.order[i] = q.order[k], q.order[k] = x;
     }
     return q;
 }
 
-/* Every element of what a runner has just written. */
-static bool check_outputs(struct timing *t, const struct round *q, int a) {
-    struct kp_compare found[4];
-    const struct kp_error *tolerance = &t->tolerance[a][q->distribution];
+/* Compare every element that runner i has just written with the most accurate baseline's. */
+static bool check_outputs(struct rounds *t, const struct round *q, int i) {
+    struct kp_compare found[KP_MAX_OUTPUTS];
+    const struct kp_error *tolerance = &t->tolerance[i][q->distribution];
     unsigned long long bytes;
-    referee_compare(&t->r, q->placement, t->j.out[0], q->rms, tolerance->element, found);
+    referee_compare(&t->acc.r, q->placement, t->acc.out[0], q->rms, tolerance->element, found);
     struct kp_error e = referee_error(t->task, found, q->rms);
-    const char *where = referee_canaries(&t->r, q->placement, &bytes);
+    const char *where = referee_canaries(&t->acc.r, q->placement, &bytes);
     if (!where && !error_exceeds(&e, tolerance)) return true;
     char reason[KP_TAPE_MESSAGE];
     int k = 0; /* the output that shows it */
@@ -123,28 +167,28 @@ static bool check_outputs(struct timing *t, const struct round *q, int a) {
                  "%.9g, found %.9g",
                  kp_distribution_name[q->distribution], found[k].bad, found[k].first_bad,
                  found[k].first_expected, found[k].first_found);
-    if (strcmp(t->runner_name[a], "candidate"))
-        die(KP_MACHINE, "the %s runner: %s", t->runner_name[a], reason);
+    if (!is_candidate(t, i)) die(KP_MACHINE, "the %s runner: %s", t->runner_name[i], reason);
     return fail(t, "wrong", reason);
 }
 
-static bool check_oracle(struct timing *t, const struct round *q) {
+static bool check_oracle(struct rounds *t, const struct round *q) {
     struct sample_errors found;
-    accuracy_sample(&t->j, q->placement, t->oracle_tolerance[q->distribution].element, &found);
+    accuracy_sample(&t->acc, q->placement, t->oracle_tolerance[q->distribution].element, &found);
     t->oracle_checks++;
     if (!error_exceeds(&found.candidate, &t->oracle_tolerance[q->distribution])) return true;
     return fail(t, "wrong",
                 "a timed run differs from the float64 oracle by more than its class allows");
 }
 
-static bool sample(struct timing *t, const struct round *q, int a) {
+/* One sample of runner i: the clock is read in replay/timed_sample.c. */
+static bool sample(struct rounds *t, const struct round *q, int i) {
     struct runner_reply reply;
-    referee_poison(&t->r, q->placement, kp_mix(q->seed, (uint64_t)(50 + a)));
-    referee_wait(&t->r);
-    process_ask(&t->runner[a], RUNNER_SAMPLE, q->placement, t->deadline, &reply);
-    if (!settle(t, a, &reply) || !check_outputs(t, q, a)) return false;
-    if (a == 0 && q->oracle && !check_oracle(t, q)) return false;
-    struct runner_samples *s = &t->samples[a];
+    referee_poison(&t->acc.r, q->placement, kp_mix(q->seed, (uint64_t)(POISON_OF_SEED + i)));
+    referee_wait(&t->acc.r);
+    process_ask(&t->runner[i], RUNNER_SAMPLE, q->placement, t->deadline, &reply);
+    if (!settle(t, i, &reply) || !check_outputs(t, q, i)) return false;
+    if (i == 0 && q->oracle && !check_oracle(t, q)) return false;
+    struct runner_samples *s = &t->samples[i];
     if (q->decoy)
         s->decoy_us[t->decoys] = reply.event_us;
     else if (q->record) {
@@ -154,11 +198,11 @@ static bool sample(struct timing *t, const struct round *q, int a) {
     return true;
 }
 
-static bool one_round(struct timing *t, int number, bool record) {
+static bool one_round(struct rounds *t, int number, bool record) {
     struct round q = draw_round(t, number, record);
-    referee_fill(&t->r, q.placement, q.distribution, q.seed);
-    accuracy_baseline(&t->j, q.placement, 0);
-    referee_rms(&t->r, t->j.out[0], q.rms);
+    referee_fill(&t->acc.r, q.placement, q.distribution, q.seed);
+    accuracy_baseline(&t->acc, q.placement, 0);
+    referee_rms(&t->acc.r, t->acc.out[0], q.rms);
     for (int k = 0; k < t->nrunners; k++)
         if (!sample(t, &q, q.order[k])) return false;
     if (q.decoy)
@@ -168,80 +212,78 @@ static bool one_round(struct timing *t, int number, bool record) {
     return true;
 }
 
-/* The smallest step between samples: what the clock cannot tell apart. */
+/* ---- How many rounds --------------------------------------------------------------------- */
+
+/* The clock's tick: the smallest step between samples. */
 static double tick_of(const double *x, int n) {
-    double tick = 0.5;
+    double tick = tick_most;
     for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
             double d = fabs(x[i] - x[j]);
-            if (d > 1e-4 && d < tick) tick = d;
+            if (d > tick_least && d < tick) tick = d;
         }
     return tick;
 }
 
-static bool time_empty(struct timing *t) {
-    enum { N = 31 };
-    double x[N];
-    for (int i = 0; i < N; i++) {
+static bool time_empty(struct rounds *t) {
+    double x[EMPTY_SAMPLES];
+    for (int i = 0; i < EMPTY_SAMPLES; i++) {
         struct runner_reply reply;
         process_ask(&t->runner[0], RUNNER_EMPTY, 0, t->deadline, &reply);
         if (!settle(t, 0, &reply)) return false;
         x[i] = reply.event_us;
     }
-    t->empty_us = stat_median(x, N);
-    t->tick_us = tick_of(x, N);
+    t->empty_us = stat_median(x, EMPTY_SAMPLES);
+    t->tick_us = tick_of(x, EMPTY_SAMPLES);
     return true;
 }
 
-/* Half of each interval is at most this share of its ratio, for every baseline that may be
- * quoted. */
-static bool known_within(const struct timing *t, double share) {
-    for (int a = 1; a < t->nrunners; a++) {
-        struct kp_interval r = rounds_ratio(t, a);
+/* Whether half of each interval is at most this share of its ratio, for every baseline that may
+ * be quoted. */
+static bool known_within(const struct rounds *t, double share) {
+    for (int i = 1; i < t->nrunners; i++) {
+        struct kp_interval r = rounds_ratio(t, i);
         if ((r.high - r.low) / 2 > share * r.value) return false;
     }
     return true;
 }
 
-/* Known well enough to stop. */
-static bool settled(const struct timing *t) {
-    if (t->rounds < KP_LEAST_ROUNDS || t->rounds % (t->rounds < 100 ? 10 : 50)) return false;
-    return t->nrunners > 1 && !t->restarts && known_within(t, 0.003);
+/* Whether the ratio is known well enough to stop. */
+static bool known(const struct rounds *t) {
+    int every = t->rounds < MANY ? LOOK_EVERY : LOOK_SELDOM;
+    if (t->rounds < KP_LEAST_ROUNDS || t->rounds % every) return false;
+    return t->nrunners > 1 && !t->restarts && known_within(t, known_share);
 }
 
-/* Rounds with the runners that run now, at most `most` of them in at most `seconds`. */
-static bool rounds(struct timing *t, int most, double seconds) {
+/* Warm up, then do rounds with the runners that run now: at most `most` in at most `seconds`. */
+static bool do_rounds(struct rounds *t, int most, double seconds) {
     static int number; /* placements take turns */
-    for (int i = 0; i < 2 * t->r.nplacements; i++)
-        if (!one_round(t, number++, false)) return false; /* warm up */
+    for (int i = 0; i < WARM_UP * t->acc.r.nplacements; i++)
+        if (!one_round(t, number++, false)) return false;
     double until = seconds_now() + seconds;
     for (int n = t->rounds; t->rounds < n + most && t->decoys < KP_MOST_ROUNDS;) {
         if (!one_round(t, number++, true)) return false;
-        if (t->rounds % 8 == 0) machine_watch();
-        if (settled(t) || (seconds_now() > until && t->rounds >= n + 5)) break;
+        if (t->rounds % WATCH_EVERY == 0) machine_watch();
+        bool late = seconds_now() > until && t->rounds >= n + LEAST_AFTER_CAP;
+        if (known(t) || late) break;
     }
     return true;
 }
 
-/* A kernel of a few microseconds feels something that is settled when a process starts:
- * on an H200, 4.05 us are 3.95 to 4.2, steady within a process, whatever the placement of
- * buffers, code and streams.  So such cells are measured in several sets of processes,
- * few rounds in each, until the ratio is known or three times the cap on measuring has passed
- * (starting takes longer than measuring); the interval is drawn over the sets. */
-bool rounds_run(struct timing *t, bool aa) {
-    enum { LEAST_SETS = 8, MOST_SETS = 48, PROBE = 10 };
+bool rounds_run(struct rounds *t, bool aa) {
     t->rounds = t->decoys = t->epoch = 0;
     t->restarts = false;
-    if (!time_empty(t) || !rounds(t, PROBE, t->cap_seconds)) return false;
-    t->restarts = stat_median(t->samples[0].event_us, t->rounds) < 20;
-    if (!t->restarts) return rounds(t, KP_MOST_ROUNDS - PROBE, t->cap_seconds);
+    if (!time_empty(t) || !do_rounds(t, PROBE, t->cap_seconds)) return false;
+    t->restarts = stat_median(t->samples[0].event_us, t->rounds) < short_us;
+    if (!t->restarts) return do_rounds(t, KP_MOST_ROUNDS - PROBE, t->cap_seconds);
     t->rounds = t->decoys = 0;
-    double until = seconds_now() + 3 * t->cap_seconds;
-    for (; t->epoch < MOST_SETS; t->epoch++) {
-        if (t->epoch >= LEAST_SETS && (known_within(t, 0.007) || seconds_now() > until)) break;
+    double until = seconds_now() + SHORT_CAPS * t->cap_seconds;
+    for (; t->epoch < SHORT_MOST_SETS; t->epoch++) {
+        bool enough = t->epoch >= SHORT_LEAST_SETS;
+        if (enough && (known_within(t, short_known_share) || seconds_now() > until)) break;
         rounds_stop(t);
         if (!rounds_start(t, aa) ||
-            !rounds(t, KP_MOST_ROUNDS / MOST_SETS, t->cap_seconds / MOST_SETS))
+            !do_rounds(t, KP_MOST_ROUNDS / SHORT_MOST_SETS, t->cap_seconds / SHORT_MOST_SETS))
             return false;
     }
     return true;

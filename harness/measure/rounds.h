@@ -1,59 +1,57 @@
-/* rounds.h: the measuring loop of `time`, apart from what is made of it. */
-#ifndef KP_TIMING_H
-#define KP_TIMING_H
+/* rounds.h: the measuring loop of `time`: which samples are taken, and how many. */
+#ifndef KP_ROUNDS_H
+#define KP_ROUNDS_H
 
 #include "measure/accuracy.h"
 #include "base/stats.h"
 
 enum {
     KP_MAX_RUNNERS = 1 + KP_MAX_BASELINES,
-    KP_LEAST_ROUNDS = 30,
-    KP_MOST_ROUNDS = 1000,
-    KP_MOST_KEPT = 100
+    KP_LEAST_ROUNDS = 30,  /* so that quartiles are those of several samples */
+    KP_MOST_ROUNDS = 1000, /* an end for kernels whose ratio stays noisy */
+    KP_RESAMPLES = 1000    /* of the bootstrap: 25 of them lie beyond each end of an interval */
 };
 
 struct runner_samples {
-    double event_us[KP_MOST_ROUNDS]; /* headline rounds */
-    double host_us[KP_MOST_ROUNDS];
-    double decoy_us[KP_MOST_ROUNDS]; /* rounds on other contents */
+    double event_us[KP_MOST_ROUNDS]; /* headline rounds, by the events inside the graph */
+    double host_us[KP_MOST_ROUNDS];  /* the same rounds, by the host's clock */
+    double decoy_us[KP_MOST_ROUNDS]; /* rounds on control inputs, by events */
 };
 
-struct timing {
+struct rounds {
     const struct kp_task *task;
     const char *prefix;
-    struct referee r;
-    struct judge j;
+    struct accuracy acc;
     uint64_t master;
     double deadline, cap_seconds;
-    int nrunners; /* runner 0 is the candidate */
+    int nrunners; /* runner 0 is the candidate's */
     struct kp_process runner[KP_MAX_RUNNERS];
     const char *runner_name[KP_MAX_RUNNERS];
-    struct kp_error tolerance[KP_MAX_RUNNERS]
-                             [KP_DIST_COUNT]; /* against the most accurate baseline */
-    struct kp_error oracle_tolerance[KP_DIST_COUNT];
+    /* against the most accurate baseline, and against the oracle */
+    struct kp_error tolerance[KP_MAX_RUNNERS][KP_DIST_COUNT], oracle_tolerance[KP_DIST_COUNT];
     struct runner_samples samples[KP_MAX_RUNNERS];
     int placement[KP_MOST_ROUNDS];
-    int rounds, decoys, oracle_checks;
+    int rounds, decoys, oracle_checks; /* how many were done */
     bool restarts; /* a short kernel: several sets of processes, one after the other */
-    int epoch;     /* which of them is running */
-    int against;   /* runner that the speedup is quoted against */
+    int epoch;     /* which set runs now */
+    int against;   /* the runner that the speedup is quoted against */
     double empty_us, tick_us;
     const char *verdict; /* set when the candidate failed while being timed */
     char reason[KP_TAPE_MESSAGE];
 };
 
-/* Start the candidate's runner and one runner a baseline, all side by side, and wait until
- * they are ready.  With `aa`, the second runner is the candidate again and there are no
- * baselines.  False: t->verdict is set. */
-bool rounds_start(struct timing *t, bool aa);
-void rounds_stop(struct timing *t);
+/* Start the candidate's runner and one runner for each baseline, all side by side, and wait until
+ * they are ready.  With `aa` the second runner is the candidate's again, and no baseline's runs.
+ * False: t->verdict is set. */
+bool rounds_start(struct rounds *t, bool aa);
+void rounds_stop(struct rounds *t);
 
-/* Forget the samples and do rounds, with runners that rounds_start() has started, until the
- * ratio is known to 0.3 %, the cap is reached or KP_MOST_ROUNDS are done; cells of a few
- * microseconds restart their runners in between (as `aa` says).  False: t->verdict is set. */
-bool rounds_run(struct timing *t, bool aa);
+/* Forget the samples and do rounds with the runners that rounds_start() has started, until the
+ * ratio is known well enough, the cap is reached or KP_MOST_ROUNDS are done.  A kernel of a few
+ * microseconds gets new runners in between (as `aa` says).  False: t->verdict is set. */
+bool rounds_run(struct rounds *t, bool aa);
 
-/* Ratio of runner `a` over the candidate, with its interval. */
-struct kp_interval rounds_ratio(const struct timing *t, int a);
+/* Ratio of runner i's time to the candidate's, with its interval. */
+struct kp_interval rounds_ratio(const struct rounds *t, int i);
 
 #endif

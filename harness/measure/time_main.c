@@ -1,11 +1,13 @@
-/* time_main.c: `time TASK.json PREFIX`: measure one verified kernel against its baselines.
+/* time_main.c: `time TASK.json PREFIX` measures one verified kernel against its baselines.
  *
- * Reads PREFIX.build.json, .verify.json, .tape, .cubin and the folder's peaks.json;
- * writes PREFIX.time.json, the complete result of the cell (results/SCHEMA.md).  A
- * kernel that did not verify gets its row without a time.
+ * It reads PREFIX.build.json, .verify.json, .tape, .cubin and the folder's peaks.json.  It writes
+ * PREFIX.time.json, the whole result of the cell (results/SCHEMA.md).  A kernel that did not verify
+ * gets its row without a time.
  *
- * `time --aa TASK.json PREFIX` measures the candidate against itself and writes
- * PREFIX.aa.json: what the harness's own noise and bias are. */
+ * `time --aa TASK.json PREFIX` measures the candidate against itself and writes PREFIX.aa.json:
+ * the harness's own noise and bias.
+ *
+ * Rounds and samples are in rounds.c; the clock is read in replay/timed_sample.c. */
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/hash.h"
@@ -19,10 +21,45 @@
 #include <string.h>
 #include <time.h>
 
+/* ---- The numbers of the rules ---------------------------------------------------------- */
+
+/* The address of a small buffer affects times: cells with less memory than this are measured at
+ * several placements, all allocated at once. */
+static const size_t small_bytes = (size_t)64 << 20;
+enum {
+    SMALL_PLACEMENTS = 8, /* the interval is drawn over placements, and five would be few */
+    FLUSH_L2S = 2,        /* the flush reads twice the L2's size, so that no line survives */
+    ORACLE_PART = 4,      /* the oracle's slices may take a quarter of the free memory */
+    CAP_SECONDS = 10,     /* for the rounds of a cell, unless KP_CELL_SECONDS says otherwise */
+    MOST_KEPT = 100,      /* samples of a runner that the result keeps */
+    AA_BATCHES = 5        /* of --aa: each is measured as a cell is */
+};
+/* The longest wait for a quiet machine: scrubbing freed memory takes 2.5 ms a GB. */
+static const double quiet_seconds = 3;
+
+/* The floor.  Three products of 16-bit halves keep fp32's error.  If a task writes less than this
+ * share of its bytes, they are read at the read rate, else at the copy rate. */
+static const double fp32_products = 3, few_writes = 0.05;
+/* No kernel multiplies faster than the fastest dense rate times this: structured sparsity at most
+ * doubles the rate, the rest is room for errors of measuring. */
+static const double hard_rate = 2.25;
+/* A time below this share of the floor is measured again.  2 %: peaks are measured, too. */
+static const double floor_margin = 0.98;
+
+/* Flags.  The host sees a replay end 1 to 3 us after its last event.  If it waits this much longer,
+ * something ran on beyond the clock, or the clocks disagree. */
+static const double witness_us = 20, witness_share = 0.02;
+static const double noisy_share = 0.05; /* half of the interval over the ratio */
+static const double decoy_share = 0.05; /* by how much the ratio on control inputs may differ */
+enum {
+    LEAST_DECOYS = 3, /* fewer rounds on control inputs give no interval */
+    LATENCY_BOUND = 5 /* x an empty graph: a shorter kernel is mostly launch latency */
+};
+
 struct cell {
-    struct timing t;
+    struct rounds t;
     cJSON *build, *verify, *peaks, *json, *flags;
-    const char *file; /* suffix of what is written */
+    const char *file; /* suffix of the file that is written */
     double floor_bytes_us, floor_flops_us, hard_us, started;
     struct kp_cost cost;
 };
@@ -31,14 +68,14 @@ static void flag(struct cell *c, const char *text) {
     cJSON_AddItemToArray(c->flags, cJSON_CreateString(text));
 }
 
-/* What the audit found and the task's own flags do not say already. */
+/* Flag what the audit found, unless the task's own flags say it already. */
 static void flag_audit(struct cell *c) {
     const cJSON *x;
     cJSON_ArrayForEach(x, cJSON_GetObjectItemCaseSensitive(c->verify, "audit")) {
         const struct kp_task *t = c->t.task;
         bool known = !cJSON_IsString(x);
         for (int i = 0; i < t->nflags && !known; i++) {
-            /* of a constant output nothing else is worth saying */
+            /* if the output is constant, nothing else is worth a flag */
             bool constant = !strncmp(t->flags[i], "degenerate", 10);
             known = constant || !strcmp(t->flags[i], x->valuestring);
         }
@@ -46,7 +83,7 @@ static void flag_audit(struct cell *c) {
     }
 }
 
-/* Move a member of one object to another; null if it is not there. */
+/* Move a member from one object to another; null if it is absent. */
 static void carry(cJSON *to, cJSON *from, const char *key) {
     cJSON *x = from ? cJSON_DetachItemFromObjectCaseSensitive(from, key) : NULL;
     cJSON_AddItemToObject(to, key, x ? x : cJSON_CreateNull());
@@ -112,31 +149,24 @@ static struct kp_error read_error(const cJSON *error, const char *who, int d) {
                              member(error, who, name, "mean")};
 }
 
-/* The bias is for verify to judge: it differs from sample to sample too much for two
- * seeds to bound it, and is never larger than the norm. */
-static struct kp_error twice_sum(struct kp_error a, struct kp_error b) {
-    double norm = 2 * (a.norm + b.norm);
-    return (struct kp_error){norm, 2 * (a.element + b.element), norm};
-}
-
-/* What a runner's timed output may differ by from the most accurate baseline's: both errors,
- * and as much again, because the worst of many new samples is worse than the worst of few. */
+/* How far each runner's timed outputs may be off, from the errors that verify found. */
 static void read_tolerances(struct cell *c) {
+    struct rounds *t = &c->t;
+    const struct accuracy *acc = &t->acc;
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(c->verify, "error");
-    const struct kp_error none = {0, 0, 0};
     for (int d = 0; d < KP_DIST_COUNT; d++) {
-        struct kp_error best = read_error(error, kp_math_name(c->t.task, c->t.j.math[0]), d);
+        struct kp_error best = read_error(error, kp_math_name(t->task, acc->math[0]), d);
         struct kp_error allowed = read_error(error, "tolerance", d);
-        c->t.tolerance[0][d] = twice_sum(allowed, best);
-        c->t.oracle_tolerance[d] = twice_sum(allowed, none);
-        for (int b = 0; b < c->t.j.nbaselines; b++) {
-            struct kp_error own = read_error(error, kp_math_name(c->t.task, c->t.j.math[b]), d);
-            c->t.tolerance[1 + b][d] = twice_sum(accuracy_tolerance(c->t.task, &own), best);
+        t->tolerance[0][d] = tolerance_when_timed(allowed, best);
+        t->oracle_tolerance[d] = tolerance_to_oracle(allowed);
+        for (int b = 0; b < acc->nbaselines; b++) {
+            struct kp_error own = read_error(error, kp_math_name(t->task, acc->math[b]), d);
+            t->tolerance[1 + b][d] = tolerance_when_timed(tolerance_of_class(t->task, &own), best);
         }
     }
 }
 
-/* What is timed must be what was verified. */
+/* Only the files that were verified are timed. */
 static void check_files(struct cell *c) {
     static const char *const file[] = {"tape", "cubin"};
     for (int i = 0; i < 2; i++) {
@@ -152,90 +182,91 @@ static void check_files(struct cell *c) {
     }
 }
 
-/* Small cells feel where their buffers lie: several placements, held at once. */
 static int placements(const struct kp_task *t, size_t scratch) {
-    return task_bytes(t) + scratch < (size_t)64 << 20 ? 8 : 1;
+    return task_bytes(t) + scratch < small_bytes ? SMALL_PLACEMENTS : 1;
 }
 
 static void allocate(struct cell *c) {
-    size_t free_bytes = 0, total = 0, need = 0, most = (size_t)8 << 30;
+    size_t free_bytes = 0, total = 0, need = 0;
     size_t scratch = (size_t)json_number(c->verify, "scratch_bytes", 0);
     int n = placements(c->t.task, scratch);
-    if (!referee_open(&c->t.r, c->t.task, n, scratch, 2 * machine_l2_bytes(), random_seed(), &need))
+    if (!referee_open(&c->t.acc.r, c->t.task, n, scratch, FLUSH_L2S * machine_l2_bytes(),
+                      random_seed(), &need))
         finish(c, "skipped",
                text_format("timing needs %.1f GB of GPU memory", (double)need * 1e-9));
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
-    size_t limit = free_bytes / 4;
-    if (!accuracy_open(&c->t.j, &c->t.r, limit < most ? limit : most))
-        finish(c, "skipped", "too little GPU memory is left for judging the timed runs");
+    if (!accuracy_open(&c->t.acc, free_bytes / ORACLE_PART))
+        finish(c, "skipped", "too little GPU memory is left to compare the timed runs");
 }
 
 /* ---- Floors --------------------------------------------------------------------------- */
 
-/* The rate of products for a class of accuracy.  fp32: by the multipliers of that type, or
- * by three products of 16-bit halves on tensor cores, which keep fp32's error, too. */
+/* The rate at which products of a class can be computed.  fp32: on the multipliers of that type, or
+ * by products of 16-bit halves on tensor cores, whichever is faster. */
 static double product_rate(const struct cell *c, const char *class) {
     double half = json_number(c->peaks, "f16_tflops", 0);
-    if (!strcmp(class, "fp32")) return fmax(json_number(c->peaks, "fp32_tflops", 0), half / 3);
+    if (!strcmp(class, "fp32"))
+        return fmax(json_number(c->peaks, "fp32_tflops", 0), half / fp32_products);
     return !strcmp(class, "tf32") ? json_number(c->peaks, "tf32_tflops", 0) : half;
 }
 
-/* Time that hardly a kernel of this class beats on this machine, by what was measured here. */
+/* The floor is the time that hardly any kernel of this class beats, by this machine's measured
+ * peaks.  The hard bound is the time that no kernel can beat. */
 static void floors(struct cell *c) {
     double read = json_number(c->peaks, "read_gbs", 0), copy = json_number(c->peaks, "copy_gbs", 0);
     double rate = product_rate(c, json_text(c->verify, "class", "fp32"));
     double fastest = json_number(c->peaks, "f16_tflops", 0);
     double bytes = c->cost.bytes_in + c->cost.bytes_out,
-           gbs = c->cost.bytes_out < 0.05 * bytes ? read : copy;
+           gbs = c->cost.bytes_out < few_writes * bytes ? read : copy;
     c->floor_bytes_us = gbs > 0 ? bytes / gbs * 1e-3 : 0;
     c->floor_flops_us = rate > 0 ? c->cost.mm_flops / rate * 1e-6 : 0;
     double dram = machine_dram_bytes_per_us(), l2 = (double)machine_l2_bytes();
     double hard_bytes = dram > 0 && bytes > l2 ? (bytes - l2) / dram : 0;
-    double hard_flops = fastest > 0 ? c->cost.mm_flops / (2.25 * fastest) * 1e-6 : 0;
+    double hard_flops = fastest > 0 ? c->cost.mm_flops / (hard_rate * fastest) * 1e-6 : 0;
     c->hard_us = fmax(hard_bytes, hard_flops);
 }
 
 /* ---- After measuring -------------------------------------------------------------------- */
 
 static void add_times(struct cell *c) {
-    struct timing *t = &c->t;
+    struct rounds *t = &c->t;
     cJSON *all = cJSON_AddObjectToObject(c->json, "time_us");
-    for (int a = 0; a < t->nrunners; a++) {
-        struct runner_samples *s = &t->samples[a];
+    for (int i = 0; i < t->nrunners; i++) {
+        struct runner_samples *s = &t->samples[i];
         struct kp_interval m =
-            stat_single(s->event_us, t->placement, t->rounds, t->tick_us, t->master, 1000);
-        cJSON *x = cJSON_AddObjectToObject(all, t->runner_name[a]);
+            stat_single(s->event_us, t->placement, t->rounds, t->tick_us, t->master, KP_RESAMPLES);
+        cJSON *x = cJSON_AddObjectToObject(all, t->runner_name[i]);
         json_add_number(x, "median", stat_median(s->event_us, t->rounds));
         json_add_number(x, "midmean", m.value);
         json_add_number(x, "low", m.low);
         json_add_number(x, "high", m.high);
         json_add_number(x, "host_median", stat_median(s->host_us, t->rounds));
         cJSON *list = cJSON_AddArrayToObject(x, "samples");
-        int step = (t->rounds + KP_MOST_KEPT - 1) / KP_MOST_KEPT;
-        for (int i = 0; i < t->rounds; i += step)
-            cJSON_AddItemToArray(list, cJSON_CreateNumber(round(s->event_us[i] * 1e3) / 1e3));
+        int step = (t->rounds + MOST_KEPT - 1) / MOST_KEPT;
+        for (int k = 0; k < t->rounds; k += step)
+            cJSON_AddItemToArray(list, cJSON_CreateNumber(round(s->event_us[k] * 1e3) / 1e3));
     }
 }
 
-/* The second witness: the host sees the device idle a microsecond or three after the last
- * event, or something ran on beyond it. */
+/* The host's clock is a second witness of the candidate's times. */
 static void check_witness(struct cell *c) {
-    const struct timing *t = &c->t;
+    const struct rounds *t = &c->t;
     double event = stat_median(t->samples[0].event_us, t->rounds);
     double host = stat_median(t->samples[0].host_us, t->rounds);
-    if (host > event + 20 + 0.02 * event) flag(c, "clocks-disagree: the host waited longer");
+    if (host > event + witness_us + witness_share * event)
+        flag(c, "clocks-disagree: the host waited longer");
 }
 
 /* Against the fastest baseline that is at least as accurate as the candidate. */
 static void add_speedup(struct cell *c) {
-    struct timing *t = &c->t;
+    struct rounds *t = &c->t;
     const char *class = json_text(c->verify, "class", "");
     double best = INFINITY;
     t->against = 1;
-    for (int a = 1; a < t->nrunners; a++) {
-        double m = stat_interquartile_mean(t->samples[a].event_us, t->rounds);
-        if (m < best) best = m, t->against = a;
-        if (!strcmp(t->runner_name[a], class)) break; /* those after it are less accurate */
+    for (int i = 1; i < t->nrunners; i++) {
+        double m = stat_interquartile_mean(t->samples[i].event_us, t->rounds);
+        if (m < best) best = m, t->against = i;
+        if (!strcmp(t->runner_name[i], class)) break; /* the next ones are less accurate */
     }
     struct kp_interval r = rounds_ratio(t, t->against);
     cJSON *s = cJSON_AddObjectToObject(c->json, "speedup");
@@ -244,17 +275,17 @@ static void add_speedup(struct cell *c) {
     json_add_number(s, "low", r.low);
     json_add_number(s, "high", r.high);
     cJSON_AddNumberToObject(s, "rounds", t->rounds);
-    cJSON_AddNumberToObject(s, "placements", t->r.nplacements);
+    cJSON_AddNumberToObject(s, "placements", t->acc.r.nplacements);
     cJSON_AddNumberToObject(s, "processes", t->epoch > 0 ? t->epoch : 1);
-    if ((r.high - r.low) / 2 > 0.05 * r.value) flag(c, "noisy");
-    if (t->decoys < 3) {
+    if ((r.high - r.low) / 2 > noisy_share * r.value) flag(c, "noisy");
+    if (t->decoys < LEAST_DECOYS) {
         cJSON_AddNullToObject(s, "decoy_ratio");
         return;
     }
     struct kp_interval d = stat_ratio(t->samples[t->against].decoy_us, t->samples[0].decoy_us, NULL,
-                                      t->decoys, t->tick_us, t->master, 1000);
+                                      t->decoys, t->tick_us, t->master, KP_RESAMPLES);
     json_add_number(s, "decoy_ratio", d.value);
-    if ((d.low > r.high || d.high < r.low) && fabs(d.value / r.value - 1) > 0.05)
+    if ((d.low > r.high || d.high < r.low) && fabs(d.value / r.value - 1) > decoy_share)
         flag(c, "decoy-ratio");
 }
 
@@ -264,30 +295,30 @@ static void add_bounds(struct cell *c) {
     json_add_number(c->json, "floor_flops_us", c->floor_flops_us);
     json_add_number(c->json, "hard_bound_us", c->hard_us);
     json_add_number(c->json, "empty_graph_us", c->t.empty_us);
-    if (stat_median(c->t.samples[0].event_us, c->t.rounds) < 5 * c->t.empty_us)
+    if (stat_median(c->t.samples[0].event_us, c->t.rounds) < LATENCY_BOUND * c->t.empty_us)
         flag(c, "latency-bound");
 }
 
-/* Below the floor is possible (dirty lines may stay in L2) but improbable: believed only if
- * fresh processes measure it again. */
+/* A time below the floor is possible (dirty lines may stay in the L2) but improbable: it counts
+ * only if fresh processes measure it again. */
 static bool confirm(struct cell *c) {
-    struct timing *t = &c->t;
-    /* 2 %: peaks, too, are measured */
-    double floor = 0.98 * fmax(c->floor_bytes_us, c->floor_flops_us);
+    struct rounds *t = &c->t;
+    double floor = floor_margin * fmax(c->floor_bytes_us, c->floor_flops_us);
     double before = stat_interquartile_mean(t->samples[0].event_us, t->rounds);
     if (before >= floor) return true;
     rounds_stop(t);
     if (!rounds_start(t, false)) return false;
-    machine_quiet(3);
+    machine_quiet(quiet_seconds);
     if (!rounds_run(t, false)) return false;
     if (stat_interquartile_mean(t->samples[0].event_us, t->rounds) < floor) flag(c, "below-floor");
     return true;
 }
 
 static void measure(struct cell *c) {
-    struct timing *t = &c->t;
+    struct rounds *t = &c->t;
     if (!rounds_start(t, false)) finish(c, t->verdict, t->reason);
-    if (!machine_quiet(3)) flag(c, "noisy: the machine was not quiet when measuring began");
+    if (!machine_quiet(quiet_seconds))
+        flag(c, "noisy: the machine was not quiet when measuring began");
     if (!rounds_run(t, false) || !confirm(c)) finish(c, t->verdict, t->reason);
     add_times(c);
     check_witness(c);
@@ -302,15 +333,15 @@ static void measure(struct cell *c) {
     finish(c, "ok", NULL);
 }
 
-/* The candidate against itself: five batches, as five cells would be measured. */
+/* Measure the candidate against itself, in batches that are measured as cells are. */
 static void measure_aa(struct cell *c) {
-    struct timing *t = &c->t;
+    struct rounds *t = &c->t;
     cJSON *list = cJSON_AddArrayToObject(c->json, "ratios");
     double low = INFINITY, high = 0, us = 0;
     memcpy(t->tolerance[1], t->tolerance[0], sizeof t->tolerance[1]);
     if (!rounds_start(t, true)) die(KP_MACHINE, "A/A: %s: %s", t->verdict, t->reason);
-    machine_quiet(3);
-    for (int batch = 0; batch < 5; batch++) {
+    machine_quiet(quiet_seconds);
+    for (int batch = 0; batch < AA_BATCHES; batch++) {
         if (!rounds_run(t, true)) die(KP_MACHINE, "A/A: %s: %s", t->verdict, t->reason);
         struct kp_interval r = rounds_ratio(t, 1);
         us = stat_interquartile_mean(t->samples[0].event_us, t->rounds);
@@ -325,7 +356,8 @@ static void measure_aa(struct cell *c) {
     json_add_number(c->json, "candidate_us", us);
     rounds_stop(t);
     json_write(text_format("%s.aa.json", t->prefix), c->json);
-    printf("A/A %s: %.2f us, ratios of five batches %.4f..%.4f\n", t->task->name, us, low, high);
+    printf("A/A %s: %.2f us, ratios of %d batches %.4f..%.4f\n", t->task->name, us, AA_BATCHES, low,
+           high);
 }
 
 int main(int argc, char **argv) {
@@ -339,7 +371,7 @@ int main(int argc, char **argv) {
     c.t.prefix = argv[aa + 2];
     c.file = aa ? "aa.json" : "time.json";
     c.t.deadline = process_deadline();
-    c.t.cap_seconds = cap && atof(cap) > 0 ? atof(cap) : 10;
+    c.t.cap_seconds = cap && atof(cap) > 0 ? atof(cap) : CAP_SECONDS;
     c.cost = task_cost(c.t.task);
     begin(&c);
     c.build = json_read(text_format("%s.build.json", c.t.prefix));

@@ -1,6 +1,5 @@
-/* baseline_main.c: a baseline's runner: `baseline TASK.json fp32|tf32|half`, started by
- * time.  It runs the reference as a captured graph in the same loop as the
- * candidate's runner. */
+/* baseline_main.c: a baseline's runner: `baseline TASK.json fp32|tf32|half`, started by time.  It
+ * runs the reference as a captured graph, in the same loop as the candidate's runner. */
 #include "replay/runner.h"
 #include "gpu/device.h"
 #include "task/taskfile.h"
@@ -17,7 +16,7 @@ struct baseline {
 
 static void run(struct baseline *b, const struct kp_span *at, cudaStream_t stream) {
     const void *tensors[KP_MAX_BUFFERS];
-    void *outputs[4];
+    void *outputs[KP_MAX_OUTPUTS];
     for (int i = 0; i < b->task->ntensors; i++) tensors[i] = span_data(&at[i]);
     for (int i = 0; i < b->task->noutputs; i++) outputs[i] = span_data(&at[b->task->ntensors + i]);
     kp_exec_run(b->exec, tensors, outputs, b->workspace, stream);
@@ -47,7 +46,7 @@ int main(int argc, char **argv) {
     size_t bytes = kp_exec_workspace(b.exec);
     if (bytes)
         device_check(cudaMalloc(&b.workspace, bytes), "memory for the baseline's intermediates");
-    /* Once outside a capture: libraries load their kernels at first use. */
+    /* Run once outside a capture: libraries load their kernels when they are first used. */
     cudaStream_t stream;
     device_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
     run(&b, at, stream);

@@ -1,10 +1,9 @@
-/* recorder_main.c: the recorder: `record LIBRARY TENSORS OUTPUTS`, started by verify.
+/* recorder_main.c: the recorder: `recorder LIBRARY TENSORS OUTPUTS`, started by verify.
  *
- * The only process that runs a candidate's host code, in a sandbox, once for each
- * set of addresses.  It says what the sandbox is, then captures `launch` and sends the
- * raw tape.  Candidate code
- * shares this process, so nothing it says is trusted: the tape is a program, which
- * the runner checks and whose results the referee judges. */
+ * This is the only process that runs a candidate's host code: in a sandbox, and once for each of
+ * two sets of addresses.  It says what the sandbox is, captures `launch` and sends the raw tape.
+ * Candidate code shares this process, so nothing that it says is trusted: the runner checks the
+ * tape, and the referee judges what the tape computes. */
 #define _GNU_SOURCE
 #include "replay/runner.h"
 #include "gpu/device.h"
@@ -19,7 +18,10 @@
 typedef size_t scratch_function(void);
 typedef void launch_function(void *const *in, void *const *out, void *scratch, cudaStream_t stream);
 
-static const uint64_t most_scratch = 64ull << 30;
+static const uint64_t most_scratch = 64ull
+                                     << 30;     /* more than any kernel of the suite has use for */
+static const uint64_t scratch_margin = 1 << 20; /* address space for the scratch's padding */
+static const uint64_t scratch_seed = 0x5c;      /* its addresses are not the other buffers' */
 
 static void refuse(const char *format, const char *what) {
     char message[KP_TAPE_MESSAGE];
@@ -27,7 +29,7 @@ static void refuse(const char *format, const char *what) {
     runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
 }
 
-/* Memory of the candidate's own for this recording; nothing runs in it. */
+/* Map memory that stands for the scratch in this recording.  No kernel runs, so none uses it. */
 static void map_scratch(void *library, const struct runner_setup *setup, struct kp_span *span) {
     scratch_function *scratch = (scratch_function *)dlsym(library, "scratch_bytes");
     uint64_t bytes = scratch ? scratch() : 0;
@@ -38,7 +40,7 @@ static void map_scratch(void *library, const struct runner_setup *setup, struct 
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
     if (bytes > free_bytes) refuse("scratch_bytes() asks for %s bytes, more than is free", text);
     struct kp_region region;
-    region_reserve(&region, bytes + (1 << 20), 2, setup->layout_seed ^ 0x5c);
+    region_reserve(&region, bytes + scratch_margin, 2, setup->layout_seed ^ scratch_seed);
     buffer_private(&region, bytes, span);
 }
 
@@ -55,8 +57,8 @@ static CUgraph capture(launch_function *launch, struct kp_span *at, int ntensors
     if (e) cu.cuGetErrorName(e, &name);
     if (e)
         refuse("launch did something that cannot be captured (%s): it may only enqueue kernels, "
-               "memsets "
-               "and device copies on the given stream or on streams forked from and joined to it",
+               "memsets and device copies on the given stream or on streams forked from and joined "
+               "to it",
                name);
     e = cu.cuCtxSynchronize();
     if (e) cu.cuGetErrorName(e, &name);
@@ -64,7 +66,7 @@ static CUgraph capture(launch_function *launch, struct kp_span *at, int ntensors
     return graph;
 }
 
-/* First line: address and size of every buffer here; then the tape. */
+/* The reply's text: a line with address and size of every buffer here, then the tape. */
 static char *report(const struct kp_span *at, uint32_t nbuffers, const struct tape *t) {
     char *text = NULL, *body = tape_print(t);
     size_t size;
@@ -93,7 +95,7 @@ int main(int argc, char **argv) {
     device_check(cudaFree(0), "starting the CUDA runtime");
     KP_CU(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     sandbox_enter(argv[1], level, sizeof level);
-    runner_reply(RUNNER_OK, 0, 0, level, NULL); /* before anything of the candidate's can speak */
+    runner_reply(RUNNER_OK, 0, 0, level, NULL); /* while no code of the candidate's has run */
     void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
     if (!library) refuse("the library cannot be opened: %s", dlerror());
     launch_function *launch = (launch_function *)dlsym(library, "launch");

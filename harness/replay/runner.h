@@ -1,4 +1,5 @@
-/* runner.h: what every contestant's process does: receive buffers, answer, serve samples. */
+/* runner.h: what every contestant's process does: receive buffers, reply, serve samples.  The loop,
+ * and the clock, are in timed_sample.c. */
 #ifndef KP_RUNNER_H
 #define KP_RUNNER_H
 
@@ -6,26 +7,26 @@
 #include "gpu/driver.h"
 #include "gpu/protocol.h"
 
-/* Read the setup and map every buffer: at[placement * nbuffers + buffer], and after the
- * last the clean memory, if there is any. */
+/* Read the setup and map every buffer: at[placement * nbuffers + buffer].  The clean memory, if
+ * there is any, follows the last. */
 void runner_receive(struct runner_setup *setup, struct kp_span **at);
 
-/* Send a reply (and `text`, if any); ends the process if the status is not RUNNER_OK. */
+/* Send a reply, and `text` unless it is NULL.  Ends the process if the status is not RUNNER_OK. */
 void runner_reply(enum runner_status status, double event_us, double host_us, const char *message,
                   const char *text);
 
-/* What differs between contestants. */
+/* What differs between contestants.  A function that may be NULL is then left out. */
 struct runner_contestant {
     void *self;
-    /* Before a placement is captured: load what a capture may not; NULL: nothing to load. */
+    /* Before a placement is captured: load what cannot be loaded under capture.  May be NULL. */
     bool (*prepare)(void *self, char *message);
-    /* Enqueue on a stream under capture: start, the work on these buffers, stop.
-     * Returns false and a message if it cannot. */
+    /* Enqueue on a stream under capture: start, the work on these buffers, stop.  False and a
+     * message if that fails. */
     bool (*enqueue)(void *self, const struct kp_span *at, CUstream s, CUevent start, CUevent stop,
                     char *message);
-    /* Compare the captured graph with what was meant; NULL: nothing to compare. */
+    /* Compare the captured graph with what was meant.  May be NULL. */
     bool (*inspect)(void *self, const struct kp_span *at, CUgraph graph, char *message);
-    /* After a replay: false and a message if state outlived it; NULL: has none. */
+    /* After a replay: false and a message if it left state behind.  May be NULL. */
     bool (*kept)(void *self, char *message);
 };
 

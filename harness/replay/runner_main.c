@@ -1,7 +1,7 @@
 /* runner_main.c: the candidate's runner: `runner TAPE CUBIN`, started by verify and time.
  *
- * It loads the kernel's cubin, once for each placement of the buffers, for a short kernel
- * feels where its code lies, too, and replays its tape.  No host code of the candidate
+ * It loads the kernel's cubin and replays its tape.  It loads the cubin once for each placement of
+ * the buffers, because the code's address affects short kernels.  No host code of the candidate
  * runs here, and nothing is mapped but inputs (read-only), outputs and scratch. */
 #include "replay/runner.h"
 #include "base/elf.h"
@@ -11,6 +11,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A module variable has a slot of so many bytes to itself.  The rest of the slot could hide state,
+ * so it is watched, too. */
+enum { VARIABLE_SLOT = 256 };
 
 struct variable { /* a module variable and the image that every replay must leave */
     char *name;
@@ -24,7 +28,7 @@ struct candidate {
     char *cubin;
     long cubin_size;
     const char *cubin_path;
-    CUmodule module; /* of the placement at hand */
+    CUmodule module; /* of the placement that is being prepared */
     uint32_t nbuffers;
     CUgraphNode events[2];
     size_t nvariables;
@@ -38,7 +42,7 @@ static struct tape *placed(struct candidate *c, const struct kp_span *at, char *
     return tape_place(c->tape, spans, (int)c->nbuffers, message);
 }
 
-/* Watch every module variable of the cubin, as loaded now, with its initial image. */
+/* Watch every module variable of the cubin that was just loaded: remember its initial image. */
 static void find_variables(struct candidate *c) {
     char why[512];
     struct elf *e = elf_parse(c->cubin, (size_t)c->cubin_size, c->cubin_path, why, sizeof why);
@@ -51,13 +55,14 @@ static void find_variables(struct candidate *c) {
         if (!list[i].size) continue;
         struct variable *v = &c->variables[c->nvariables];
         if (cu.cuModuleGetGlobal(&v->at, &v->bytes, c->module, list[i].name)) {
-            if (list[i].constant) continue; /* the compiler's own need not have an address */
+            if (list[i].constant) continue; /* some of the compiler's own have no address */
             snprintf(why, sizeof why, "the module variable %.200s cannot be watched", list[i].name);
             runner_reply(RUNNER_TAPE, 0, 0, why, NULL);
         }
-        /* A variable has a slot of 256 bytes: what is behind it in there may hide state, too.
-         * (Constants lie side by side.  They are written through an address, if at all.) */
-        size_t slot = list[i].constant ? v->bytes : (v->bytes + 255) / 256 * 256;
+        /* Constants lie side by side, without slots.  (A kernel can write them by their address.)
+         */
+        size_t slots = (v->bytes + VARIABLE_SLOT - 1) / VARIABLE_SLOT;
+        size_t slot = list[i].constant ? v->bytes : slots * VARIABLE_SLOT;
         v->name = strdup(list[i].name);
         v->image = malloc(slot);
         v->now = malloc(slot);
@@ -88,7 +93,7 @@ static bool enqueue(void *self, const struct kp_span *at, CUstream s, CUevent st
     return ok;
 }
 
-/* Read the rebuilt graph back: it must be the tape again, launch for launch. */
+/* Read the rebuilt graph back: it must equal the tape, launch for launch. */
 static bool inspect(void *self, const struct kp_span *at, CUgraph graph, char *message) {
     struct candidate *c = self;
     char why[KP_TAPE_MESSAGE] = "";

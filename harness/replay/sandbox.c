@@ -15,15 +15,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+/* Enough for any kernel's host code with a CUDA driver in its process, and an end for a loop. */
+enum { CPU_SECONDS = 120, OPEN_FILES = 256 };
+static const rlim_t file_bytes = (rlim_t)1 << 30; /* the driver's own shared memory */
+static const rlim_t data_bytes = (rlim_t)64 << 30;
+
+/* Set the limits.  This and the next two return NULL, or why it could not be done. */
 static const char *limits(void) {
     const struct {
         int what;
         rlim_t most;
     } list[] = {{RLIMIT_CORE, 0},
-                {RLIMIT_FSIZE, (rlim_t)1 << 30}, /* the driver's own shared memory */
-                {RLIMIT_CPU, 120},
-                {RLIMIT_DATA, (rlim_t)64 << 30},
-                {RLIMIT_NOFILE, 256}};
+                {RLIMIT_FSIZE, file_bytes},
+                {RLIMIT_CPU, CPU_SECONDS},
+                {RLIMIT_DATA, data_bytes},
+                {RLIMIT_NOFILE, OPEN_FILES}};
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         struct rlimit r = {list[i].most, list[i].most};
         if (setrlimit((__rlimit_resource_t)list[i].what, &r)) return strerror(errno);
@@ -31,8 +37,8 @@ static const char *limits(void) {
     return NULL;
 }
 
-/* Everything a kernel's host code has no business with.  The rest is allowed: what a
- * CUDA driver calls differs from version to version. */
+/* Refuse what a kernel's host code never needs.  The rest is allowed: CUDA drivers differ in what
+ * they call. */
 static const char *system_calls(void) {
     static const int refused[] = {SCMP_SYS(execve),
                                   SCMP_SYS(execveat),
@@ -76,7 +82,8 @@ static const char *system_calls(void) {
     int bad = 0;
     for (size_t i = 0; i < sizeof refused / sizeof *refused && !bad; i++)
         if (refused[i] >= 0) bad = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused[i], 0);
-    /* clone makes threads only; clone3 cannot be looked into, libc then falls back to clone */
+    /* clone may make threads only.  A filter cannot see clone3's arguments; without clone3, libc
+     * uses clone. */
     if (!bad)
         bad = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(clone), 1,
                                SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));

@@ -1,15 +1,19 @@
 /* tape_graph.c: see tape_graph.h.
  *
- * A graph is rebuilt by capturing the same launches with explicit dependencies,
- * because only a captured launch takes every attribute (cooperative, cluster,
- * programmatic).  Parameters go by pointer: a cooperative launch refuses the
- * packed form. */
+ * A graph is rebuilt by capturing the same launches with explicit dependencies, because only a
+ * captured launch takes every attribute (cooperative, cluster, programmatic).  Parameters are
+ * passed by pointer, because a cooperative launch refuses the packed form. */
 #include "replay/tape_graph.h"
 #include "base/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum {
+    MOST_PARAMETERS = 4096, /* 32,764 bytes, all that a kernel may take, hold 4095 pointers */
+    SHARED_USUAL = 48 << 10 /* bytes of shared memory beyond which a kernel must ask */
+};
 
 static void *zeroed(size_t n, size_t size) {
     void *p = calloc(n ? n : 1, size);
@@ -19,7 +23,8 @@ static void *zeroed(size_t n, size_t size) {
 
 /* ---- From a graph -------------------------------------------------------------- */
 
-/* Launch attributes that change what runs and that a tape does not hold. */
+/* Name a launch attribute that changes what runs and that a tape cannot hold; NULL if there is
+ * none. */
 static const char *refused_attribute(CUgraphNode node) {
     CUlaunchAttributeValue v;
     memset(&v, 0, sizeof v);
@@ -160,7 +165,7 @@ static int index_of(const CUgraphNode *nodes, int n, CUgraphNode node) {
     return -1;
 }
 
-/* Reorder nodes so that every edge points forward; capture order breaks ties, so two
+/* Reorder nodes so that every edge points forward.  Capture order breaks ties, so that two
  * recordings of the same launches agree. */
 static void sort_nodes(CUgraphNode *nodes, int n, const struct graph_edges *e) {
     CUgraphNode *sorted = zeroed((size_t)n, sizeof *sorted);
@@ -230,7 +235,7 @@ static CUresult launch_kernel(const struct tape_node *n, CUmodule module, CUstre
     CUfunction fn;
     CUresult e = cu.cuModuleGetFunction(&fn, module, n->name);
     if (e) return e;
-    if (n->shared > 48 * 1024)
+    if (n->shared > SHARED_USUAL)
         e = cu.cuFuncSetAttribute(fn, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                   (int)n->shared);
     if (!e && n->carveout >= 0)
@@ -250,7 +255,7 @@ static CUresult launch_kernel(const struct tape_node *n, CUmodule module, CUstre
                         .hStream = stream,
                         .attrs = attr};
     memset(attr, 0, sizeof attr);
-    int fixed = 0; /* cluster dimensions that the kernel itself requires may not be given again */
+    int fixed = 0; /* a kernel that requires its cluster dimensions refuses to be given them */
     cu.cuFuncGetAttribute(&fixed, CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH, fn);
     if (n->cluster[0] && !fixed) {
         attr[c.numAttrs].id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
@@ -271,9 +276,9 @@ static CUresult launch_kernel(const struct tape_node *n, CUmodule module, CUstre
         attr[c.numAttrs].id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
         attr[c.numAttrs++].value.programmaticStreamSerializationAllowed = 1;
     }
-    void *args[4096];
+    void *args[MOST_PARAMETERS];
     size_t at, size, k = 0;
-    for (; k < 4096 && cu.cuFuncGetParamInfo(fn, k, &at, &size) == CUDA_SUCCESS; k++) {
+    for (; k < MOST_PARAMETERS && cu.cuFuncGetParamInfo(fn, k, &at, &size) == CUDA_SUCCESS; k++) {
         if (at + size > n->param_bytes) return CUDA_ERROR_INVALID_VALUE;
         args[k] = n->params + at;
     }

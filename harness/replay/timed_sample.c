@@ -1,5 +1,8 @@
-/* timed_sample.c: where the clock is read.  Every contestant is sampled by this one loop: the same
- * flush, the same events, the same synchronisation. */
+/* timed_sample.c: where the clock is read.  This one loop samples every contestant: the same flush,
+ * the same events, the same synchronisation.
+ *
+ * A contestant's work is captured once for each placement, between two event nodes: start, work,
+ * stop.  A sample empties the L2, launches that graph and reports the time between the events. */
 #define _GNU_SOURCE
 #include "replay/runner.h"
 #include "gpu/device.h"
@@ -14,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Read exactly n bytes; a closed pipe means that the referee is done with us. */
+/* Read exactly n bytes.  A closed pipe means that the referee needs this process no more. */
 static void take(void *to, size_t n) {
     for (char *p = to; n;) {
         ssize_t k = read(0, p, n);
@@ -47,10 +50,11 @@ void runner_reply(enum runner_status status, double event_us, double host_us, co
 }
 
 void runner_receive(struct runner_setup *setup, struct kp_span **at) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* an endless kernel may not outlive its referee */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* an endless kernel must not outlive the referee */
     take(setup, sizeof *setup);
-    if (setup->magic != RUNNER_MAGIC || setup->nbuffers > KP_MAX_BUFFERS || setup->nplacements > 64)
-        die(KP_USAGE, "started by hand? this program is run by verify and time");
+    if (setup->magic != RUNNER_MAGIC || setup->nbuffers > KP_MAX_BUFFERS ||
+        setup->nplacements > RUNNER_MAX_PLACEMENTS)
+        die(KP_USAGE, "no setup on descriptor 0: verify and time start this program");
     size_t n = (size_t)setup->nbuffers * setup->nplacements + (setup->flush_bytes > 0), bytes = 0;
     struct kp_shared *shared = calloc(n, sizeof *shared);
     *at = calloc(n, sizeof **at);
@@ -80,7 +84,7 @@ static double now_us(void) {
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-/* Answer with what a CUDA error means for the contestant, and end. */
+/* Reply that the contestant failed with this CUDA error, and end. */
 static void crash(CUresult e) {
     char message[KP_TAPE_MESSAGE];
     const char *name = "?";
@@ -89,8 +93,8 @@ static void crash(CUresult e) {
     runner_reply(RUNNER_CRASH, 0, 0, message, NULL);
 }
 
-/* A graph that cannot be made executable is the contestant's: a memset into a read-only
- * input, say. */
+/* If a graph cannot be made executable, that is the contestant's fault: it may hold a memset into a
+ * read-only input. */
 static CUgraphExec instantiate(CUgraph graph, CUstream stream) {
     CUgraphExec exec;
     CUresult e = cu.cuGraphInstantiate(&exec, graph, 0);
@@ -123,8 +127,8 @@ static CUgraphExec build_empty(struct loop *l) {
     return instantiate(graph, l->stream);
 }
 
-/* Enqueue the flush and return once the host sees that it has ended; the replay, enqueued
- * behind it meanwhile, then starts without waiting for the host. */
+/* Enqueue the flush and the replay after it, and return once the host sees that the flush has
+ * ended.  The replay then starts without waiting for the host. */
 static CUresult flush_and_launch(struct loop *l, CUgraphExec graph) {
     KP_CU(cu.cuCtxResetPersistingL2Cache());
     device_flush(span_data(l->clean), l->clean->bytes, (cudaStream_t)l->stream);
@@ -134,8 +138,8 @@ static CUresult flush_and_launch(struct loop *l, CUgraphExec graph) {
     return e ? e : q;
 }
 
-/* One replay.  Everything on the device is synchronised after it, so no stream of
- * anybody's runs on beyond the clock. */
+/* One replay.  The whole device is synchronised after it, so that no stream runs on beyond the
+ * clock. */
 static void replay(struct loop *l, const struct runner_request *q) {
     char message[KP_TAPE_MESSAGE];
     float ms = 0;

@@ -2,12 +2,15 @@
  *
  *   task show FILE      what the task is, for people
  *   task header FILE    task.h on standard output
+ *   task expand TEMPLATE NAME   a task of a family, as JSON (family.h)
  *   task list FILE...   one line a task: suite, name, flops, bytes, title
  *   task check FILE...  read all strictly; say how many there are */
+#include "task/family.h"
 #include "task/task_text.h"
 #include "base/error.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Read every file, which checks it; with `list`, print a line for each. */
@@ -24,15 +27,22 @@ static void check(int n, char **path, bool list) {
     if (!list) printf("%d task%s\n", n, n == 1 ? "" : "s");
 }
 
+/* See the top. */
 int main(int argc, char **argv) {
     kp_program("task");
-    if (argc < 3) die(KP_USAGE, "usage: task show|header FILE, task list|check FILE...");
+    static const char usage[] =
+        "usage: task show|header FILE, task expand TEMPLATE NAME, task list|check FILE...";
+    if (argc < 3) die(KP_USAGE, "%s", usage);
     if (!strcmp(argv[1], "list") || !strcmp(argv[1], "check")) {
         check(argc - 2, argv + 2, argv[1][0] == 'l');
+    } else if (!strcmp(argv[1], "expand")) {
+        if (argc != 4) die(KP_USAGE, "%s", usage);
+        char *text = family_expand(argv[2], argv[3]);
+        puts(text);
+        free(text);
     } else {
         bool is_header = !strcmp(argv[1], "header");
-        if (argc != 3 || (!is_header && strcmp(argv[1], "show")))
-            die(KP_USAGE, "usage: task show|header FILE, task list|check FILE...");
+        if (argc != 3 || (!is_header && strcmp(argv[1], "show"))) die(KP_USAGE, "%s", usage);
         struct kp_task *t = task_load(argv[2]);
         is_header ? task_text_header(t, stdout) : task_text_show(t, stdout);
         task_free(t);

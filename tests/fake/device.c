@@ -2,6 +2,7 @@
  * element, as far as the tests' tasks need it; everything is done when it is asked for. */
 #include "gpu/device.h"
 #include "base/error.h"
+#include "fake.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,6 +53,7 @@ void device_fill(const struct kp_task *t, int index, void *data, enum kp_distrib
     int64_t n = kp_shape_count(&x->shape);
     uint64_t own = kp_mix(seed, (uint64_t)index);
     (void)stream;
+    fake_log("fill %s %s %016llx", x->name, kp_distribution_name[d], (unsigned long long)seed);
     if (x->fill.wrap || (x->dtype != KP_F32 && x->dtype != KP_I64))
         die(KP_BUG, "the pretend GPU cannot fill %s", x->name);
     for (int64_t i = 0; i < n; i++) {
@@ -82,8 +84,10 @@ void device_poison(void *data, size_t bytes, uint32_t word, cudaStream_t stream)
 void device_poison_check(const void *data, size_t bytes, uint32_t word,
                          unsigned long long *mismatches, cudaStream_t stream) {
     const unsigned char *p = data;
+    size_t words = bytes / 4;
     (void)stream;
-    for (size_t i = 0; i < bytes; i++) *mismatches += p[i] != poison_byte(word, i);
+    for (size_t i = 0; i < words; i++) *mismatches += memcmp(p + 4 * i, &word, 4) != 0;
+    for (size_t i = 4 * words; i < bytes; i++) *mismatches += p[i] != poison_byte(word, i);
 }
 
 /* ---- Comparison ------------------------------------------------------------------------ */
@@ -146,5 +150,6 @@ void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cu
 
 /* There is no cache to empty. */
 void device_flush(const void *clean, size_t bytes, cudaStream_t stream) {
-    (void)clean, (void)bytes, (void)stream;
+    (void)clean, (void)stream;
+    fake_log("flush %zu", bytes);
 }

@@ -6,7 +6,18 @@
  * nothing between allocations.  A kernel is a C function that does the whole grid's work.
  * Everything runs at once when it is enqueued, except under capture; a kernel that faults
  * leaves the sticky error 700 behind, as a GPU does.  The clock is pretended, too: a kernel
- * takes 500 us, whatever it does.
+ * takes 500 us, unless it says otherwise, and the host sees its end 2 us late.
+ *
+ * A test turns knobs: words NAME=VALUE in CUDA_VISIBLE_DEVICES, the only variable of free
+ * content that the harness hands on to its runners.
+ *     candidate=US fp32=US tf32=US   what a kernel of this contestant takes
+ *     noise=SHARE                    the candidate's times vary by as much to both sides
+ *     mood=SHARE                     so do they from one process to the next
+ *     sway=SHARE                     the tf32 baseline's times are longer or shorter by as much
+ *     event=US                       what an event takes (else 1)
+ *     host=US                        how long the host waits for a replay
+ *     skew=FACTOR                    the references' outputs are off by this factor
+ *     log=PATH                       who did what is appended to this file, a line each
  *
  * The driver's opaque types are defined here, so that handles are plain pointers. */
 #ifndef KP_FAKE_H
@@ -23,6 +34,7 @@ struct CUfunc_st { /* a kernel; the runtime's `const void *func` points to one, 
     void (*run)(void **args);
     size_t param[FAKE_PARAMS]; /* sizes; 0 ends the list */
     int attribute[FAKE_ATTRIBUTES];
+    double us; /* what a run takes; the kernel itself may set it; 0: as usual */
 };
 
 /* KERNEL(relu, 8, 8, 8) { ... }: a kernel by its name and the sizes of its parameters. */
@@ -41,8 +53,18 @@ struct CUfunc_st { /* a kernel; the runtime's `const void *func` points to one, 
 /* A module variable, where harness/base/elf.c looks for those of a cubin. */
 #define MODULE_VARIABLE __attribute__((section(".nv.global.init")))
 
+/* The value of a knob, or NULL, until the next call; the same as a number. */
+const char *fake_word(const char *name);
+double fake_number(const char *name, double otherwise);
+
+/* Append a line to the log, if there is one: the program's name and this. */
+void fake_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 /* Where parameter `index` lies in the parameter block; false if there are fewer. */
 bool fake_param(const struct CUfunc_st *f, size_t index, size_t *at, size_t *size);
+
+/* The pretend clock, and what the last replay took by it. */
+extern double fake_clock_us, fake_replay_us;
 
 /* The error that everything now fails with: 0, or 700 once a kernel has faulted. */
 extern CUresult fake_sticky;

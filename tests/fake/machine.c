@@ -1,5 +1,6 @@
 /* machine.c: harness/gpu/machine.h for the pretend GPU.  KP_FAKE_DRAM is its theoretical memory
- * bandwidth in bytes per microsecond, for tests of the verdict `impossible`. */
+ * bandwidth in bytes per microsecond, for tests of the verdict `impossible`, KP_FAKE_L2 the size
+ * of its cache; KP_FAKE_RESTLESS is set where the machine is never quiet. */
 #include "gpu/machine.h"
 
 #include <stdlib.h>
@@ -20,7 +21,8 @@ void machine_watch_add(cJSON *m) {
 }
 
 size_t machine_l2_bytes(void) {
-    return 64;
+    const char *text = getenv("KP_FAKE_L2");
+    return text ? strtoull(text, NULL, 10) : 64;
 }
 
 double machine_dram_bytes_per_us(void) {
@@ -30,5 +32,5 @@ double machine_dram_bytes_per_us(void) {
 
 int machine_quiet(double seconds) {
     (void)seconds;
-    return 1;
+    return !getenv("KP_FAKE_RESTLESS");
 }

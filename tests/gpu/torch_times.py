@@ -84,7 +84,8 @@ def expression(op, operands, attributes):
     if op == "batch_norm":
         attributes.update(running_mean="None", running_var="None")
     named = ["%s=%s" % pair for pair in attributes.items()]
-    return "%s.%s(%s)" % ("torch" if op in IN_TORCH else "F", op, ", ".join(operands + named))
+    in_torch = op in IN_TORCH or (F and not hasattr(F, op))
+    return "%s.%s(%s)" % ("torch" if in_torch else "F", op, ", ".join(operands + named))
 
 
 def source(task):
@@ -323,6 +324,22 @@ def read(path):
         sys.exit(3)
 
 
+def files_of_tasks(root):
+    """The files of all tasks; those of families are made by harness/task/task-file."""
+    paths = []
+    for path in sorted(glob.glob(os.path.join(root, "tasks/*/*.json"))):
+        if os.path.basename(path) != "template.json":
+            paths.append(path)
+            continue
+        suite = os.path.basename(os.path.dirname(path))
+        with open(os.path.join(os.path.dirname(path), "shapes"), encoding="ascii") as shapes:
+            for shape in shapes.read().split():
+                made = subprocess.check_output(["harness/task/task-file", suite + "_" + shape],
+                                               cwd=root, text=True)
+                paths.append(os.path.join(root, made.strip()))
+    return paths
+
+
 def main():
     parser = argparse.ArgumentParser(description="PyTorch's times for the tasks.")
     parser.add_argument("files", nargs="*", metavar="OUT.csv TASK.json")
@@ -333,7 +350,7 @@ def main():
     if not options.show and not (out and out.endswith(".csv")):
         parser.error("the first argument is the .csv file to write")
     here = os.path.dirname(os.path.abspath(__file__))
-    paths = options.files or sorted(glob.glob(os.path.join(here, "../../tasks/*/*.json")))
+    paths = options.files or files_of_tasks(os.path.join(here, "../.."))
     tasks = [read(path) for path in paths]
     if options.show:
         print("\n".join("# %s\n%s" % (task["task"], source(task)) for task in tasks))

@@ -93,6 +93,24 @@ static void test_coverage(void **state) {
     if (!(c[1] <= 0.98)) fail_msg("100 rounds cover %g: the interval is too wide", c[1]);
 }
 
+/* Few placements, inside which nothing varies: the bootstrap's ends are the outermost ones, and
+ * Student's t, with the variance that resampling lacks, says how much farther out the truth may be.
+ */
+static void test_stretch(void **state) {
+    (void)state;
+    const double t[] = {12.7062, 4.3027}, normal = 1.959964;
+    for (int m = 2; m <= 3; m++) {
+        double x[12];
+        int place[12];
+        for (int i = 0; i < 12; i++) place[i] = i % m, x[i] = 1 + 0.1 * place[i];
+        double factor = sqrt(m / (m - 1.0)) * t[m - 2] / normal,
+               middle = stat_interquartile_mean(x, 12);
+        struct kp_interval r = stat_single(x, place, 12, 0, 1, 1000);
+        near(r.low, middle * pow(1 / middle, factor));
+        near(r.high, middle * pow((1 + 0.1 * (m - 1)) / middle, factor));
+    }
+}
+
 static void test_ratio(void **state) {
     (void)state;
     double num[40], den[40];
@@ -202,9 +220,10 @@ static void test_speed(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_location), cmocka_unit_test(test_random),
-        cmocka_unit_test(test_coverage), cmocka_unit_test(test_ratio),
-        cmocka_unit_test(test_tick),     cmocka_unit_test(test_few),
-        cmocka_unit_test(test_refused),  cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_coverage), cmocka_unit_test(test_stretch),
+        cmocka_unit_test(test_ratio),    cmocka_unit_test(test_tick),
+        cmocka_unit_test(test_few),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

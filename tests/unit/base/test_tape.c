@@ -92,74 +92,76 @@ static char *changed(const char *from, const char *to) {
     return text;
 }
 
+/* A change of the whole tape, and the line that is then refused. */
+static const struct {
+    int line;
+    const char *from, *to;
+} malformed[] = {
+    {1, "kernelproof-tape", "kernelproof"},
+    {1, "tape 1", "tape 2"},
+    {1, "merged", "cooked"},
+    {1, "nodes 5", "nodes 5x"},
+    {1, "nodes 5", "nodes 05"},
+    {1, "nodes 5", "nodes -1"},
+    {1, "nodes 5", "nodes 10001"},
+    {1, "edges 4", "edges"},
+    {1, "edges 4", "edges 100001"},
+    {1, "edges 4", "edges 4 "},
+    {2, "memset", "memsets"},
+    {2, "memset 2", "memset 1025"},
+    {2, "memset 2 64", "memset  2 64"},
+    {2, "value 7", "value 4294967296"},
+    {2, "element 4", "element 3"},
+    {2, "width 16", "width +16"},
+    {2, "width 16", "width 99999999999999999999"},
+    {2, "height 1", "heigth 1"},
+    {2, "pitch 0\n", "pitch 0 0\n"},
+    {2, "pitch 0\n", "pitch 0\r\n"},
+    {2, "pitch 0\n", "\n"},
+    {3, "kernel _Z4reluPKfPf", "kernel "},
+    {3, "grid 1 2", "grid 1"},
+    {3, "grid 1 2", "grid 1 4294967296"},
+    {3, "block 1024", "block 1025"},
+    {3, "shared 232448", "shared 1048577"},
+    {3, "cluster 16", "cluster 65"},
+    {3, "cooperative 1", "cooperative 2"},
+    {3, "carveout 100", "carveout -2"},
+    {3, "carveout 100", "carveout +100"},
+    {3, "policy 1", "policy 17"},
+    {3, "nonportable 1", "nonportable x"},
+    {3, "params 20", "params 21"},
+    {3, "params 20", "params 32765"},
+    {3, "12345678", "1234567"},
+    {3, "12345678", "1234567g"},
+    {3, "12345678", "1234567A"},
+    {3, "relocs 2", "relocs 3"},
+    {3, "relocs 2", "relocs 1"},
+    {3, "relocs 2 0 0 0 8", "relocs 2 0 0 0 13"},
+    {3, "18446744073709551615", "18446744073709551616"},
+    {4, " - relocs", " 00 relocs"},
+    {4, " - relocs", "  relocs"},
+    {4, "relocs 0\n", "relocs 1 0 0 0\n"},
+    {5, "copy 0 4 to", "copy 0 4 from"},
+    {5, "copy 0 4 to 1 8", "copy 0 4 to 1"},
+    {7, "edge 0 1", "edge 1 1"},
+    {7, "edge 0 1", "edge 2 1"},
+    {7, "edge 0 1", "edge 0 5"},
+    {7, "edge 0 1 type 0", "edge 0 1 type 2"},
+    {8, "ports 1 0", "ports 17 0"},
+    {7, "edge 0 1 type 0 ports 0 0\n", "copy 0 0 to 0 0 width 0\n"},
+    {11, "end\n", "ende\n"},
+    {11, "end\n", "end"},
+    {11, "end\n", ""},
+    {12, "end\n", "end\n\n"},
+    {12, "end\n", "end\nend\n"},
+    {6, "memset 1 0", "edge 0 1"},
+};
+
 static void test_malformed(void **state) {
     (void)state;
-    static const struct {
-        int line;
-        const char *from, *to;
-    } cases[] = {
-        {1, "kernelproof-tape", "kernelproof"},
-        {1, "tape 1", "tape 2"},
-        {1, "merged", "cooked"},
-        {1, "nodes 5", "nodes 5x"},
-        {1, "nodes 5", "nodes 05"},
-        {1, "nodes 5", "nodes -1"},
-        {1, "nodes 5", "nodes 10001"},
-        {1, "edges 4", "edges"},
-        {1, "edges 4", "edges 100001"},
-        {1, "edges 4", "edges 4 "},
-        {2, "memset", "memsets"},
-        {2, "memset 2", "memset 1025"},
-        {2, "memset 2 64", "memset  2 64"},
-        {2, "value 7", "value 4294967296"},
-        {2, "element 4", "element 3"},
-        {2, "width 16", "width +16"},
-        {2, "width 16", "width 99999999999999999999"},
-        {2, "height 1", "heigth 1"},
-        {2, "pitch 0\n", "pitch 0 0\n"},
-        {2, "pitch 0\n", "pitch 0\r\n"},
-        {2, "pitch 0\n", "\n"},
-        {3, "kernel _Z4reluPKfPf", "kernel "},
-        {3, "grid 1 2", "grid 1"},
-        {3, "grid 1 2", "grid 1 4294967296"},
-        {3, "block 1024", "block 1025"},
-        {3, "shared 232448", "shared 1048577"},
-        {3, "cluster 16", "cluster 65"},
-        {3, "cooperative 1", "cooperative 2"},
-        {3, "carveout 100", "carveout -2"},
-        {3, "carveout 100", "carveout +100"},
-        {3, "policy 1", "policy 17"},
-        {3, "nonportable 1", "nonportable x"},
-        {3, "params 20", "params 21"},
-        {3, "params 20", "params 32765"},
-        {3, "12345678", "1234567"},
-        {3, "12345678", "1234567g"},
-        {3, "12345678", "1234567A"},
-        {3, "relocs 2", "relocs 3"},
-        {3, "relocs 2", "relocs 1"},
-        {3, "relocs 2 0 0 0 8", "relocs 2 0 0 0 13"},
-        {3, "18446744073709551615", "18446744073709551616"},
-        {4, " - relocs", " 00 relocs"},
-        {4, " - relocs", "  relocs"},
-        {4, "relocs 0\n", "relocs 1 0 0 0\n"},
-        {5, "copy 0 4 to", "copy 0 4 from"},
-        {5, "copy 0 4 to 1 8", "copy 0 4 to 1"},
-        {7, "edge 0 1", "edge 1 1"},
-        {7, "edge 0 1", "edge 2 1"},
-        {7, "edge 0 1", "edge 0 5"},
-        {7, "edge 0 1 type 0", "edge 0 1 type 2"},
-        {8, "ports 1 0", "ports 17 0"},
-        {7, "edge 0 1 type 0 ports 0 0\n", "copy 0 0 to 0 0 width 0\n"},
-        {11, "end\n", "ende\n"},
-        {11, "end\n", "end"},
-        {11, "end\n", ""},
-        {12, "end\n", "end\n\n"},
-        {12, "end\n", "end\nend\n"},
-        {6, "memset 1 0", "edge 0 1"},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        char *text = changed(cases[i].from, cases[i].to);
-        refused(text, cases[i].line);
+    for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
+        char *text = changed(malformed[i].from, malformed[i].to);
+        refused(text, malformed[i].line);
         free(text);
     }
 }
@@ -393,6 +395,15 @@ static void test_copies(void **state) {
     snprintf(two, sizeof two, "copy 0 4096 to 0 %llu width 8", (unsigned long long)b);
     assert_null(merged(line_tape("raw", one), line_tape("raw", two), message));
     assert_string_equal(message, "a copy reads outside the declared buffers");
+    /* Inside in both, but not at the same place. */
+    const uint64_t other[] = {b + 8, at_b[1].address};
+    for (int i = 0; i < 2; i++) {
+        snprintf(one, sizeof one, "copy 0 %llu to 0 %llu width 8", (unsigned long long)a,
+                 (unsigned long long)a + 64);
+        snprintf(two, sizeof two, "copy 0 %llu to 0 %llu width 8", (unsigned long long)other[i],
+                 (unsigned long long)b + 64);
+        assert_null(merged(line_tape("raw", one), line_tape("raw", two), message));
+    }
 }
 
 /* ---- Placing ---------------------------------------------------------------------------- */

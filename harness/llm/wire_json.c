@@ -1,0 +1,105 @@
+/* wire_json.c: what the wire formats share: members of requests, and of answers. */
+#include "base/error.h"
+#include "llm/wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Requests ---- */
+
+static cJSON *made(cJSON *item) {
+    if (!item) die(KP_MACHINE, "out of memory");
+    return item;
+}
+
+cJSON *wire_object(cJSON *parent, const char *key) {
+    return made(cJSON_AddObjectToObject(parent, key));
+}
+
+cJSON *wire_array(cJSON *parent, const char *key) {
+    return made(cJSON_AddArrayToObject(parent, key));
+}
+
+cJSON *wire_member(cJSON *array) {
+    cJSON *object = made(cJSON_CreateObject());
+    if (!cJSON_AddItemToArray(array, object)) die(KP_MACHINE, "out of memory");
+    return object;
+}
+
+void wire_text(cJSON *parent, const char *key, const char *text) {
+    char *clean = utf8_clean(text, strlen(text));
+    made(cJSON_AddStringToObject(parent, key, clean));
+    free(clean);
+}
+
+void wire_number(cJSON *parent, const char *key, double x) {
+    made(cJSON_AddNumberToObject(parent, key, x));
+}
+
+void wire_bool(cJSON *parent, const char *key, bool x) {
+    made(cJSON_AddBoolToObject(parent, key, x));
+}
+
+char *wire_system(const struct llm_message *m, int n) {
+    struct text all = {0};
+    for (int i = 0; i < n; i++) {
+        if (strcmp(m[i].role, "system") != 0) continue;
+        if (all.n) text_add(&all, "\n\n", 2);
+        text_add(&all, m[i].text, strlen(m[i].text));
+    }
+    return all.s;
+}
+
+/* ---- Answers ---- */
+
+cJSON *wire_parse(const char *s, size_t n) {
+    char *safe = json_armour(s, n);
+    key_redact(safe, strlen(safe));
+    cJSON *json = cJSON_ParseWithOpts(safe, NULL, 1);
+    free(safe);
+    return json;
+}
+
+const cJSON *wire_get(const cJSON *object, const char *key) {
+    return cJSON_GetObjectItemCaseSensitive(object, key);
+}
+
+void wire_get_number(const cJSON *object, const char *key, double *x) {
+    const cJSON *v = wire_get(object, key);
+    if (cJSON_IsNumber(v)) *x = v->valuedouble;
+}
+
+void wire_add(struct text *t, const cJSON *string) {
+    if (cJSON_IsString(string)) text_add(t, string->valuestring, strlen(string->valuestring));
+}
+
+void wire_name_model(struct llm_reader *r, const cJSON *object) {
+    const cJSON *model = wire_get(object, "model");
+    if (cJSON_IsString(model))
+        text_excerpt(r->model, sizeof r->model, model->valuestring, strlen(model->valuestring));
+}
+
+void wire_stop(struct llm_reader *r, const char *word) {
+    static const struct {
+        const char *word;
+        enum stop stop;
+    } words[] = {
+        {"stop", STOP_END},
+        {"end_turn", STOP_END},
+        {"completed", STOP_END},
+        {"length", STOP_CAP},
+        {"max_tokens", STOP_CAP},
+        {"max_output_tokens", STOP_CAP},
+        {"model_context_window_exceeded", STOP_CONTEXT},
+        {"content_filter", STOP_FILTER},
+        {"refusal", STOP_FILTER},
+        {"error", STOP_BROKEN},
+        {"abort", STOP_BROKEN},
+        {"failed", STOP_BROKEN},
+        {"cancelled", STOP_BROKEN},
+    };
+    r->stop = STOP_OTHER;
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (!strcmp(word, words[i].word)) r->stop = words[i].stop;
+    text_excerpt(r->stop_word, sizeof r->stop_word, word, strlen(word));
+}

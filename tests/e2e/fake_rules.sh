@@ -1,0 +1,432 @@
+#!/bin/bash
+# The rules of verify and time, one by one, on a pretend GPU (tests/fake): what would go
+# unnoticed if a rule were lost.  fake.sh looks at verdicts and files.
+# RULES='order decoys' bash tests/e2e/fake_rules.sh checks those alone.  Needs CUDA's headers.
+# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
+# shellcheck disable=SC2154,SC2119,SC2120  # out is lib.sh's; timed may go without arguments
+. tests/e2e/lib.sh
+. tests/fake/lib.sh
+log=$scratch/log
+export KP_CELL_SECONDS=10
+
+# verified, timed [KNOB...] - run a step of the cell with these knobs; log and $out say what it did.
+verified() { logged_step verify "$@"; }
+timed() { logged_step time "$@"; }
+logged_step() {
+    rm -f "$log" "$cell.$1.json"
+    step "$@" "log=$log"
+}
+# swapped KERNEL [-D...] - another kernel takes the place of the one that was verified.
+swapped() {
+    compiled "$1" "${cell##*/}" "${@:2}" && mv "$1.so" "$cell.cubin"
+    jq --arg sha "$(sha256sum < "$cell.cubin" | cut -d' ' -f1)" '.cubin_sha256 = $sha' "$cell.verify.json" > edited
+    cp edited "$cell.verify.json"
+}
+holds() { is "$(of "$1" "$2")" true; } # holds time '.harness.rounds > 30'
+flagged() { holds time ".flags | index(\"$1\") != null"; }
+logged() { grep -cE -- "$1" "$log"; }
+
+# ---- verify ---------------------------------------------------------------------------------
+
+# Each kernel gets the verdict at its head, for the reason that is said there.
+rule_verdicts() {
+    local name
+    for name in one_off half_written nan identity before_start past_scratch modifies_input modifies_input_by_force keeps_state \
+        wrong_once default_stream two_scratches two_recordings foreign_memset foreign_pointer ok_finds_no_trace; do
+        built $name
+        verified
+        check "$name gets its verdict for its reason" ends verify "$(field expect $name)" "$(field reason $name)"
+    done
+    check 'two runs that find no trace agree' holds verify .deterministic
+    built wrong_once
+    verified
+    check 'the numbers are those of the element' reason verify \
+        "$(printf '%.3g against %.3g' "$(of verify .error.candidate.declared.element)" "$(of verify .error.tolerance.declared.element)")"
+    for name in 4 8; do
+        built wrong_once relu64 -DRUN=$name
+        verified
+        check "a sample that is wrong is enough: run $name" ends verify wrong 'the largest error of an element exceeds'
+    done
+    built one_off relu64
+    verified
+    check 'the evidence names the element' is "$(of verify '.evidence | "\(.index) \(.count) \(.of) \(.distribution)"')" '7 1 4096 declared'
+}
+
+# A job that is cancelled: its processes get the signal one by one.
+rule_cancelled() {
+    local name verify runner began
+    built endless
+    for name in TERM KILL INT HUP; do
+        rm -f "$cell.verify.json"
+        KP_DEADLINE=60 env --default-signal=INT "$bin/verify" "$json" "$cell" > "$out" 2>&1 &
+        verify=$!
+        for _ in $(seq 200); do sleep 0.05; runner=$(pgrep -P $verify -x runner) && break; done
+        kill -s $name "$runner"
+        sleep 0.05
+        kill -s $name $verify
+        wait $verify 2> /dev/null
+        check "SIG$name: verify ends by it, too" is "$(kill -l $?)" $name
+        check 'and says nothing of the kernel' [ ! -e "$cell.verify.json" ]
+    done
+    built kills_itself
+    began=$EPOCHREALTIME
+    verified
+    check 'a kernel that ends its own runner has crashed' ends verify crash "$(field reason kills_itself)"
+    check 'which is said a second later' [ $((${EPOCHREALTIME/[.,]/} - ${began/[.,]/})) -ge 1000000 ]
+}
+
+# How far off a kernel may be; which class it gets.
+rule_class() {
+    built ok_off relu64 -DONE=3e-7
+    verified
+    check 'an element may be off by four units in the last place' ends verify ok
+    check 'which the result says' holds verify '.error.tolerance.normal == {norm: (2 / 8388608), element: (4 / 8388608), mean: (2 / 8388608)}'
+    built ok_off relu64 -DONE=1e-6
+    verified
+    check 'not by more' ends verify wrong '1 of 4096 elements'
+    built ok_off relu64 -DEVERY=2e-7
+    verified
+    check 'all may be off by two' ends verify ok
+    built ok_off relu64 -DEVERY=6e-7
+    verified
+    check 'not by more' ends verify wrong 'the norm error over the whole output'
+    built ok_matmul matmul8
+    verified
+    check 'float products are of class fp32' is "$(of verify .class)" fp32
+    check 'errors differ from run to run' errors_differ
+    built ok_matmul_tf32 matmul8
+    verified
+    check 'products of rounded inputs are of class tf32' is "$(of verify .class)" tf32
+    check 'within four times the error of that baseline' holds verify '.error | .tolerance.declared.norm / .tf32.declared.norm * 1e6 | round == 4e6'
+    check 'the result holds the fp32 baseline, too' holds verify '.error | .fp32.declared.norm < .tf32.declared.norm / 100'
+    built ok_nondeterministic relu64
+    verified
+    check 'runs that differ are said to' is "$(of verify .deterministic)" false
+}
+errors_differ() {
+    local first
+    first=$(of verify .error.fp32)
+    verified
+    [ "$(of verify .error.fp32)" != "$first" ]
+}
+
+# Two samples of each distribution, new ones each time.
+rule_seeds() {
+    local d
+    built ok_relu relu64
+    verified
+    cp "$log" before
+    for d in normal scaled; do
+        check "two samples are $d" is "$(grep "fill x $d" "$log" | sort -u | wc -l)" 2
+    done
+    check 'and some declared' [ "$(grep 'fill x declared' "$log" | sort -u | wc -l)" -ge 5 ]
+    verified
+    check 'no sample is drawn twice' is "$(grep -h ' fill ' "$log" before | sort -u | wc -l)" \
+        "$(($(grep ' fill ' "$log" | sort -u | wc -l) + $(grep ' fill ' before | sort -u | wc -l)))"
+    timed
+    check 'each round has contents of its own' is "$(grep '^time fill' "$log" | sort | uniq -d)" ''
+    built ok_foretells relu_ids
+    verified
+    check 'no sample tells another' ends verify ok
+    timed
+    check 'nor does a round' ends time ok
+}
+
+# What the task says of its inputs is looked at.
+rule_audit() {
+    built ok_relu relu64
+    verified
+    check 'of an honest task the audit has nothing to say' is "$(of verify '.audit | length')" 0
+    task zeros '[]' "$relu" 'x:[64,64]:uniform(-1,0)'
+    built ok_relu zeros
+    verified
+    check 'outputs of zero are found' is "$(of verify '.audit | join("; ")')" \
+        'degenerate: zeros pass; degenerate: the output of other contents passes; no-influence: x'
+    timed
+    check 'and flagged' is "$(of time '.flags == ["degenerate: zeros pass", "degenerate: the output of other contents passes", "no-influence: x"]')" true
+    task zeros '["degenerate: output is 0"]' "$relu" 'x:[64,64]:uniform(-1,0)'
+    timed
+    check 'once the task says so, nothing more is' is "$(of time '.flags | join("; ")')" 'degenerate: output is 0'
+    task same '[]' "$relu" 'x:[64,64]:uniform(1,1.0000001)'
+    built ok_relu same
+    verified
+    check 'outputs that are always the same are found' is "$(of verify '.audit | join("; ")')" \
+        'degenerate: the output of other contents passes; no-influence: x'
+    built ok_foretells relu_ids
+    verified
+    check 'an input without influence is found' is "$(of verify '.audit | join("; ")')" 'no-influence: ids'
+    timed
+    check 'and flagged beside what the task says' is "$(of time '.flags | join("; ")')" 'unused: ids; no-influence: ids'
+    task matmul_one '[]' 'y[8,8] = matmul(a, b)' 'a:[8,8]:uniform(0,1)' 'b:[8,8]:constant(1)'
+    built ok_matmul matmul_one
+    verified
+    check 'a constant input has influence' is "$(of verify '.audit | length')" 0
+}
+
+# ---- time: what a round is ---------------------------------------------------------------------
+
+# Contestants in the order in which they ran, without the baselines' first run.
+ran_in_order() {
+    awk -v skip="$1" '/^runner launch [1-9]/ { print "runner" } /^baseline run/ && ++n > skip { print $3 }' "$log"
+}
+# All runners, in random order, each behind a flush, at placements in turn.
+rule_order() {
+    built ok_relu relu64
+    verified
+    KP_FAKE_L2=1000 timed
+    check 'both runners come first sometimes' is "$(ran_in_order 1 | paste - - | sort -u | tr '\t\n' ' ;')" 'fp32 runner;runner fp32;'
+    check 'every timed run is behind a flush of twice the cache' is \
+        "$(awk '/launch/ && before != $1 " flush 2000" { n++ } { before = $0 } END { print n + 0 }' "$log")" 0
+    check 'placements take turns' is "$(grep -oE '^runner launch [1-9]' "$log" | sort | uniq -c | awk '{ print $1 }' | sort -n | tail -n 1)" \
+        "$((($(logged '^runner launch [1-9]') + 7) / 8))"
+    check 'two rounds at each placement go before each of two parts' is "$(logged '^runner launch [1-9]')" "$(of time '.harness.rounds + .harness.decoys + 32')"
+    built ok_matmul_tf32 matmul8
+    verified
+    KP_CELL_SECONDS=0.3 timed noise=0.1
+    check 'each of three runners comes first sometimes' is "$(ran_in_order 2 | paste - - - | cut -f1 | sort -u | tr '\n' ' ')" 'fp32 runner tf32 '
+}
+
+# Every tenth round has other contents, and its times are compared.
+rule_decoys() {
+    built ok_looks relu64
+    verified
+    timed noise=0.1
+    check 'a tenth of the rounds are decoys' holds time '.harness.decoys > 50 and .harness.decoys < 200'
+    check 'some normal' [ "$(logged 'fill x normal')" -gt 10 ]
+    check 'and some scaled' [ "$(logged 'fill x scaled')" -gt 10 ]
+    timed noise=0.02
+    check 'a kernel that looks at its data is flagged' flagged decoy-ratio
+    check 'by what decoys take' holds time '.speedup | (.ratio > 0.97) and (.ratio < 1.03) and (.decoy_ratio > 0.8) and (.decoy_ratio < 0.87)'
+    built ok_looks relu64 -DDECLARED_US=582
+    verified
+    timed noise=0.02
+    check 'up to 5 % are not' not flagged decoy-ratio
+    check 'they are recorded' holds time '.speedup | .decoy_ratio / .ratio < 0.985'
+    built ok_relu relu64
+    verified
+    swapped identity
+    timed noise=0.1
+    check 'a kernel that is wrong on decoys alone is wrong' ends time wrong 'a timed run was wrong ('
+    check 'by decoys' not reason time '(declared inputs)'
+}
+
+# Every twentieth round is judged by the oracle, even where the baseline is off.
+rule_oracle() {
+    built ok_relu relu64
+    verified
+    timed noise=0.1
+    check 'a twentieth of the rounds are judged by the oracle' holds time '.harness.oracle_checks > 20 and .harness.oracle_checks < 120'
+    swapped ok_off -DEVERY=3e-7
+    timed noise=0.1 skew=1.0000003
+    check 'which allows twice the tolerance' ends time ok
+    swapped ok_off -DEVERY=1e-6
+    timed noise=0.1 skew=1.000001
+    check 'not more, even where the baseline agrees' ends time wrong 'differs from the float64 oracle'
+}
+
+# Every timed output is looked at.
+rule_timed() {
+    built ok_relu relu64
+    verified
+    swapped ok_off -DEVERY=3e-7
+    timed
+    check 'a timed run may be off by twice the tolerance' ends time ok
+    swapped ok_off -DEVERY=1e-6
+    timed
+    check 'all of it not by more' ends time wrong 'the norm error over the whole output is too large'
+    swapped ok_off -DONE=7e-7
+    timed
+    check 'nor may an element be off by more than that' ends time ok
+    swapped ok_off -DONE=3e-6
+    timed
+    check 'as it says' ends time wrong '1 elements off'
+    swapped before_start
+    timed
+    check 'canaries are looked at' ends time wrong 'while being timed: 4 bytes outside the bounds of out'
+    swapped keeps_state
+    timed
+    check 'and module variables' ends time wrong 'module variable runs'
+    built one_off relu64
+    verified
+    timed
+    check 'what was found wrong is not timed' is "$(of time .reason)" "$(of verify .reason)"
+    built ok_finds_no_trace relu64
+    verified
+    timed
+    check 'nothing is left of the run before' ends time ok
+    echo >> "$cell.tape"
+    timed
+    check 'the tape is the one that was verified' ends time tape 'the tape is not the one'
+    built ok_relu relu64
+    verified
+    compiled ok_looks relu64 && mv ok_looks.so "$cell.cubin"
+    timed
+    check 'so is the cubin' ends time tape 'the cubin is not the one'
+}
+
+# What was found on some contents decides how far off an output may be on those, and no others.
+rule_distributions() {
+    local who
+    for who in tolerance fp32; do
+        built ok_relu relu64
+        verified
+        allow declared $who
+        swapped ok_off -DEVERY=1e-5
+        timed noise=0.1
+        check "$who: what declared contents allow" ends time wrong 'a timed run was wrong ('
+        check "$who: others do not" not reason time '(declared inputs)'
+        built ok_relu relu64
+        verified
+        allow normal $who
+        allow scaled $who
+        swapped ok_off -DEVERY=1e-5
+        timed noise=0.1
+        check "$who: what those allow, declared contents do not" ends time wrong '(declared inputs)'
+    done
+    built ok_relu relu64
+    verified
+    allow normal tolerance
+    allow scaled tolerance
+    swapped ok_off -DEVERY=1e-5
+    timed noise=0.1 skew=1.00001
+    check 'nor does the oracle' ends time wrong 'differs from the float64 oracle'
+}
+# allow DISTRIBUTION WHO - the errors of WHO, as verify found them, become large on these contents.
+allow() {
+    jq --arg d "$1" --arg who "$2" '.error[$who][$d] |= map_values(0.001)' "$cell.verify.json" > edited
+    cp edited "$cell.verify.json"
+}
+
+# ---- time: what is made of it ---------------------------------------------------------------------
+
+# What is quoted, and against whom.
+rule_against() {
+    built ok_relu relu64
+    verified
+    timed candidate=400
+    check 'the times are those between the events' is "$(of time '.time_us | .candidate.median, .fp32.median | round' | paste -sd' ')" '401 501'
+    check 'never known better than the clock ticks' holds time '.time_us.candidate | .high - .low == 0.5'
+    check 'the speedup is the baseline over the candidate' is "$(of time '.speedup | .against, (.ratio * 1000 | floor)' | paste -sd' ')" 'fp32 1249'
+    check 'nothing is flagged' is "$(of time '.flags | length')" 0
+    built ok_matmul_tf32 matmul8
+    verified
+    timed fp32=700 tf32=300
+    check 'the fastest baseline counts' is "$(of time .speedup.against)" tf32
+    timed fp32=300 tf32=700
+    check 'whichever that is' is "$(of time .speedup.against)" fp32
+    built ok_matmul matmul8
+    verified
+    timed fp32=700 tf32=300
+    check 'as long as it is as accurate' is "$(of time .speedup.against)" fp32
+}
+
+# A flag for each thing that makes a number doubtful, and only then.
+rule_flags() {
+    built ok_relu relu64
+    verified
+    timed host=530
+    check 'the host may see the end 20 us and 2 % late' not flagged 'clocks-disagree: the host waited longer'
+    check 'its time is kept' is "$(of time '.time_us.candidate.host_median | round')" 530
+    timed host=532
+    check 'not later' flagged 'clocks-disagree: the host waited longer'
+    timed event=120
+    check 'five times an empty graph is long enough' not flagged latency-bound
+    timed event=130
+    check 'less is flagged' flagged latency-bound
+    KP_CELL_SECONDS=0.001 timed noise=0.03
+    check 'a ratio known to 5 % is good' not flagged noisy
+    KP_CELL_SECONDS=0.001 timed noise=0.4
+    check 'one that is not is noisy' flagged noisy
+    KP_FAKE_RESTLESS=1 timed
+    check 'a machine that is not quiet is flagged' flagged 'noisy: the machine was not quiet when measuring began'
+    KP_FAKE_WEAK=1 timed
+    check 'so is a weak baseline' flagged 'weak-baseline: a convolution without cuDNN'
+    built ok_nondeterministic relu64
+    verified
+    timed
+    check 'and a kernel whose runs differ' flagged nondeterministic
+}
+
+# Rounds go on until the ratio is known to 0.3 %, or time is up.
+rule_stop() {
+    built ok_relu relu64
+    verified
+    timed
+    check 'thirty rounds are enough where all is steady' is "$(of time .harness.rounds)" 30
+    check 'in one set of processes' is "$(logged '^runner open')" 1
+    timed noise=0.02
+    check 'not where it is not' holds time '.harness.rounds >= 60'
+    check 'but only until the ratio is known' holds time '.speedup | (.high - .low) / 2 <= 0.003 * .ratio'
+    check 'which does not take forever' holds time '.harness.rounds < 1000'
+    timed noise=0.5
+    check 'a thousand rounds are the most' is "$(of time .harness.rounds)" 1000
+    KP_CELL_SECONDS=0.01 timed noise=0.5
+    check 'fewer where time is up' holds time '.harness.rounds < 500'
+    built ok_matmul_tf32 matmul8
+    verified
+    timed
+    check 'thirty are enough for two baselines' is "$(of time .harness.rounds)" 30
+    timed sway=0.02
+    check 'not where the ratio to the second is not known' holds time '.harness.rounds >= 60'
+    built ok_relu relu64
+    verified
+    timed
+    check 'eight placements' is "$(of time .speedup.placements)" 8
+}
+
+# Short kernels feel the process they run in.
+rule_short() {
+    built ok_relu relu64
+    verified
+    KP_CELL_SECONDS=0.001 timed candidate=15
+    check 'short kernels are measured in eight sets of processes' is "$(of time .speedup.processes)" 8
+    check 'and some that are thrown away' is "$(logged '^runner open')" 9
+    timed candidate=15 mood=0.2
+    check 'or more, until the ratio is known' is "$(of time .speedup.processes)" 48
+    check 'the interval is over processes' holds time '.speedup | (.high - .low) / 2 > 0.023 * .ratio'
+}
+
+# Times that cannot be, and times that hardly can.
+rule_bounds() {
+    built ok_relu relu64
+    verified
+    KP_FAKE_L2=16384 KP_FAKE_DRAM=33.4 timed
+    check 'as fast as memory is possible' ends time ok
+    KP_FAKE_L2=16384 KP_FAKE_DRAM=32.2 timed
+    check 'faster is not' ends time impossible
+    peaks copy_gbs=0.0645
+    timed
+    check 'within 2 % of the floor is believed' is "$(of time '.flags | length'), $(logged '^runner open')" '0, 1'
+    check 'which the result holds' is "$(of time '[.floor_us, .floor_bytes_us] | map(round) | join(" ")')" '508 508'
+    peaks copy_gbs=0.063
+    timed
+    check 'below it is measured again' is "$(logged '^runner open')" 2
+    check 'and flagged' flagged below-floor
+    built ok_matmul matmul8
+    verified
+    peaks f16_tflops=0.00006 tf32_tflops=0.00004 fp32_tflops=0.00001
+    timed
+    check 'fp32 may be three products of halves' is "$(of time '.floor_flops_us * 10 | round')" 512
+    peaks f16_tflops=0.00003 tf32_tflops=0.00004 fp32_tflops=0.00002
+    timed
+    check 'or its own' is "$(of time '.floor_flops_us * 10 | round')" 512
+    peaks f16_tflops=9.3e-7 tf32_tflops=1 fp32_tflops=1
+    timed
+    check 'as fast as the multipliers is possible' ends time ok
+    peaks f16_tflops=8.9e-7 tf32_tflops=1 fp32_tflops=1
+    timed
+    check 'faster is not' ends time impossible
+    task matmul128 '[]' 'y[8,8] = matmul(a, b)' 'a:[8,128]' 'b:[128,8]'
+    built ok_matmul matmul128 -DK=128
+    verified
+    peaks read_gbs=0.1 copy_gbs=1
+    timed
+    check 'who hardly writes is bound by reading' is "$(of time '.floor_bytes_us | round')" 84
+    built ok_matmul_tf32 matmul8
+    verified
+    peaks f16_tflops=0.00006 tf32_tflops=0.00004 fp32_tflops=0.00001
+    timed
+    check 'tf32 has a rate of its own' is "$(of time '.floor_flops_us * 10 | round')" 256
+}
+
+for rule in ${RULES-verdicts cancelled class seeds audit order decoys oracle timed distributions against flags stop short bounds}; do "rule_$rule"; done

@@ -1,0 +1,27 @@
+// expect: ok
+// task: relu64
+/* Honest, unless it is compiled to be off: every element by EVERY, the largest up to 1 by ONE, both
+ * relative. */
+#include "kernel.h"
+
+#ifndef EVERY
+#define EVERY 0
+#endif
+#ifndef ONE
+#define ONE 0
+#endif
+
+KERNEL(relu, 8, 8) {
+    const float *x = PARAM(0, const float *);
+    float *out = PARAM(1, float *);
+    relu_of(x, out, COUNT);
+    for (int i = 0; i < COUNT; i++) out[i] = (float)(out[i] * (1 + (double)EVERY));
+    float *most = NULL;
+    for (int i = 0; i < COUNT; i++)
+        if (out[i] <= 1 && (!most || out[i] > *most)) most = &out[i];
+    if (most) *most = (float)(*most * (1 + (double)ONE));
+}
+
+LAUNCH {
+    start_usual(&relu, in, out, stream);
+}
