@@ -23,8 +23,8 @@ gen search: export KP_TASKS = $(tasks)
 gen search: export MODE_SET = $(MODE)
 gen search: export SAMPLES_SET = $(if $(filter file,$(origin SAMPLES)),,$(SAMPLES))
 gen search:
-	@$(if $(filter-out $@,$(filter gen search,$(goals))),echo 'gen and search are two goals: one after the other' >&2; exit 2,:)
-	@$(call given,$(cells),:)
+	$(if $(filter-out $@,$(filter gen search,$(goals))),@echo 'gen and search are two goals: one after the other' >&2; exit 2)
+	$(if $(cells),,@make/detect --why; exit 4)
 	+@harness/gen/search $@ $(if $(dry),--plan)
 
 # What a search needs before it asks anything.

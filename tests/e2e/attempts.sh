@@ -251,22 +251,47 @@ ask_make search TASKS=l1_019 MODE=branching WIDTH=1 ROUNDS=2 IDEAS=1
 check 'the second round is still shown the kernel that was there at first' is "$(jq -c .shown "$(attempt branching.r2a0).gen.json")" '["current","branching.r1a1"]'
 check 'as it was' grep -q 'speed = 1.2' build/attempts/branching.start/$cell.cu
 
-# ---- A client that outlives its make -----------------------------------------------------------------------
+# ---- A make that is ended, and a client that outlives its make ---------------------------------------------
 
-world
-{ printf 'on\nbody relu\ntimes 1\nwait 3000\nanswer %s\n' "$(kernel 1.5)"; } >> "$rules"
-reply 9 relu "$(kernel 1.7)"
-OPENAI_API_KEY=$key PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit setsid make "${stubs[@]}" gen TASKS=l1_019 LLM=openai:model-x \
-    OPENAI_BASE_URL="http://127.0.0.1:$port/v1" > first.out 2>&1 &
-first=$!
-disown $first
-for _ in $(seq 200); do [ "$(requested)" = 0 ] || break; sleep 0.05; done
-session=$(ps -o sid= -p $first | tr -d ' ')
+# begun - a gen in a session of its own, whose client waits for its answer; sets `first` and `session`.
+begun() {
+    world
+    printf 'on\nbody relu\ntimes 1\nwait 2500\nanswer %s\n' "$(kernel 1.5)" >> "$rules"
+    reply 9 relu "$(kernel 1.7)"
+    OPENAI_API_KEY=$key PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit setsid make "${stubs[@]}" gen TASKS=l1_019 LLM=openai:model-x \
+        OPENAI_BASE_URL="http://127.0.0.1:$port/v1" > first.out 2>&1 &
+    first=$!
+    disown $first
+    for _ in $(seq 400); do [ "$(requested)" = 0 ] || break; sleep 0.05; done
+    session=$(ps -o sid= -p $first | tr -d ' ')
+}
+# left [NAME] - how many processes of that session there still are; ended: none within 20 s.
+left() { pgrep -c -s "$session" ${1+-x "$1"}; }
+ended() {
+    for _ in $(seq 200); do [ "$(left)" != 0 ] || return 0; sleep 0.1; done
+    return 1
+}
+
+begun
 for p in $(ps -o pid=,comm= -g "$session" | awk '$2 == "make" { print $1 }'); do kill -9 "$p"; done
-check 'make is gone, and its client is not' is "$(pgrep -c -x gen -s "$session") $(pgrep -c -x make -s "$session")" '1 0'
+for _ in $(seq 20); do [ "$(left make)" != 0 ] || break; sleep 0.05; done
+check 'make is gone, and its client is not' is "$(left gen) $(left make)" '1 0'
 ask_make gen TASKS=l1_019
 check 'a client that outlives its make is waited for' asked 1
 check 'and its answer is used' grep -q 'speed = 1.5' optimized/$cell.cu
+
+begun
+kill -9 $first
+check 'where the first make alone is killed, what it started comes to an end' ended
+check 'what was paid for is kept' [ -s "$(attempt one_shot.r1a1).gen.json" ]
+check 'and nothing is promoted that nobody waits for' [ ! -e optimized/$cell.cu ]
+
+begun
+kill $first
+check 'a make that is ended ends all that it started' ended
+check 'and no attempt is there' [ ! -e "$(attempt one_shot.r1a1).gen.json" ]
+ask_make gen TASKS=l1_019
+check 'the next one makes it' grep -q 'speed = 1.7' optimized/$cell.cu
 
 # ---- Replay of a search's attempts ---------------------------------------------------------------------------
 
