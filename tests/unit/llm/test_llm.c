@@ -1,4 +1,4 @@
-/* The model client: what it makes of the answers of each API. */
+/* test_llm.c: how the model client reads the answers of each API. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static const struct {
 } streams[] = {
     {LLM_CHAT, chat_stream}, {LLM_RESPONSES, responses_stream}, {LLM_ANTHROPIC, anthropic_stream}};
 
-/* Whether an answer is the one that each of the streams holds. */
+/* Whether the answer is the one that every stream here holds. */
 static void is_whole(struct llm_answer *a, size_t at) {
     const struct llm_usage *u = &a->usage;
     if (a->outcome != LLM_COMPLETE)
@@ -142,7 +142,7 @@ static void test_line_ends(void **state) {
         }
 }
 
-/* A stream that ends anywhere before its marker is whole is no answer, and worth another try. */
+/* A stream that ends before its marker is not an answer and is worth a retry. */
 static void test_cut_streams(void **state) {
     (void)state;
     static const char *const marker[] = {"data: [DONE]", "}}}\n\n", "\"message_stop\"}\n\n"};
@@ -181,7 +181,7 @@ static void test_cut_streams(void **state) {
 
 static const struct outcome {
     enum llm_api api;
-    const char *stream; /* JSON where it begins with a brace */
+    const char *stream; /* JSON if it begins with a brace */
     enum llm_outcome outcome;
     bool again;
     const char *text, *why; /* why: a part of it */
@@ -374,7 +374,8 @@ static void test_outcomes(void **state) {
 
 /* ---- Usage ---- */
 
-/* Known only once the server has said both counts; what comes later replaces what came before. */
+/* Usage is known only once the server has stated both counts; a later statement replaces an
+ * earlier one. */
 static void test_usage(void **state) {
     (void)state;
     static const char parts[] =
@@ -409,7 +410,7 @@ static void test_usage(void **state) {
         assert_false(a->usage.known);
         llm_answer_free(a);
     }
-    /* Reasoning that is in the total alone; counts that cannot be; counts so far. */
+    /* Reasoning that is only in the total; impossible counts; running counts. */
     static const struct {
         const char *usage;
         bool known;
@@ -451,7 +452,7 @@ static void test_usage(void **state) {
     llm_answer_free(a);
 }
 
-/* A key that comes back is in nothing that is read of an answer, and in no error. */
+/* An echoed key is in nothing that is read from an answer, and in no error. */
 static void test_echo(void **state) {
     (void)state;
     static const char echo[] = CHUNK("{\"content\":\"sk-\\u0074est-key-1\"}", "\"stop\"") DONE;

@@ -1,5 +1,5 @@
-/* The model client's configuration: what the environment may say, how the rest is refused, and the
- * bytes of the requests that follow from it. */
+/* test_llm_config.c: the settings of the model client, how invalid ones are refused, and the
+ * bytes of the resulting requests. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static const char *const variables[] = {"LLM",
                                         "OWN_KEY_NAME",
                                         "ANTHROPIC_API_KEY"};
 
-/* Set variables as "A=1 B=2"; all others that matter are unset. */
+/* Set variables from "A=1 B=2" and unset all other relevant ones. */
 static void environment(const char *settings) {
     char copy[4096], *rest = copy;
     for (size_t i = 0; i < LENGTH(variables); i++) unsetenv(variables[i]);
@@ -51,7 +51,7 @@ static void environment(const char *settings) {
     }
 }
 
-/* Read the configuration in a process of its own, and ask for its key.  Returns the exit code; its
+/* Read the configuration in a child process and require its key.  Returns the exit code; its
  * message is in `line`. */
 static int refused(const char *settings, char line[1024]) {
     int ends[2], status;
@@ -282,7 +282,7 @@ static void test_requests(void **state) {
 
 int main(void) {
     kp_program("test");
-    /* First what forks with no key taken; what a process takes it keeps. */
+    /* Tests that fork go first, before a key is taken: a process keeps its key. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_defaults),  cmocka_unit_test(test_settings),

@@ -1,4 +1,4 @@
-/* What the model client makes of trouble: error bodies, waits, and a key that is echoed. */
+/* test_llm_fault.c: the model client in trouble: error bodies, waits, and echoed keys. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -80,7 +80,7 @@ static void test_faults(void **state) {
     }
 }
 
-/* In a stream there is no status: words and numbers stand for it. */
+/* A stream has no status: words and numbers replace it. */
 static void test_words(void **state) {
     (void)state;
     static const struct {
@@ -188,7 +188,7 @@ static void test_key(void **state) {
     assert_true(key_held("OPENAI_API_KEY"));
     assert_true(key_held("OWN_KEY"));
     assert_false(key_held("ANTHROPIC_API_KEY"));
-    key_take("OWN_KEY"); /* kept, though the environment has it no more */
+    key_take("OWN_KEY"); /* still held, though the environment no longer has it */
     assert_true(key_held("OWN_KEY"));
     for (size_t i = 0; i < LENGTH(cases); i++) {
         char s[100];
@@ -201,7 +201,7 @@ static void test_key(void **state) {
     }
     setenv("OPENAI_API_KEY", "another-key", 1); /* replaced */
     key_take("OPENAI_API_KEY");
-    /* Megabytes of backslashes take no longer than their length. */
+    /* Megabytes of backslashes take linear time. */
     size_t many = 8 << 20;
     char *s = malloc(many + 1);
     assert_non_null(s);

@@ -1,4 +1,4 @@
-/* Transcripts: what is kept of a call, and that it comes back as it was. */
+/* test_transcript.c: what is recorded of a call, and that it reads back unchanged. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static const char request[] =
     "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":"
     "\"Write \\\"it\\\".\\n\xE2\x82\xAC\"}],\"max_completion_tokens\":100}";
 
-/* A stream of Chat Completions that says `text`, ends for `finish`, and used 10 + 5 tokens. */
+/* A Chat Completions stream that says `text`, has this finish reason, and used 10 + 5 tokens. */
 static char *stream(const char *text, const char *finish) {
     return text_format(
         "data: {\"choices\":[{\"delta\":{\"content\":\"%s\"},\"finish_reason\":\"%s\"}]}\n\n"
@@ -62,7 +62,7 @@ static char *stream(const char *text, const char *finish) {
         text, finish);
 }
 
-/* Keep a try, as llm_call would hand it over. */
+/* Record a try as llm_call would hand it over. */
 static void keep(int number, const char *body, const char *response, size_t size, bool sse,
                  double cost) {
     struct llm_answer *a = llm_read(LLM_CHAT, response, size, sse);
@@ -135,7 +135,7 @@ static void test_line(void **state) {
     assert_int_equal(lines(), 1);
 }
 
-/* The newest answer wins, whatever failed after it; calls and tries are counted. */
+/* The newest answer wins, whatever fails after it; calls and tries are counted. */
 static void test_newest(void **state) {
     (void)state;
     char sha[65], expected[65];
@@ -162,7 +162,7 @@ static void test_newest(void **state) {
     assert_true(isnan(cost) && seconds == 9);
 }
 
-/* Two answers of one call are added up: the first had spent its cap on reasoning. */
+/* Two answers of one call are added up: the first spent its cap on reasoning. */
 static void test_call_usage(void **state) {
     (void)state;
     char sha[65];
@@ -182,7 +182,7 @@ static void test_bytes(void **state) {
     char sha[65], *response = stream("a\xFF"
                                      "b",
                                      "stop");
-    for (size_t pad = 0; pad < 3; pad++) { /* each way that base64 can end */
+    for (size_t pad = 0; pad < 3; pad++) { /* every base64 ending */
         char *padded = text_format("%.*s%s", (int)pad, "\n\n\n", response);
         size_t n = strlen(padded);
         keep(1, request, padded, n, true, 0);
@@ -210,7 +210,7 @@ static void test_key(void **state) {
     assert_null(strstr(text, "sk-test"));
     assert_non_null(strstr(text, "***"));
     free(text);
-    struct llm_answer *a = newest(sha); /* still JSON */
+    struct llm_answer *a = newest(sha); /* still valid JSON */
     assert_string_equal(a->text, "***");
     llm_answer_free(a);
 }
@@ -224,7 +224,7 @@ static void test_asked(void **state) {
     assert_false(transcript_asked(path, "Write it."));
 }
 
-/* A line that a crash cut short is no line; the next one takes its place. */
+/* A torn line is skipped, and the next line replaces it. */
 static void test_torn(void **state) {
     (void)state;
     char sha[65];
@@ -248,7 +248,7 @@ static void test_torn(void **state) {
     free(text);
 }
 
-/* ---- What ends the program ---- */
+/* ---- Errors that end the program ---- */
 
 static void read_it(void) {
     char sha[65];
@@ -276,7 +276,7 @@ static void keep_nowhere(void) {
     transcript_append("no/such/a.jsonl", &config, &t, 0);
 }
 
-/* Put `to` for the first `from` in the transcript. */
+/* Replace the first `from` in the transcript by `to`. */
 static void edit(const char *from, const char *to) {
     char *text = file_read(path, NULL), *at = strstr(text, from);
     assert_non_null(at);
@@ -329,7 +329,8 @@ static void hold_nowhere(void) {
     transcript_hold("no/such/a.jsonl");
 }
 
-/* What cannot be kept is known before it is asked for; two that want one transcript take turns. */
+/* A transcript that cannot be written fails before the request; two processes that want one take
+ * turns. */
 static void test_hold(void **state) {
     (void)state;
     ends(hold_nowhere, KP_IO, "no/such/a.jsonl: cannot write: No such file");
@@ -339,7 +340,7 @@ static void test_hold(void **state) {
     ends(hold, KP_INPUT, "a.jsonl:1: not a line of a transcript");
     unlink(path);
     ends(hold_and_fail, KP_BUDGET, "no more");
-    assert_int_equal(access(path, F_OK), -1); /* no empty file is left */
+    assert_int_equal(access(path, F_OK), -1); /* no empty file remains */
     int ready[2];
     char c;
     assert_int_equal(pipe(ready), 0);
@@ -355,7 +356,7 @@ static void test_hold(void **state) {
     pid_t second = fork();
     if (second == 0) {
         char sha[65];
-        if (!freopen("/dev/null", "w", stderr)) _exit(2); /* it says that it waits */
+        if (!freopen("/dev/null", "w", stderr)) _exit(2); /* hide the message that it waits */
         hold();
         struct llm_answer *a = newest(sha);
         _exit(a && !strcmp(a->text, "first") ? 0 : 1);
@@ -369,14 +370,14 @@ static void test_hold(void **state) {
     close(ready[1]);
 }
 
-/* ---- Room ---- */
+/* ---- Disk space ---- */
 
-enum { NEEDED = 100 * 512 + 1000 + (64 << 10) }; /* for reserve() */
+enum { NEEDED = 100 * 512 + 1000 + (64 << 10) }; /* what reserve() asks for */
 
-static bool unsupported; /* the file system reserves nothing */
+static bool unsupported; /* the file system cannot reserve */
 static off_t from, reserved;
 
-/* In place of the C library's. */
+/* Replaces the C library's. */
 int fallocate(int fd, int mode, off_t offset, off_t bytes) {
     from = offset;
     reserved = bytes;
@@ -429,7 +430,7 @@ static void reserve_most(void) {
     if (lines() != before + 1 || now().st_size > 8192) die(KP_BUG, "blanks are left");
 }
 
-/* Reserve, and be killed. */
+/* Reserve, and get killed. */
 static void reserve_and_vanish(void) {
     pid_t pid = fork();
     int status;
@@ -442,8 +443,8 @@ static void reserve_and_vanish(void) {
     assert_true(now().st_blocks * 512 >= NEEDED);
 }
 
-/* Room is taken before a try and given back after it, with lines and without, whether the file
- * system can reserve or not, and whatever ends the process. */
+/* Space is reserved before a try and released after it: with and without lines, whether or not
+ * the file system can reserve, and however the process ends. */
 static void test_room(void **state) {
     (void)state;
     char sha[65];
@@ -470,7 +471,7 @@ static void test_room(void **state) {
     reserve_and_vanish();
     ends(hold, 0, "");
     ends(hold_and_fail, KP_BUDGET, "no more");
-    assert_true(now().st_blocks * 512 < NEEDED); /* what another had reserved */
+    assert_true(now().st_blocks * 512 < NEEDED); /* what another process had reserved */
     ends(reserve_most, 0, "");
     ends(reserve_unheld, KP_BUG, "nobody holds");
 }
