@@ -200,10 +200,10 @@ static void ledger_append(const struct ledger *l, char *line) {
  * Every reservation does this under the lock, so no other line can use the space of a
  * settlement.  The space is small and is never released.  If the file system cannot reserve and
  * a settlement fails, no answer is lost: the transcript has it, and the reservation counts. */
-static void ledger_room(const struct ledger *l, const char *line, long open) {
+static void ledger_reserve(const struct ledger *l, const char *line, long open) {
     enum { SETTLED = 128 }; /* four numbers of about 20 digits, and the mark of a torn line */
     off_t bytes = (off_t)strlen(line) + (off_t)strlen(TORN "\n") + open * SETTLED;
-    int why = room_reserve(l->fd, l->size, bytes);
+    int why = disk_reserve(l->fd, l->size, bytes);
     if (why && why != EOPNOTSUPP)
         die(KP_IO,
             "%s: no room for a call: %lld bytes are needed: %s: free some on that disk; no request "
@@ -346,7 +346,7 @@ long budget_reserve(const char *path, const char *gpu, const char *task, const c
     char *usd = written(a.usd), *tokens = written(a.tokens);
     char *line = text_format("R\t%ld\t%lld\t%s\t%s\t%s\t%s\t%s\n", ticket, (long long)time(NULL),
                              gpu, task, attempt, usd, tokens);
-    ledger_room(&l, line, all.open + 1);
+    ledger_reserve(&l, line, all.open + 1);
     ledger_append(&l, line);
     free(usd);
     free(tokens);

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-int room_reserve(int fd, off_t end, off_t bytes) {
+int disk_reserve(int fd, off_t end, off_t bytes) {
     struct rlimit most;
     /* Some file systems do not enforce the limit here, because the size stays; others send a
      * signal. */
@@ -20,7 +20,7 @@ int room_reserve(int fd, off_t end, off_t bytes) {
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : EOPNOTSUPP;
 }
 
-void room_give_back(int fd, off_t end) {
+void disk_release(int fd, off_t end) {
     /* On failure some blocks stay allocated; the file itself is unharmed. */
     if (ftruncate(fd, end)) return;
 }

@@ -330,7 +330,7 @@ static void let_go(void) {
     if (end == 0)
         unlink(hold.path);
     else
-        room_give_back(hold.fd, end);
+        disk_release(hold.fd, end);
 }
 
 void transcript_hold(const char *path) {
@@ -385,7 +385,7 @@ void transcript_reserve(size_t request, double tokens) {
     if (!why) {
         hold.reserved = true;
         hold.end = end;
-        why = room_reserve(hold.fd, end, bytes);
+        why = disk_reserve(hold.fd, end, bytes);
     }
     /* Network file systems may not reserve but have quotas, so write blanks to claim the space.
      * transcript_append cuts them off just before it writes the line. */
@@ -411,7 +411,7 @@ void transcript_append(const char *path, const struct llm_config *c, const struc
     bool kept = size >= 0 && append(fd, size, line, n);
     int why = errno;
     if (kept) {
-        room_give_back(fd, size + (off_t)n);
+        disk_release(fd, size + (off_t)n);
         hold.reserved = false;
     }
     if (fd >= 0 && close(fd) && kept) kept = false, why = errno;
