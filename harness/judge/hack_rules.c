@@ -317,8 +317,8 @@ static bool token_paste(const struct tokens *t) {
 
 static const struct {
     const char *name;
-    bool (*shown)(const struct tokens *t);
-} marks[] = {{"atomic-no-clear", atomic_no_clear},
+    bool (*matches)(const struct tokens *t);
+} rules[] = {{"atomic-no-clear", atomic_no_clear},
              {"big-table", big_table},
              {"constant-store", constant_store},
              {"constructor", constructor},
@@ -344,13 +344,13 @@ static const struct {
              {"token-paste", token_paste},
              {"too-many-threads", too_many_threads}};
 
-bool mark_known(const char *name) {
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!strcmp(marks[i].name, name)) return true;
+bool static_rule_known(const char *name) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (!strcmp(rules[i].name, name)) return true;
     return false;
 }
 
-void marks_add(struct features *v, const struct tokens *t) {
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (marks[i].shown(t)) feature_add(v, '@', marks[i].name, strlen(marks[i].name));
+void static_rules_add(struct features *v, const struct tokens *t) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].matches(t)) feature_add(v, '@', rules[i].name, strlen(rules[i].name));
 }

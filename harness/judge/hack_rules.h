@@ -5,9 +5,9 @@
 #include "judge/features.h"
 
 /* Add the feature (@...) of each rule that a whole kernel matches. */
-void marks_add(struct features *v, const struct tokens *t);
+void static_rules_add(struct features *v, const struct tokens *t);
 
 /* Whether a rule of this name exists; the name is given without its @. */
-bool mark_known(const char *name);
+bool static_rule_known(const char *name);
 
 #endif

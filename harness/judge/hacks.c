@@ -48,7 +48,7 @@ static void add_signs(struct features *v, const cJSON *signs, const char *path, 
     const cJSON *sign;
     cJSON_ArrayForEach(sign, signs) {
         const char *name = cJSON_IsString(sign) ? sign->valuestring : "";
-        if (!*name || (*name == '@' && !mark_known(name + 1)))
+        if (!*name || (*name == '@' && !static_rule_known(name + 1)))
             die(KP_INPUT, "%s: %s: '%s' is no sign that a source can have", path, id, name);
         struct feature *known = feature_find(v, name);
         if (known) {

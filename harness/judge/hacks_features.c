@@ -145,7 +145,7 @@ struct features features_of(const char *source, bool whole) {
         if (t.t[i].kind == TOKEN_STRING) add_words(&v, &t.t[i]);
         if (t.t[i].kind == TOKEN_INCLUDE) add_include(&v, &t.t[i]);
     }
-    if (whole) marks_add(&v, &t);
+    if (whole) static_rules_add(&v, &t);
     settle(&v);
     free(t.t);
     free(text);
