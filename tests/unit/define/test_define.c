@@ -1,8 +1,8 @@
-/* The meaning of ops against values that were found elsewhere: by hand
- * (tests/data/hand_values.json), and by PyTorch (torch_values.json, written by
- * tests/data/make_torch_values.py).  A case is a whole task, its tensors, and
- * the outputs expected.  Run from the root of the tree, or with the folder of
- * the two files as the argument. */
+/* test_define.c: the results of ops compared with values from elsewhere: computed by hand
+ * (tests/data/hand_values.json) and by PyTorch (torch_values.json, written by
+ * tests/data/make_torch_values.py).  A case is a whole task with its tensors and the expected
+ * outputs.  Run it from the root of the tree, or with the folder of the two files as the
+ * argument. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 static const char *data_folder = "tests/data";
 static char scratch[] = "/tmp/test_define_XXXXXX";
 
-/* The file as JSON.  An absent one fails the test and says how to make it. */
+/* The file as JSON.  If it is absent, the test fails and says how to make it. */
 static cJSON *read_values(const char *name) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", data_folder, name);
@@ -46,7 +46,7 @@ static const cJSON *member(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-/* Load a case's task by way of a file SUITE/NAME.json, where a task must be. */
+/* Load a case's task through a file SUITE/NAME.json, where a task must be. */
 static struct kp_task *load(const cJSON *task) {
     char path[512], message[1024];
     const char *suite = member(task, "suite")->valuestring;
@@ -63,7 +63,7 @@ static struct kp_task *load(const cJSON *task) {
     return t;
 }
 
-/* The `count` numbers of a JSON list; "nan", "inf" and "-inf" stand as strings. */
+/* Read the `count` numbers of a JSON list; "nan", "inf" and "-inf" are strings there. */
 static double *numbers(const char *name, const cJSON *list, int64_t count) {
     double *x = calloc((size_t)count, sizeof *x);
     if (cJSON_GetArraySize(list) != count)
@@ -76,8 +76,8 @@ static double *numbers(const char *name, const cJSON *list, int64_t count) {
     return x;
 }
 
-/* Root of the mean square of the finite values: the scale against which an error
- * is small even where a value happens to be near zero. */
+/* The root mean square of the finite values, the scale of errors: single values may be close to
+ * zero. */
 static double scale_of(const double *x, int64_t count) {
     double sum = 0;
     int64_t finite = 0;
@@ -91,7 +91,7 @@ static bool agrees(double got, double want, double tolerance) {
     return got == want || fabs(got - want) <= tolerance;
 }
 
-/* Every element of one output; integers and `exact` cases to the last bit. */
+/* Compare every element of one output; integers and `exact` cases bit for bit. */
 static void compare(const char *name, int output, const double *got, const double *want,
                     int64_t count, bool exact) {
     double scale = scale_of(want, count);
@@ -101,7 +101,7 @@ static void compare(const char *name, int output, const double *got, const doubl
                      (long long)i, (long long)count, got[i], want[i]);
 }
 
-/* Run one case and compare; add the ops that it has to seen[]. */
+/* Run one case and compare; mark its ops in seen[]. */
 static void check_case(const cJSON *c, bool *seen) {
     struct kp_task *t = load(member(c, "task"));
     double *tensors[8] = {0}, *want[4] = {0}, *got[4] = {0};
@@ -135,7 +135,7 @@ static void check_case(const cJSON *c, bool *seen) {
     task_free(t);
 }
 
-/* All cases of a file, which must not leave out an op. */
+/* Check all cases of a file; together they must cover every op. */
 static void check_file(const char *name) {
     bool seen[KP_OP_COUNT] = {false};
     cJSON *json = read_values(name);
@@ -156,7 +156,7 @@ static void test_torch(void **state) {
     check_file("torch_values.json");
 }
 
-/* The comparison itself: what must not pass does not. */
+/* The comparison itself rejects what it must. */
 static void test_comparison(void **state) {
     (void)state;
     assert_true(agrees(NAN, NAN, 0) && agrees(INFINITY, INFINITY, 0) && agrees(-0.0, 0.0, 0));
