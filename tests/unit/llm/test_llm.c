@@ -374,8 +374,7 @@ static void test_outcomes(void **state) {
 
 /* ---- Usage ---- */
 
-/* Usage is known only once the server has stated both counts; a later statement replaces an
- * earlier one. */
+/* A later statement of the usage replaces an earlier one. */
 static void test_usage(void **state) {
     (void)state;
     static const char parts[] =
@@ -389,6 +388,16 @@ static void test_usage(void **state) {
                 a->usage.cache_write == 4 && a->usage.cache_write_1h == 3 && a->usage.output == 9);
     assert_true(isnan(a->usage.cost));
     llm_answer_free(a);
+    static const char broken[] = CHUNK("{\"content\":\"c\"}", "null") CHAT_USAGE;
+    a = llm_read(LLM_CHAT, broken, strlen(broken), true);
+    assert_int_equal(a->outcome, LLM_FAILED);
+    assert_true(a->usage.known && a->usage.output == 20);
+    llm_answer_free(a);
+}
+
+/* Usage is known only once the server has stated both final counts. */
+static void test_usage_unknown(void **state) {
+    (void)state;
     static const struct {
         enum llm_api api;
         const char *stream;
@@ -404,13 +413,25 @@ static void test_usage(void **state) {
          SAID("x") EVENT("message_delta", ",\"delta\":{\"stop_reason\":\"end_turn\"}")
              EVENT("message_stop", "")},
         {LLM_ANTHROPIC, SAID("x")},
+        /* running counts */
+        {LLM_CHAT, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"c\"},"
+                   "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":10,"
+                   "\"completion_tokens\":1}}\n\n"},
+        {LLM_ANTHROPIC,
+         SAID("x") EVENT("message_delta",
+                         ",\"delta\":{},\"usage\":{\"input_tokens\":10,\"output_tokens\":5}")},
     };
     for (size_t i = 0; i < LENGTH(unknown); i++) {
-        a = llm_read(unknown[i].api, unknown[i].stream, strlen(unknown[i].stream), true);
+        struct llm_answer *a =
+            llm_read(unknown[i].api, unknown[i].stream, strlen(unknown[i].stream), true);
         assert_false(a->usage.known);
         llm_answer_free(a);
     }
-    /* Reasoning that is only in the total; impossible counts; running counts. */
+}
+
+/* Reasoning that is only in the total, and impossible counts. */
+static void test_usage_odd(void **state) {
+    (void)state;
     static const struct {
         const char *usage;
         bool known;
@@ -427,29 +448,13 @@ static void test_usage(void **state) {
         char stream[1024];
         snprintf(stream, sizeof stream, "%sdata: {\"choices\":[],\"usage\":{%s}}\n\n%s",
                  CHUNK("{\"content\":\"c\"}", "\"stop\""), odd[i].usage, DONE);
-        a = llm_read(LLM_CHAT, stream, strlen(stream), true);
+        struct llm_answer *a = llm_read(LLM_CHAT, stream, strlen(stream), true);
         assert_int_equal(a->outcome, LLM_COMPLETE);
         assert_int_equal(a->usage.known, odd[i].known);
         if (a->usage.known) assert_true(a->usage.output == odd[i].output);
         assert_true(isnan(a->usage.cost));
         llm_answer_free(a);
     }
-    static const char so_far[] = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"c\"},"
-                                 "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":10,"
-                                 "\"completion_tokens\":1}}\n\n";
-    static const char begun[] = SAID("x")
-        EVENT("message_delta", ",\"delta\":{},\"usage\":{\"input_tokens\":10,\"output_tokens\":5}");
-    a = llm_read(LLM_CHAT, so_far, strlen(so_far), true);
-    assert_false(a->usage.known);
-    llm_answer_free(a);
-    a = llm_read(LLM_ANTHROPIC, begun, strlen(begun), true);
-    assert_false(a->usage.known);
-    llm_answer_free(a);
-    static const char broken[] = CHUNK("{\"content\":\"c\"}", "null") CHAT_USAGE;
-    a = llm_read(LLM_CHAT, broken, strlen(broken), true);
-    assert_int_equal(a->outcome, LLM_FAILED);
-    assert_true(a->usage.known && a->usage.output == 20);
-    llm_answer_free(a);
 }
 
 /* An echoed key is in nothing that is read from an answer, and in no error. */
@@ -473,7 +478,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_streams),     cmocka_unit_test(test_line_ends),
         cmocka_unit_test(test_cut_streams), cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_usage),       cmocka_unit_test(test_echo),
+        cmocka_unit_test(test_usage),       cmocka_unit_test(test_usage_unknown),
+        cmocka_unit_test(test_usage_odd),   cmocka_unit_test(test_echo),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
