@@ -190,9 +190,9 @@ static struct llm_answer *kept_answer(struct job *j) {
             llm_answer_free(a);
             return NULL;
         }
-        warn("%s is the answer to an earlier prompt, and used, as it was paid for: to ask anew, "
-             "move it away",
-             j->transcript);
+        warn(
+            "%s answers an earlier prompt; it was billed, so it is used: to ask anew, move it away",
+            j->transcript);
     }
     strcpy(j->request_sha, sha);
     return a;
