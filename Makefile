@@ -161,7 +161,7 @@ build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
 # comment in a kernel or a header compiles it again, and measures nothing.
 build/%.code: build/%.build.json; $(as_written)
 
-build/%.verify.json: build/%.code $(verify_uses) | $(COMPILED)
+build/%.verify.json: build/%.code $(verify_uses) | build/%.build.json $(COMPILED)
 	@rm -f $@
 	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
 	$(made)

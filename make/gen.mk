@@ -28,10 +28,10 @@ gen search:
 	+@harness/gen/search $@ $(if $(dry),--plan)
 
 # What a search needs before it asks anything.
-gen-ready: build/gen build/best build/promote build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL)
+gen-ready: build/gen build/best build/promote build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:
 
 # The targets that harness/gen/search has listed.
-attempted: $(if $(filter attempted,$(goals)),$(file <build/attempts/targets)); @:
+attempted: $(if $(filter attempted,$(goals)),$(strip $(file <build/attempts/targets))); @:
 
 present = $(kernel.$(notdir $(patsubst %/,%,$(dir $1)))/$(notdir $1))
 build/attempts/%.gen.json:
@@ -47,11 +47,10 @@ build/attempts/%/peaks.json: build/$$(notdir $$*)/peaks.json
 
 # The best attempt of each cell is measured again, beside the kernel that is there.  Where there is
 # nothing to promote, nothing is needed.
-measures := $(addprefix build/,verify recorder runner baseline time)
 to_promote := $(if $(filter promoted,$(goals)),$(cells:%=promote/%))
 .PHONY: $(to_promote)
 promoted: $(to_promote)
-$(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json $(measures)) build/best build/promote
+$(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json $(verify_uses) $(time_uses)) build/best build/promote
 	$QKP_GPU=$(*D) harness/promote/promote $(*D) $(task.$(*F)) '$(call arch_of,$(*D),)' $(or $(RUN.$(*D)),$(RUN))
 
 # MODE, ROUND, INDEX: of which attempt (else the first of gen).
@@ -64,7 +63,7 @@ export: build/export
 	build/export build/export.d build/attempts
 
 # Standard output is the answers, and nothing else.
-reward-ready: $(measures) $(addprefix build/,gate confine task export peaks)
+reward-ready: $(addprefix build/,verify recorder runner baseline time gate confine task export peaks)
 reward:
 	+@$(MAKE) --no-print-directory reward-ready < /dev/null >&2
 	@harness/export/reward $(foreach g,$(gpus),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')

@@ -4,15 +4,20 @@
 # folder is in build/lib/FOLDER.a, device code of all folders in build/lib/device.a.  uses.FOLDER
 # is what a folder may include from others, and is linked with.
 
+# What the CUDA reference consists of, under its door (cuda/exec.h).
+reference := cuda_ops cuda_base define task base
+
 uses.base    :=
 uses.task    := base
 uses.compile := base
 uses.gpu     := task base
 uses.define  := task base
-uses.cuda    := gpu task base
-uses.replay  := cuda gpu task base
-uses.measure := cuda gpu task base
-uses.inspect := measure replay cuda gpu task base
+uses.cuda_base := task base
+uses.cuda_ops  := cuda_base define task base
+uses.cuda    := $(reference)
+uses.replay  := cuda $(reference) gpu
+uses.measure := cuda $(reference) gpu
+uses.inspect := measure replay cuda $(reference) gpu
 uses.report  := base
 uses.llm     := base
 uses.gen     := llm report task base
@@ -20,13 +25,12 @@ uses.judge   := gen llm report task base
 uses.promote := gen llm report task base
 uses.export  := gen llm report task base
 
-folder.define := reference/define
-folder.cuda   := reference/cuda
-libraries := base task compile gpu define cuda replay measure inspect report llm gen judge promote export
+$(foreach l,define cuda cuda_ops cuda_base,$(eval folder.$l := reference/$l))
+libraries := base task compile gpu define cuda_base cuda_ops cuda replay measure inspect report llm gen judge promote export
 $(foreach l,$(libraries),$(eval folder.$l ?= harness/$l))
 
 # Folders whose programs need CUDA, and those whose programs call a model.
-on_cuda := gpu cuda replay measure inspect
+on_cuda := gpu cuda cuda_ops cuda_base replay measure inspect
 on_curl := llm gen judge promote export
 
 mains    := $(wildcard harness/*/*_main.c)
@@ -37,7 +41,7 @@ cuda_programs := $(foreach p,$(programs),$(if $(filter $(on_cuda),$(in.$p)),$p))
 
 objects = $(patsubst %.c,build/obj/%.o,$(filter-out %_main.c,$(wildcard $(folder.$1)/*.c)))
 archive = $(1:%=build/lib/%.a)
-device  := $(patsubst %.cu,build/obj/%.o,$(wildcard harness/*/*.cu reference/cuda/*.cu))
+device  := $(patsubst %.cu,build/obj/%.o,$(wildcard harness/*/*.cu reference/*/*.cu))
 libs_of = $(if $(filter $(on_cuda),$1),$(CUDA_LIBS),$(if $(filter $(on_curl),$1),$(CURL_LIBS),$(JSON_LIBS)))
 parts_of = $(call archive,$1 $(uses.$1)$(if $(filter $(on_cuda),$1), device))
 grouped  = $(filter %.o,$1) -Wl,--start-group $(filter %.a,$1) -Wl,--end-group

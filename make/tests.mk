@@ -2,16 +2,15 @@
 
 .PHONY: test test-gpu mutations
 
-# Unit tests: each is linked with all that needs no CUDA; the linker takes what it needs.
+# Unit tests: each is linked with what the folder that it tests may use and that needs no CUDA.
 unit_sources := $(wildcard tests/unit/*/test_*.c)
 unit_tests   := $(patsubst %.c,build/tests/%,$(notdir $(unit_sources)))
-unit_parts   := $(call archive,export judge gen llm report compile define task base)
-$(foreach s,$(unit_sources),$(eval build/tests/$(basename $(notdir $s)): $(s:%.c=build/obj/%.o)))
-$(unit_tests): $(unit_parts) build/host.flags | $(call need,libcmocka-dev libcurl4-openssl-dev)
+plain_parts   = $(if $(filter $(on_cuda),$1),$(without_cuda)) $(call archive,$(filter-out $(on_cuda),$1 $(uses.$1)))
+$(foreach s,$(unit_sources),$(eval build/tests/$(basename $(notdir $s)): $(s:%.c=build/obj/%.o) $(call plain_parts,$(word 3,$(subst /, ,$s)))))
+$(unit_tests): build/obj/tests/unit/chosen_case.o build/host.flags | $(call need,libcmocka-dev libcurl4-openssl-dev)
 	@mkdir -p $(@D) && echo "  LD $@"
 	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
 build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
-build/tests/test_tolerance: $(without_cuda)
 
 # The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones, so the
 # linker takes from it what it defines: device code, vendor libraries, the reference.
@@ -33,14 +32,22 @@ build/obj/tests/fake/%.o: HOST_FLAGS += $(CUDA_FLAGS) -fPIC
 
 # Unit tests of what needs a GPU: tests/fake/test_*.c, on the pretend one.
 fake_tests := $(patsubst tests/fake/%.c,build/fake/%,$(wildcard tests/fake/test_*.c))
-$(fake_tests): build/fake/%: build/obj/tests/fake/%.o $(fake_parts) | $(call need,libcmocka-dev)
+$(fake_tests): build/fake/%: build/obj/tests/fake/%.o build/obj/tests/unit/chosen_case.o $(fake_parts) | $(call need,libcmocka-dev)
 	@echo "  LD $@"
 	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) -lcmocka -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
 $(patsubst %.c,build/obj/%.o,$(wildcard tests/fake/*.c)): build/cuda.flags
 
+# NAMES chooses tests; an end-to-end test names the programs that it runs in a line `# uses: `.
+with_cuda := $(if $(filter nvcc,$(lacks)),,yes)
+c_tests   := $(unit_tests) $(if $(with_cuda),$(fake_tests))
+e2e_tests := $(filter-out lib,$(patsubst tests/e2e/%.sh,%,$(wildcard tests/e2e/*.sh)))
+$(foreach n,$(if $(filter test,$(goals)),$(filter-out $(e2e_tests) $(notdir $(c_tests)),$(NAMES))),$(error NAMES: no test '$n': there are $(e2e_tests) $(notdir $(c_tests))))
+chosen    := $(if $(NAMES),$(filter $(NAMES:%=build/tests/%) $(NAMES:%=build/fake/%),$(c_tests)) $(filter $(NAMES),$(e2e_tests)),$(c_tests) $(e2e_tests))
+scripts   := $(patsubst %,tests/e2e/%.sh,$(filter $(e2e_tests),$(chosen)))
+used      := $(if $(filter test mutations,$(goals)),$(if $(scripts),$(sort $(shell sed -n 's/^. uses: //p' $(scripts)))))
 host_programs := $(filter-out $(cuda_programs),$(programs))
-test: $(unit_tests) $(host_programs:%=build/%) $(if $(filter nvcc,$(lacks)),,$(fake_programs) $(fake_tests)) | $(INSTALL)
-	tests/run $(unit_tests) $(if $(filter nvcc,$(lacks)),,$(fake_tests))
+test: $(filter build/%,$(chosen)) $(if $(NAMES),,$(host_programs:%=build/%)) $(if $(with_cuda),$(used),$(filter-out build/fake/%,$(used))) | $(INSTALL)
+	tests/run $(chosen)
 
 # Each rule of the judge and the timer broken in turn: a test has to notice.
 mutations: test
@@ -56,11 +63,18 @@ test-gpu: $(gpu_c_tests) $(gpu_cu_tests) $(programs:%=build/%) $(all_tasks:%=bui
 	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(or $(RUN.$(test_gpu)),$(RUN))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered
 
 tested_arch = $(if $(findstring hopper,$1),90a,$(or $(arch.$(test_gpu)),90))
-$(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(wildcard optimized/include/* tests/gpu/*.cuh) build/cuda.flags | $(call need,nvcc g++)
+gpu_test_uses := $(wildcard optimized/include/* tests/gpu/*.cuh) build/cuda.flags
+$(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(gpu_test_uses) | $(call need,nvcc g++)
+# Without a GPU they are only compiled, and not optimised, which takes half as long.
+compiled_only := $(gpu_cu_tests:build/tests/gpu/%=build/tests/compiled/%)
+$(compiled_only): build/tests/compiled/%: tests/gpu/%.cu $(gpu_test_uses) | $(call need,nvcc g++)
+$(gpu_cu_tests):  optimised = -O2
+$(compiled_only): optimised = -Xcicc -O0 -Xptxas -O0
+$(gpu_cu_tests) $(compiled_only):
 	@mkdir -p $(@D) && echo "  NVCC $@"
-	$Q$(NVCC) -std=c++17 -O2 -Ioptimized/include -gencode arch=compute_$(call tested_arch,$*)$(,)code=sm_$(call tested_arch,$*) -o $@+ $< && mv $@+ $@
+	$Q$(NVCC) -std=c++17 $(optimised) -Ioptimized/include -gencode arch=compute_$(call tested_arch,$@)$(,)code=sm_$(call tested_arch,$@) -o $@+ $< && mv $@+ $@
 
-$(gpu_c_tests): build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device define task base) build/cuda.flags
+$(gpu_c_tests): build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device $(reference)) build/cuda.flags
 	@mkdir -p $(@D) && echo "  LD $@"
 	$Q$(CXX) $(LINK) -o $@+ $(call grouped,$^) $(CUDA_LIBS) && mv $@+ $@
-build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS)
+build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS) -iquote tests/unit

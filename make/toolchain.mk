@@ -25,7 +25,7 @@ unexport $(KEYS)
 # One make at a time in a tree: another waits here.  A dry run and a look around need not.
 free  := help tasks print-%
 idle  := $(or $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),$(if $(filter-out $(free),$(goals)),,free))
-BUSY  := $(if $(idle)$(filter-out 0,$(MAKELEVEL)),,$(shell $(keyless) make/lock "$$PPID"))
+BUSY  := $(if $(idle),,$(shell $(keyless) make/lock "$$PPID"))
 $(if $(BUSY),$(error $(BUSY)))
 
 # One call of make/detect finds compilers and their identity, packages that are missing and, where

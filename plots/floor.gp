@@ -30,15 +30,14 @@ do for [g = 1:panels] {
         plot data index g-1 using (NaN):1:ytic(2) notitle, for [k = 1:2] '' index g-1 \
             using 2+k:1 with points pointtype mark[k] pointsize 0.8*size linecolor rgb hue[k] title meaning[k]
     } else {
-        set xrange [0.3:rows + 0.7]
+        eval suite_axis
         set yrange [0:top]
-        set xtics autofreq
         set ytics 20 font ",10" scale 1
-        set xlabel "correct cells, furthest from the floor first (count)"
+        set xlabel "correct cells of each suite, furthest from the floor first (at most 200 of a suite)"
         set ylabel "share of the measured peak (% of floor)"
-        set key top left Left reverse samplen 1
+        eval key_below
         set arrow 1 from graph 0, first 100 to graph 1, first 100
-        plot for [k = 2:1:-1] data index g-1 using 1:2+k \
+        plot for [k = 2:1:-1] data index g-1 using 5:(shown($6, column(2+k))) \
             with points pointtype mark[k] pointsize 0.4*size linecolor rgb hue[k] title meaning[k]
     }
 }

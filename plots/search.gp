@@ -1,5 +1,5 @@
-# search.gp: what searches came to; for each GPU and model the best speedup so far by attempt and
-# by money, a curve a mode, and below them what became of the attempts of each round.
+# search.gp: the results of searches.  For each GPU and model it draws the best speedup so far by
+# attempt and by money, a curve a mode, and below them the outcomes of the attempts of each round.
 #
 # counts[g] holds the modes that were tried as bits, and above them those whose money is
 # known.  A panel has twelve blocks: five curves by attempt, five by money, the bars, and the
@@ -11,7 +11,7 @@ if (panels == 0) exit
 array mode[5] = ["best_of_n", "one_shot", "repair", "contrastive", "branching"]
 array hue[5] = [black, sky, vermillion, green, blue]
 array mark[5] = [6, 1, 5, 9, 7]
-array fate[7] = ["faster", "right, not surely faster", "wrong, crashed or timed out", "gated", \
+array fate[7] = ["significantly faster", "right, not significantly faster", "wrong, crashed or timed out", "gated", \
     "did not build", "repeats another", "no code"]
 array shade[7] = [blue, sky, orange, purple, vermillion, 0xdddddd, 0x777777]
 bit(g, b) = (counts[g] & (1 << (b - 1))) != 0

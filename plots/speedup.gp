@@ -1,8 +1,9 @@
-# speedup.gp: every correct cell's speedup with its 95 % interval, sorted; a panel a GPU.
+# speedup.gp: the speedup of correct cells; a panel a GPU.  A panel with few cells names them and
+# shows their 95 % intervals; a panel with many shows the distribution of each suite.
 load plots."/style.gp"
 if (panels == 0) exit
 array outcome[4] = ["faster", "even", "slower", "out"]
-array meaning[4] = ["faster", "interval holds 1", "slower", "left out of the means"]
+array meaning[4] = ["significantly faster", "interval holds 1", "significantly slower", "left out of the means"]
 array mark[4] = [7, 5, 9, 6]
 array hue[4] = [blue, black, vermillion, grey]
 steps = '"1/16" 0.0625, "1/8" 0.125, "1/4" 0.25, "1/2" 0.5, "0.7" 0.7071, "1" 1, "1.4" 1.4142, ' . \
@@ -34,17 +35,16 @@ do for [g = 1:panels] {
             for [k = 1:4] '' index g-1 using (strcol(6) eq outcome[k] ? $3 : NaN):1:4:5 \
                 with xerrorbars pointtype mark[k] pointsize 0.8*size linecolor rgb hue[k] title meaning[k]
     } else {
-        set xrange [0.3:rows + 0.7]
+        eval suite_axis
         set yrange [low:top]
         set logscale y 2
         eval "set ytics (" . steps . ") font ',10' scale 1"
-        set xtics autofreq
-        set xlabel "correct cells, slowest first (count)"
+        set xlabel "correct cells of each suite, slowest first (at most 200 of a suite)"
         set ylabel "speedup over the baseline (times)"
-        set key top left Left reverse samplen 1
+        eval key_below
         set arrow 1 from graph 0, first 1 to graph 1, first 1 nohead linecolor rgb black linewidth 1.5
-        plot for [k = 1:4] data index g-1 using 1:(strcol(6) eq outcome[k] ? $3 : NaN):4:5 \
-            with yerrorbars pointtype mark[k] pointsize 0.6*size linecolor rgb hue[k] title meaning[k]
+        plot for [k = 1:4] data index g-1 using 7:(strcol(6) eq outcome[k] ? shown($8, $3) : NaN) \
+            with points pointtype mark[k] pointsize 0.45*size linecolor rgb hue[k] title meaning[k]
     }
 }
 unset multiplot

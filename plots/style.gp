@@ -1,10 +1,11 @@
 # style.gp: what the figures share.  Colours are Okabe and Ito's, told apart by
 # colour-blind readers and in grey.
 #
-# Most figures stack their panels.  A panel names its cells, one a line, where they
-# are few; else it is a row of sorted points.  Its height is in pixels.
-named(g) = panels <= 2 && counts[g] <= 48
-tall(g) = named(g) ? 150 + 16 * (counts[g] > 5 ? counts[g] : 5)   : 370
+# Most figures stack their panels.  A panel with few cells names them, one a line.  A panel with
+# many shows the distribution of each suite: its cells, sorted, side by side with other suites.
+# Heights are in pixels.
+named(g) = panels <= 2 && counts[g] <= 60
+tall(g) = named(g) ? 150 + 16 * (counts[g] > 5 ? counts[g] : 5)   : 390
 above(g) = g < 2 ? 0 : above(g - 1) + tall(g - 1)
 wide = 860
 high = exists("fixed_height") ? fixed_height : panels ? above(panels + 1) : 120
@@ -31,7 +32,18 @@ if (panels == 0) {
     exit
 }
 
-# Margins of panel g of a stack: a title of two lines above, an axis below.
+# Margins of panel g of a stack: a title of two lines above, an axis below, and below the axis of a
+# distribution the key.
 place = "set tmargin at screen 1 - (above(g) + 58.0) / high; " . \
-    "set bmargin at screen 1 - (above(g) + tall(g) - 68.0) / high; " . \
+    "set bmargin at screen 1 - (above(g) + tall(g) - (named(g) ? 68.0 : 88.0)) / high; " . \
     "set rmargin at screen 0.98; set lmargin at screen named(g) ? 0.41 : 0.09"
+
+# The axis of suites: each has the width 1.  Column `place` of the data fits it; at most 200 cells of
+# a suite are drawn, as column `drawn` says (harness/report/plots.c).
+suite_axis = 'set xrange [0:|suites|]; set xtics scale 0 offset 0,0.2 font ",10" (suites[1] 0.5); ' . \
+    'do for [k = 2:|suites|] { set xtics add (suites[k] k - 0.5) }; ' . \
+    'do for [k = 1:|suites|-1] { set arrow 10 + k from k, graph 0 to k, graph 1 nohead ' . \
+    'linecolor rgb "#bbbbbb" linewidth 1 }; set grid noxtics'
+key_below = "set key default; set key at screen 0.535, screen 1 - (above(g) + tall(g) - 24.0) / high " . \
+    "center center horizontal maxrows 1 Left reverse samplen 1"
+shown(drawn, value) = drawn == 1 ? value : NaN

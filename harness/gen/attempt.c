@@ -204,22 +204,26 @@ bool attempt_load(const char *root, const char *name, const char *gpu, const cha
     return true;
 }
 
-bool attempt_current(struct attempt *a, const char *path, const char *kernel_sha256, char *why,
-                     int size) {
-    struct result r;
+bool attempt_of_kernel(struct attempt *a, struct result *r, const char *kernel_sha256) {
     memset(a, 0, sizeof *a);
-    if (!result_load(path, &r, why, (size_t)size)) return false;
-    if (strcmp(r.sha256, kernel_sha256)) {
-        snprintf(why, (size_t)size, "is of another kernel than the present one");
-        result_free(&r);
-        return false;
-    }
-    take_result(a, &r);
+    if (strcmp(r->sha256, kernel_sha256)) return false;
+    take_result(a, r);
     strcpy(a->name, "current");
     strcpy(a->outcome, "code");
     a->idea = -1;
     a->input_tokens = a->output_tokens = a->cost = a->seconds = NAN;
     return true;
+}
+
+bool attempt_current(struct attempt *a, const char *path, const char *kernel_sha256, char *why,
+                     int size) {
+    struct result r;
+    memset(a, 0, sizeof *a);
+    if (!result_load(path, &r, why, (size_t)size)) return false;
+    if (attempt_of_kernel(a, &r, kernel_sha256)) return true;
+    snprintf(why, (size_t)size, "is of another kernel than the present one");
+    result_free(&r);
+    return false;
 }
 
 /* ---- All attempts at a cell ---------------------------------------------------------- */

@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct result; /* report/result.h */
+
 struct attempt {
     char name[64]; /* branching.r2a3 */
     char mode[24];
@@ -52,8 +54,12 @@ void attempts_free(struct attempts *l);
 bool attempt_load(const char *root, const char *name, const char *gpu, const char *task,
                   struct attempt *a, char *why, size_t size);
 
-/* Load the result at PATH (a time.json or a recorded result) as an attempt named "current", if
- * it is of the kernel with that SHA-256.  Otherwise returns false, and a sentence in `why`. */
+/* Make an attempt named "current" of a result, and take over its JSON.  Returns false, and leaves
+ * the result unchanged, if it is not of the kernel with this SHA-256. */
+bool attempt_of_kernel(struct attempt *a, struct result *r, const char *kernel_sha256);
+
+/* The same for the result in a file.  Returns false, and a sentence in `why`, if it is of a
+ * different kernel or unusable. */
 bool attempt_current(struct attempt *a, const char *path, const char *kernel_sha256, char *why,
                      int size);
 

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "report/result.h"
+#include "report/recorded.h"
 #include "llm/llm.h"
 #include "llm/billed_call.h"
 #include "gen/prompt.h"
@@ -61,18 +61,22 @@ static struct attempts past_of(const struct job *j) {
     return past;
 }
 
-/* Load the cell's current kernel, and its result if it is of this very file. */
+/* Load the cell's current kernel, and its result if it is of this very file: the result measured
+ * here, else the recorded one. */
 static void load_current(struct job *j, const char *kernel) {
-    char *built = text_format("build/%s/%s.time.json", j->gpu, j->task->name);
-    char *recorded = text_format("results/%s/%s.json", j->gpu, j->task->name), sha[65], why[400];
-    const char *const paths[] = {built, recorded};
+    char *built = text_format("build/%s/%s.time.json", j->gpu, j->task->name), sha[65], why[400];
+    struct recorded recorded;
+    struct result r = {0};
     j->cell.kernel = file_read(kernel, NULL);
     file_sha256(kernel, sha);
-    for (int i = 0; i < 2 && !j->cell.current; i++)
-        if (attempt_current(&j->current, paths[i], sha, why, sizeof why))
-            j->cell.current = &j->current;
+    recorded_open(&recorded, "results", j->gpu);
+    if (attempt_current(&j->current, built, sha, why, sizeof why) ||
+        (recorded_find(&recorded, j->task->name, &r) == FOUND_USABLE &&
+         attempt_of_kernel(&j->current, &r, sha)))
+        j->cell.current = &j->current;
+    result_free(&r);
+    recorded_close(&recorded);
     free(built);
-    free(recorded);
 }
 
 /* Prepare everything up to the messages.  Printing a prompt needs no model. */

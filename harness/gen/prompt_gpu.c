@@ -6,10 +6,9 @@
 #include "gen/prompt_parts.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "report/result.h"
+#include "report/recorded.h"
 #include "task/task_text.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,29 +50,29 @@ static bool read_machine(struct prompt_gpu *g, const cJSON *result) {
     return true;
 }
 
-static int is_result(const struct dirent *e) {
-    const char *dot = strchr(e->d_name, '.');
-    return dot && dot > e->d_name && !strcmp(dot, ".json");
+struct search_machine {
+    struct prompt_gpu *gpu;
+    bool found;
+};
+
+/* recorded_use: take the first machine that fits. */
+static bool use_recorded(void *state, const char *where, const char *as, cJSON *json) {
+    struct search_machine *s = state;
+    (void)where, (void)as;
+    s->found = json && read_machine(s->gpu, json);
+    cJSON_Delete(json);
+    return !s->found;
 }
 
-/* Read the first result by name, so that every task gets the same block. */
+/* Read the machine of the first recorded result that describes one, so that every task gets the
+ * same block.  False if there is none. */
 static bool read_recorded(struct prompt_gpu *g, const char *gpu) {
-    struct dirent **list = NULL;
-    char *folder = text_format("results/%s", gpu), why[256];
-    int n = scandir(folder, &list, is_result, alphasort);
-    bool found = false;
-    for (int i = 0; i < n; i++) {
-        char *path = text_format("%s/%s", folder, list[i]->d_name);
-        cJSON *json = found ? NULL : json_load(path, why, sizeof why);
-        if (!found && !json) warn("%s %s", path, why);
-        found = found || read_machine(g, json);
-        cJSON_Delete(json);
-        free(path);
-        free(list[i]);
-    }
-    if (n >= 0) free(list);
-    free(folder);
-    return found;
+    struct search_machine s = {g, false};
+    struct recorded recorded;
+    recorded_open(&recorded, "results", gpu);
+    recorded_each(&recorded, use_recorded, &s);
+    recorded_close(&recorded);
+    return s.found;
 }
 
 void prompt_gpu_read(const char *gpu, const char *arch, struct prompt_gpu *g) {

@@ -52,8 +52,9 @@ struct prompt_values {
 void values_add(struct prompt_values *v, const char *name, char *text, bool must);
 void values_free(struct prompt_values *v);
 
-/* Expand FILE.  Drops lines with an unknown value and repeated blank lines.  KP_INPUT: the file
- * is missing, a {{name}} is undefined, or a `must` value is not used.  Free it. */
+/* Expand FILE, which is in PROMPT_FOLDER unless it names a folder.  Drops lines with an unknown
+ * value and repeated blank lines.  KP_INPUT: the file is missing, a {{name}} is undefined, or a
+ * `must` value is not used.  Free it. */
 char *prompt_expand(const char *file, struct prompt_values *v);
 
 /* ---- Facts: prompt_gpu.c, prompt_task.c -------------------------------------------- */

@@ -134,7 +134,7 @@ static bool expand_line(FILE *out, struct prompt_values *v, const char *path, in
 }
 
 char *prompt_expand(const char *file, struct prompt_values *v) {
-    char *path = text_format(PROMPT_FOLDER "/%s", file);
+    char *path = text_format("%s%s", strchr(file, '/') ? "" : PROMPT_FOLDER "/", file);
     if (access(path, R_OK))
         die(KP_INPUT, "%s: cannot read this template: %s", path, strerror(errno));
     char *template = file_read(path, NULL);

@@ -29,7 +29,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const char hacks_path[] = PROMPT_FOLDER "/hacks.json";
+static const char hacks_path[] = "harness/judge/hacks.json", template[] = "harness/judge/judge.txt";
 
 enum { SIMILAR = 3, TAPE_MOST = 16 << 10, KERNEL_MOST = 256 << 10 };
 
@@ -110,8 +110,8 @@ static void build(struct job *j) {
     else
         values_add(&v, "tape", NULL, true);
     values_add(&v, "kernel", fenced("", "cuda", number_lines(j->source), SIZE_MAX), true);
-    char *text = prompt_expand("judge.txt", &v), *cut = strstr(text, "\n=====\n");
-    if (!cut) die(KP_INPUT, PROMPT_FOLDER "/judge.txt: has no line ===== between its two messages");
+    char *text = prompt_expand(template, &v), *cut = strstr(text, "\n=====\n");
+    if (!cut) die(KP_INPUT, "%s: has no line ===== between its two messages", template);
     *cut = 0;
     j->message[0] = (struct llm_message){"system", text};
     j->message[1] = (struct llm_message){"user", cut + 7};

@@ -16,6 +16,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* All processes of a cancelled job have their signal after this long. */
+enum { CANCEL_SECONDS = 1 };
+
 /* The path of a program in the folder of the one that runs.  New string. */
 static char *program_path(const char *name) {
     char self[PATH_MAX];
@@ -102,11 +105,19 @@ static int get(int fd, void *to, size_t n, double until) {
     return 1;
 }
 
-/* Why a process ended without a reply. */
+/* Whether a signal is one that ends whole jobs. */
+static bool ends_jobs(int signal) {
+    return signal == SIGTERM || signal == SIGKILL || signal == SIGINT || signal == SIGHUP;
+}
+
+/* Why a process ended without a reply.  If the job is being cancelled, its processes get the signal
+ * one by one, and ours is still to come: then the kernel has not crashed, and nothing may be
+ * said. */
 static enum runner_status post_mortem(struct kp_process *p, char *message) {
     int status = 0;
     waitpid(p->pid, &status, 0);
     p->pid = 0;
+    if (WIFSIGNALED(status) && ends_jobs(WTERMSIG(status))) sleep(CANCEL_SECONDS);
     if (WIFSIGNALED(status))
         snprintf(message, KP_TAPE_MESSAGE, "the %s process was ended by signal %d (%s)", p->name,
                  WTERMSIG(status), strsignal(WTERMSIG(status)));

@@ -19,8 +19,9 @@ void process_start(struct kp_process *p, const char *name, char *const argv[], b
                    const struct runner_setup *setup, const struct kp_shared *shared);
 
 /* Wait for a reply, at most `seconds`, and return its status.  A process that says nothing in time
- * is killed: RUNNER_TIMEOUT.  One that a signal ended has crashed: RUNNER_CRASH.  One that exited
- * without a reply has failed, and die() has said why: RUNNER_MACHINE.  *text, if asked for, is a
+ * is killed: RUNNER_TIMEOUT.  One that a signal ended has crashed: RUNNER_CRASH; if that signal may
+ * be the end of the whole job, this answers a second later.  One that exited without a reply has
+ * failed, and die() has said why: RUNNER_MACHINE.  *text, if asked for, is a
  * new string. */
 enum runner_status process_wait(struct kp_process *p, double seconds, struct runner_reply *reply,
                                 char **text);

@@ -50,7 +50,8 @@ struct runner_setup referee_setup(const struct referee *r, uint64_t layout_seed)
 void referee_fill(struct referee *r, int placement, enum kp_distribution d, uint64_t seed);
 void referee_poison(struct referee *r, int placement, uint64_t seed);
 
-/* Name of the first buffer whose canaries changed, or NULL.  *bytes: how many did. */
+/* Name of the first buffer whose canaries changed, or NULL.  *bytes: those of the words that did; a
+ * word with one changed byte counts as four. */
 const char *referee_canaries(struct referee *r, int placement, unsigned long long *bytes);
 
 /* Whether every byte of the outputs still is poison. */

@@ -57,12 +57,12 @@ struct kp_error tolerance_to_oracle(struct kp_error allowed) {
     return tolerance_when_timed(allowed, (struct kp_error){0, 0, 0});
 }
 
+/* The larger of two; NaN if either is. */
 static double worse(double a, double b) {
-    return a <= b ? b : a; /* a NaN in `a` stays */
+    return a <= b || isnan(b) ? b : a; /* a NaN in `a` is not <= b, so it stays */
 }
 
 struct kp_error error_worst(struct kp_error a, struct kp_error b) {
-    if (b.norm != b.norm || b.element != b.element || b.mean != b.mean) return b;
     return (struct kp_error){worse(a.norm, b.norm), worse(a.element, b.element),
                              worse(a.mean, b.mean)};
 }

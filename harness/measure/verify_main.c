@@ -254,6 +254,12 @@ static int missed(struct verify *v, int b, const char **measure) {
     return -1;
 }
 
+/* The number of a measure by its name. */
+static double measured(const struct kp_error *e, const char *measure) {
+    if (!strcmp(measure, "element")) return e->element;
+    return !strcmp(measure, "mean") ? e->mean : e->norm;
+}
+
 /* Repeat the samples of the distribution that fails, and show the first bad element. */
 static void wrong(struct verify *v, int d, const char *measure) {
     const struct kp_task *t = v->task;
@@ -290,12 +296,14 @@ static void wrong(struct verify *v, int d, const char *measure) {
                     f->first_found, kp_distribution_name[d]));
         }
     }
+    bool one = !strcmp(measure, "element");
     verdict(v, "wrong",
-            text_format("the %s error over the whole output exceeds %d x that of %s (%s inputs): "
-                        "%.3g against %.3g",
-                        measure, KP_CLASS_FACTOR, name, kp_distribution_name[d],
-                        !strcmp(measure, "mean") ? v->candidate[d].mean : v->candidate[d].norm,
-                        !strcmp(measure, "mean") ? tolerance.mean : tolerance.norm));
+            text_format("the %s%s exceeds %d x that of %s (%s inputs): %.3g against %.3g%s",
+                        one ? "largest error of an element" : measure,
+                        one ? "" : " error over the whole output", KP_CLASS_FACTOR, name,
+                        kp_distribution_name[d], measured(&v->candidate[d], measure),
+                        measured(&tolerance, measure),
+                        one ? ", but not when the same inputs are run again" : ""));
 }
 
 /* The candidate is of the first class, from the most accurate on, whose tolerance it keeps. */

@@ -1,9 +1,8 @@
-/* aggregates.c: what a GPU and a suite come to.
+/* aggregates.c: the sums of a GPU and a suite.
  *
- * Two figures are always given.  Over all tasks, a cell that is missing or wrong
- * counts as 1.0 in means, for its user falls back on the baseline, and never as
- * fast.  Over the correct cells alone it does not count, which flatters whoever
- * gives up on hard tasks. */
+ * There are always two figures.  Over all tasks, a missing or wrong cell counts as 1.0 in means,
+ * since its user falls back on the baseline, and never as fast.  Over the correct cells alone it
+ * does not count, which flatters those who give up on hard tasks. */
 #include "report/report.h"
 #include "base/error.h"
 #include "base/stats.h"
@@ -40,10 +39,11 @@ struct aggregate report_aggregate(const struct report *r, const struct column *c
             a.left_out++;
             continue;
         }
+        a.recorded += *cell->verdict != 0;
         all[a.all++] = result_ok(cell) ? cell->ratio : 1.0;
         if (!result_ok(cell)) continue;
         correct[a.correct++] = cell->ratio;
-        a.wins += cell->low > 1;
+        a.significant += cell->low > 1;
         for (int p = 0; p < FAST_P; p++) a.fast[p] += cell->ratio > fast_p[p];
     }
     a.over_all = spread_of(all, a.all);

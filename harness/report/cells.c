@@ -19,18 +19,19 @@ void report_cell(const struct result *r, FILE *out) {
     fputc('\n', out);
 }
 
-/* scandir filters: GPU folders; cells that were at least built. */
+/* scandir filter: folders of GPUs. */
 static int is_folder(const struct dirent *e) {
     return is_name(e->d_name);
 }
 
+/* scandir filter: cells that were built. */
 static int is_built(const struct dirent *e) {
     const char *step = strchr(e->d_name, '.');
     return step && !strcmp(step, ".build.json");
 }
 
-/* Load what the furthest step said of a cell.  Returns false after one line on
- * stderr if that file cannot be used. */
+/* Load the result of the last step that a cell reached.  Returns false after one line on stderr if
+ * that file cannot be used. */
 static bool load_furthest(const char *folder, const char *task, struct result *r) {
     static const char *const steps[] = {"time", "verify", "build"};
     char *path = NULL, why[256];

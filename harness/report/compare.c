@@ -9,13 +9,14 @@
 const char *const judgment_name[JUDGMENTS] = {"reproduced", "faster", "slower", "verdict changed",
                                               "not comparable"};
 
-static const double margin = 0.02; /* between two runs of one kernel; README.md, Caveats */
+/* Ratios of two runs of one kernel may differ by this much. */
+static const double rerun_margin = 0.02;
 
 /* What must be equal for two times to be comparable (results/SCHEMA.md). */
 static const char *const machine_key[] = {
     "gpu_name", "memory_bytes", "power_limit_w", "ecc", "mig", "driver", "cuda", "cublas", "cudnn"};
 
-/* An absent key is null. */
+/* A member of a machine; NULL if it is absent or null. */
 static const cJSON *member(const cJSON *machine, const char *key) {
     const cJSON *item = cJSON_GetObjectItemCaseSensitive(machine, key);
     return cJSON_IsNull(item) ? NULL : item;
@@ -38,17 +39,24 @@ static int machine_differs(const struct result *a, const struct result *b, char 
     return differ;
 }
 
+/* Say in `why` how two kernels differ.  Returns false if they do not: if their sources are equal,
+ * or if what was compiled of them is. */
+static bool kernel_differs(const struct result *a, const struct result *b, char *why, size_t size) {
+    bool kernel = strcmp(a->sha256, b->sha256) != 0;
+    bool headers = strcmp(a->headers, b->headers) != 0;
+    if (*a->code && !strcmp(a->code, b->code)) return false;
+    if (kernel && headers)
+        snprintf(why, size, "the kernel and the headers that it includes differ");
+    else if (kernel)
+        snprintf(why, size, "the kernel differs");
+    else if (headers)
+        snprintf(why, size, "the headers that the kernel includes differ");
+    return kernel || headers;
+}
+
 enum judgment compare_results(const struct result *fresh, const struct result *recorded, char *why,
                               size_t size) {
-    bool kernel = strcmp(fresh->sha256, recorded->sha256) != 0;
-    bool headers = strcmp(fresh->headers, recorded->headers) != 0;
-    if (kernel || headers) {
-        snprintf(why, size, "%s",
-                 !headers  ? "the kernel differs"
-                 : !kernel ? "the headers that the kernel includes differ"
-                           : "the kernel and the headers that it includes differ");
-        return NOT_COMPARABLE;
-    }
+    if (kernel_differs(fresh, recorded, why, size)) return NOT_COMPARABLE;
     if (strcmp(fresh->verdict, recorded->verdict)) {
         snprintf(why, size, "%s, recorded %s%s%s", fresh->verdict, recorded->verdict,
                  *fresh->reason ? ": " : "", fresh->reason);
@@ -67,6 +75,6 @@ enum judgment compare_results(const struct result *fresh, const struct result *r
     snprintf(why, size, "%.3fx (%.3f to %.3f), recorded %.3fx (%.3f to %.3f)", fresh->ratio,
              fresh->low, fresh->high, recorded->ratio, recorded->low, recorded->high);
     bool overlap = fresh->low <= recorded->high && recorded->low <= fresh->high;
-    if (overlap || fabs(fresh->ratio / recorded->ratio - 1) <= margin) return REPRODUCED;
+    if (overlap || fabs(fresh->ratio / recorded->ratio - 1) <= rerun_margin) return REPRODUCED;
     return fresh->ratio > recorded->ratio ? FASTER : SLOWER;
 }

@@ -5,17 +5,18 @@
 #include "report/result.h"
 
 enum judgment {
-    REPRODUCED,     /* both intervals share a point, or the ratios differ by at most 2 % */
-    FASTER,         /* the new speedup is higher than that */
-    SLOWER,         /* lower */
+    REPRODUCED,     /* the intervals share a point, or the ratios differ by at most 2 % */
+    FASTER,         /* the new speedup is higher, beyond that */
+    SLOWER,         /* the new speedup is lower, beyond that */
     VERDICT,        /* the same kernel got another verdict */
-    NOT_COMPARABLE, /* another machine, kernel, headers or class: no question to answer */
+    NOT_COMPARABLE, /* the machine, the kernel, its headers or its class differ */
     JUDGMENTS
 };
 extern const char *const judgment_name[JUDGMENTS];
 
-/* Judge `fresh` against `recorded`, two results of one cell.  One sentence that
- * says why goes to `why`: the two figures, or what differs. */
+/* Judge `fresh` against `recorded`, two results of one cell.  Writes one sentence to `why`: the two
+ * figures, or what differs.  Kernels with the same code_sha256 are the same kernel, even if their
+ * sources differ. */
 enum judgment compare_results(const struct result *fresh, const struct result *recorded, char *why,
                               size_t size);
 

@@ -1,11 +1,17 @@
-/* load.c: the grid of tasks and GPUs, read from tasks/ and results/. */
+/* load.c: the grid of tasks and GPUs, read from tasks/ and results/.
+ *
+ * A suite is a folder of tasks/: a file for each task or, for a family, template.json and a list of
+ * words in `shapes`.  The task of a word is SUITE_WORD; its flags are those of the template. */
 #include "report/report.h"
+#include "report/recorded.h"
 #include "base/error.h"
 #include "base/json.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Make room for one more entry of `size` bytes in an array of n; zeroes it. */
 static void *grown(void *array, int n, size_t size) {
@@ -15,47 +21,21 @@ static void *grown(void *array, int n, size_t size) {
     return more;
 }
 
-/* scandir filters: subfolders and files that are not hidden; *.json. */
-static int visible(const struct dirent *e) {
-    return e->d_name[0] != '.';
-}
+/* ---- rows ---- */
 
-static int is_json(const struct dirent *e) {
-    size_t n = strlen(e->d_name);
-    return n > 5 && e->d_name[0] != '.' && !strcmp(e->d_name + n - 5, ".json");
-}
-
-/* Call f(state, DIR/SUB/FILE) for every *.json two levels below DIR, in order of
- * name.  Folders whose name is no suite or GPU name are passed over, and so are the two
- * that hold numbers of others. */
-static void each_json(const char *dir, void (*f)(struct report *, const char *), struct report *r) {
-    struct dirent **sub = NULL, **file = NULL;
-    int nsub = scandir(dir, &sub, visible, alphasort);
-    for (int i = 0; i < nsub; i++) {
-        char *folder = text_format("%s/%s", dir, sub[i]->d_name);
-        bool other = !is_name(sub[i]->d_name) || !strcmp(sub[i]->d_name, "published") ||
-                     !strcmp(sub[i]->d_name, "pytorch");
-        int nfile = other ? 0 : scandir(folder, &file, is_json, alphasort);
-        for (int j = 0; j < nfile; j++) {
-            char *path = text_format("%s/%s", folder, file[j]->d_name);
-            f(r, path);
-            free(path);
-            free(file[j]);
-        }
-        if (nfile > 0) free(file);
-        free(folder);
-        free(sub[i]);
+/* Find the row of a task.  Returns -1 if there is none.  The search begins where the last one
+ * ended, as results come in nearly the same order as rows. */
+static int find_row(struct report *r, const char *task) {
+    for (int i = 0; i < r->nrows; i++) {
+        int row = (r->likely_row + i) % r->nrows;
+        if (strcmp(r->rows[row].task, task)) continue;
+        r->likely_row = row + 1;
+        return row;
     }
-    if (nsub > 0) free(sub);
-}
-
-/* The row of a task, or -1. */
-static int find_row(const struct report *r, const char *task) {
-    for (int i = 0; i < r->nrows; i++)
-        if (!strcmp(r->rows[i].task, task)) return i;
     return -1;
 }
 
+/* Add a row, and an empty cell to each column. */
 static struct row *add_row(struct report *r, const char *task, const char *suite) {
     r->rows = grown(r->rows, r->nrows, sizeof *r->rows);
     struct row *row = &r->rows[r->nrows++];
@@ -66,29 +46,139 @@ static struct row *add_row(struct report *r, const char *task, const char *suite
     return row;
 }
 
-/* A task or a cell with such a flag is shown, and left out of every aggregate. */
+/* Whether a name fits into a field and has no other characters than a name may have. */
+static bool fits(const char *name, size_t size) {
+    return is_name(name) && strlen(name) < size;
+}
+
+/* ---- tasks ---- */
+
+/* Whether such a flag keeps a task or a cell out of every aggregate. */
 static bool flag_left_out(const char *flag) {
     return flag_kind(flag) != FLAG_REMARK;
 }
 
-/* Add a row for a task file; only what the tables need is read. */
+/* Whether a task's flags leave it out. */
+static bool task_left_out(const cJSON *json) {
+    const cJSON *flag;
+    cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(json, "flags")) {
+        if (cJSON_IsString(flag) && flag_left_out(flag->valuestring)) return true;
+    }
+    return false;
+}
+
+/* Add a row for a task file. */
 static void load_task(struct report *r, const char *path) {
+    struct row *row = NULL;
     char why[256] = "lacks a usable task or suite";
     cJSON *json = json_load(path, why, sizeof why);
     const char *task = json_text(json, "task", ""), *suite = json_text(json, "suite", "");
-    if (!is_name(task) || !is_name(suite) || find_row(r, task) >= 0) {
+    if (!fits(task, sizeof row->task) || !fits(suite, sizeof row->suite) || find_row(r, task) >= 0)
         warn("%s %s; it is left out", path, why);
-    } else {
-        struct row *row = add_row(r, task, suite);
-        const cJSON *flag;
-        cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(
-                                     json, "flags")) if (cJSON_IsString(flag) &&
-                                                         flag_left_out(flag->valuestring))
-            row->left_out = true;
-    }
+    else
+        add_row(r, task, suite)->left_out = task_left_out(json);
     cJSON_Delete(json);
 }
 
+/* Replace each {PLACEHOLDER} of a template by digits, which can stand in a string or for a number.
+ */
+static void fill_placeholders(char *text) {
+    for (char *p = text; (p = strchr(p, '{')); p++) {
+        size_t n = strcspn(p + 1, "{}\":\n");
+        if (!isalnum((unsigned char)p[1]) || p[n + 1] != '}') continue;
+        memset(p, '1', n + 2);
+    }
+}
+
+/* Read the template of a family.  Returns NULL, and says why, if it is no JSON object. */
+static cJSON *load_template(const char *path, char *why, size_t size) {
+    if (access(path, R_OK)) {
+        snprintf(why, size, "cannot be read");
+        return NULL;
+    }
+    char *text = file_read(path, NULL);
+    fill_placeholders(text);
+    cJSON *json = cJSON_ParseWithOpts(text, NULL, 1);
+    if (!cJSON_IsObject(json)) {
+        snprintf(why, size, "is no JSON object, even with numbers for its placeholders");
+        cJSON_Delete(json);
+        json = NULL;
+    }
+    free(text);
+    return json;
+}
+
+/* Add a row for each word of a family's list.  A word that cannot be one is left out with a line on
+ * stderr; so is the family if it lacks its template or its list. */
+static void load_family(struct report *r, const char *folder, const char *suite) {
+    struct row *row = NULL;
+    char why[96] = "";
+    char *template = text_format("%s/template.json", folder);
+    char *shapes = text_format("%s/shapes", folder);
+    cJSON *json = load_template(template, why, sizeof why);
+    if (!json)
+        warn("%s %s; the family is left out", template, why);
+    else if (access(shapes, R_OK))
+        warn("%s cannot be read; the family is left out", shapes);
+    else {
+        char *text = file_read(shapes, NULL), *rest = text, *word;
+        bool left_out = task_left_out(json);
+        while ((word = strsep(&rest, " \t\r\n"))) {
+            if (!*word) continue;
+            char *task = text_format("%s_%s", suite, word);
+            if (!fits(task, sizeof row->task) || find_row(r, task) >= 0)
+                warn("%s: %.80s cannot be a task, or is one already; it is left out", shapes, word);
+            else
+                add_row(r, task, suite)->left_out = left_out;
+            free(task);
+        }
+        free(text);
+    }
+    cJSON_Delete(json);
+    free(template);
+    free(shapes);
+}
+
+/* scandir filter: what is not hidden. */
+static int visible(const struct dirent *e) {
+    return e->d_name[0] != '.';
+}
+
+/* scandir filter: *.json. */
+static int is_json(const struct dirent *e) {
+    size_t n = strlen(e->d_name);
+    return n > 5 && visible(e) && !strcmp(e->d_name + n - 5, ".json");
+}
+
+/* Add the rows of all suites. */
+static void load_tasks(struct report *r, const char *tasks) {
+    struct row *row = NULL;
+    struct dirent **sub = NULL, **file = NULL;
+    int nsub = scandir(tasks, &sub, visible, alphasort);
+    for (int i = 0; i < nsub; i++) {
+        char *folder = text_format("%s/%s", tasks, sub[i]->d_name);
+        int nfile = fits(sub[i]->d_name, sizeof row->suite)
+                        ? scandir(folder, &file, is_json, alphasort)
+                        : 0;
+        for (int j = 0; j < nfile; j++) {
+            char *path = text_format("%s/%s", folder, file[j]->d_name);
+            if (!strcmp(file[j]->d_name, "template.json"))
+                load_family(r, folder, sub[i]->d_name);
+            else
+                load_task(r, path);
+            free(path);
+            free(file[j]);
+        }
+        if (nfile > 0) free(file);
+        free(folder);
+        free(sub[i]);
+    }
+    if (nsub > 0) free(sub);
+}
+
+/* ---- results ---- */
+
+/* Find or add the column of a GPU. */
 static struct column *find_column(struct report *r, const char *gpu) {
     for (int i = 0; i < r->ncolumns; i++)
         if (!strcmp(r->columns[i].name, gpu)) return &r->columns[i];
@@ -100,52 +190,88 @@ static struct column *find_column(struct report *r, const char *gpu) {
     return c;
 }
 
-/* "sm_90" from the machine's compute capability ("9.0"), else, while there is
- * nothing better, from what the kernel was compiled for ("sm_90a"). */
-static void find_arch(struct column *c, const struct result *cell) {
+/* Take the GPU's name and architecture from a result: "sm_90" from the machine's compute capability
+ * ("9.0").  As long as no result has one, take it from what the kernel was compiled for. */
+static void describe(struct column *c, const struct result *cell) {
     const cJSON *machine = cJSON_GetObjectItemCaseSensitive(cell->json, "machine");
     const cJSON *kernel = cJSON_GetObjectItemCaseSensitive(cell->json, "kernel");
     int major, minor, number;
-    if (sscanf(json_text(machine, "compute_capability", ""), "%2d.%1d", &major, &minor) == 2)
+    if (!*c->whole_name)
+        snprintf(c->whole_name, sizeof c->whole_name, "%s", json_text(machine, "gpu_name", ""));
+    if (c->arch_of_machine) return;
+    if (sscanf(json_text(machine, "compute_capability", ""), "%2d.%1d", &major, &minor) == 2) {
         snprintf(c->arch, sizeof c->arch, "sm_%d", major * 10 + minor);
-    else if (!*c->arch && sscanf(json_text(kernel, "arch", ""), "sm_%3d", &number) == 1)
+        c->arch_of_machine = true;
+    } else if (!*c->arch && sscanf(json_text(kernel, "arch", ""), "sm_%3d", &number) == 1) {
         snprintf(c->arch, sizeof c->arch, "sm_%d", number);
+    }
 }
 
-/* Put a result file into its cell, or say why it is left out. */
-static void load_cell(struct report *r, const char *path) {
-    struct result cell;
-    char why[256];
-    if (!result_load(path, &cell, why, sizeof why)) {
-        warn("%s %s; it is left out", path, why);
-        r->refused++;
-        return;
-    }
-    int row = find_row(r, cell.task);
-    if (row < 0 && r->rows_known) {
-        warn("%s is of no task in tasks/; it is left out", path);
-        r->refused++;
-        result_free(&cell);
-        return;
-    }
-    struct column *c = find_column(r, cell.gpu);
+/* Put a result into its cell.  Returns why it is refused, or NULL. */
+static const char *place(struct report *r, const struct result *cell) {
+    int row = find_row(r, cell->task);
+    if (row < 0 && r->rows_known) return "is of no task in tasks/";
+    struct column *c = find_column(r, cell->gpu);
     if (row < 0) {
-        add_row(r, cell.task, *cell.suite ? cell.suite : "other");
+        add_row(r, cell->task, *cell->suite ? cell->suite : "other");
         row = r->nrows - 1;
     }
-    find_arch(c, &cell);
-    result_free(&c->cell[row]);
-    c->cell[row] = cell;
-    r->read++;
+    if (*c->cell[row].verdict) return "is the second result of this cell";
+    describe(c, cell);
+    c->cell[row] = *cell;
+    return NULL;
 }
 
+/* recorded_use: take a result, or refuse it with a line on stderr. */
+static bool load_cell(void *state, const char *where, const char *as, cJSON *json) {
+    struct report *r = state;
+    struct result cell;
+    char why[256] = "";
+    const char *refused = why;
+    if (json && result_take(json, as, &cell, why, sizeof why)) {
+        refused = place(r, &cell);
+        if (refused) result_free(&cell);
+    }
+    if (refused && *refused) warn("%s %s; it is left out", where, refused);
+    r->refused += refused != NULL;
+    r->read += refused == NULL;
+    return true;
+}
+
+/* Folders of results/ that are no GPU's. */
+static bool is_gpu(const char *name) {
+    static const char *const other[] = {"published", "pytorch", "search", "transcripts"};
+    for (size_t i = 0; i < sizeof other / sizeof *other; i++)
+        if (!strcmp(name, other[i])) return false;
+    return is_name(name);
+}
+
+/* Read the results of all GPUs. */
+static void load_results(struct report *r, const char *results) {
+    struct dirent **sub = NULL;
+    int n = scandir(results, &sub, visible, alphasort);
+    for (int i = 0; i < n; i++) {
+        struct recorded gpu;
+        if (is_gpu(sub[i]->d_name)) {
+            recorded_open(&gpu, results, sub[i]->d_name);
+            recorded_each(&gpu, load_cell, r);
+            recorded_close(&gpu);
+        }
+        free(sub[i]);
+    }
+    if (n >= 0) free(sub);
+}
+
+/* ---- the grid ---- */
+
+/* qsort order of rows. */
 static int by_suite(const void *x, const void *y) {
     const struct row *a = x, *b = y;
     int suites = strcmp(a->suite, b->suite);
     return suites ? suites : strcmp(a->task, b->task);
 }
 
-/* sm_80 before sm_100: shorter first. */
+/* qsort order of columns: sm_80 before sm_100, so the shorter name first. */
 static int by_arch(const void *x, const void *y) {
     const struct column *a = x, *b = y;
     size_t la = strlen(a->arch), lb = strlen(b->arch);
@@ -174,11 +300,11 @@ static void sort_rows(struct report *r) {
 
 void report_load(struct report *r, const char *results, const char *tasks) {
     memset(r, 0, sizeof *r);
-    each_json(tasks, load_task, r);
+    load_tasks(r, tasks);
     r->rows_known = r->nrows > 0;
-    each_json(results, load_cell, r);
+    load_results(r, results);
     sort_rows(r);
-    qsort(r->columns, (size_t)r->ncolumns, r->ncolumns ? sizeof *r->columns : 1, by_arch);
+    if (r->ncolumns) qsort(r->columns, (size_t)r->ncolumns, sizeof *r->columns, by_arch);
     for (int i = 0; i < r->ncolumns; i++) {
         char *path = text_format("%s/pytorch/%s.csv", results, r->columns[i].name);
         table_load(&r->columns[i].torch, path);
@@ -202,4 +328,10 @@ bool report_left_out(const struct report *r, const struct column *c, int row) {
     for (int i = 0; i < cell->nflags; i++)
         if (flag_left_out(cell->flags[i])) return true;
     return false;
+}
+
+int report_next_suite(const struct report *r, int row) {
+    int next = row + 1;
+    while (next < r->nrows && !strcmp(r->rows[next].suite, r->rows[row].suite)) next++;
+    return next;
 }

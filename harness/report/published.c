@@ -1,79 +1,11 @@
-/* published.c: other people's numbers, from results/published/. */
+/* published.c: speedups that others published for CUDA-L1, from results/published/. */
 #include "report/report.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/stats.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-/* ---- tables of text ---- */
-
-/* Cut the next line off *text, without its end.  Returns NULL after the last. */
-static char *next_line(char **text) {
-    char *line = *text;
-    if (!*line) return NULL;
-    size_t n = strcspn(line, "\n");
-    *text = line + n + (line[n] == '\n');
-    line[n] = '\0';
-    if (n && line[n - 1] == '\r') line[n - 1] = '\0';
-    return line;
-}
-
-/* Cut a line at its first n - 1 commas into n fields.  Returns how many it has. */
-static int cut(char *line, char **field, int n) {
-    int found = 0;
-    while (line && found < n) {
-        field[found++] = line;
-        char *comma = found < n ? strchr(line, ',') : NULL;
-        if (comma) *comma = '\0';
-        line = comma ? comma + 1 : NULL;
-    }
-    return found;
-}
-
-bool table_load(struct table *t, const char *path) {
-    memset(t, 0, sizeof *t);
-    if (access(path, R_OK)) return false;
-    char *rest = t->text = file_read(path, NULL), *line, *c;
-    int number = 0;
-    while ((line = next_line(&rest))) {
-        number++;
-        if (!*line || *line == '#') continue;
-        if (!t->ncolumns)
-            for (t->ncolumns = 1, c = line; (c = strchr(c, ',')); c++) t->ncolumns++;
-        size_t n = (size_t)t->ncolumns;
-        t->field = realloc(t->field, ((size_t)t->nrows + 2) * n * sizeof *t->field);
-        if (!t->field) die(KP_MACHINE, "out of memory");
-        int found = cut(line, t->field + (size_t)t->nrows * n, t->ncolumns);
-        if (found != t->ncolumns)
-            die(KP_INPUT, "%s:%d: %d fields, expected %d", path, number, found, t->ncolumns);
-        t->nrows++;
-    }
-    if (t->nrows == 0) die(KP_INPUT, "%s: no line names the columns", path);
-    t->nrows--; /* the names */
-    return true;
-}
-
-void table_free(struct table *t) {
-    free(t->field);
-    free(t->text);
-    memset(t, 0, sizeof *t);
-}
-
-int table_column(const struct table *t, const char *name, const char *path) {
-    for (int i = 0; i < t->ncolumns; i++)
-        if (!strcmp(t->field[i], name)) return i;
-    die(KP_INPUT, "%s: no column %s", path, name);
-}
-
-const char *table_field(const struct table *t, int row, int column) {
-    return t->field[(size_t)(row + 1) * (size_t)t->ncolumns + (size_t)column];
-}
-
-/* ---- CUDA-L1 ---- */
 
 struct point { /* a published speedup */
     double speedup;
@@ -81,6 +13,7 @@ struct point { /* a published speedup */
     const char *kind; /* of cuda_l1_known_bad.csv, or "" */
 };
 
+/* qsort order of points. */
 static int by_speedup(const void *x, const void *y) {
     const struct point *a = x, *b = y;
     if (a->speedup != b->speedup) return a->speedup < b->speedup ? -1 : 1;
@@ -99,8 +32,8 @@ static const char *known_bad(const struct table *bad, const char *path, const ch
     return "";
 }
 
-/* Write one GPU's block, sorted.  The last column is the side of a name: where
- * names would run into each other, they take two sides in turn. */
+/* Write one GPU's block, sorted.  The last column is the side of a name: names that would overlap
+ * take two sides in turn. */
 static void write_points(struct point *point, int n, const char *gpu, FILE *data) {
     double before = 0;
     int side = 0;
@@ -118,7 +51,7 @@ static void write_points(struct point *point, int n, const char *gpu, FILE *data
     fprintf(data, "\n\n");
 }
 
-/* Write the rest of a panel's title: what n of `all` speedups come to. */
+/* Write the rest of a panel's title: means of n speedups; the others of `all` count as 1. */
 static void write_spread(const struct point *point, int n, int all, FILE *titles) {
     double *x = calloc((size_t)all + 1, sizeof *x);
     if (!x) die(KP_MACHINE, "out of memory");

@@ -1,12 +1,13 @@
 /* report_main.c: draws what was recorded.
  *
  *   report [--results DIR] [--plots DIR] [--readme FILE] [--tasks DIR] [--published DIR]
- *          tables into FILE between its markers, data into plots/data/, and figures
- *   report --cell FILE...    one line for each finished cell
- *   report --failed DIR      one line for each cell below build/ that is not ok
+ *          writes a table into FILE between its markers, a page for each GPU and for searches into
+ *          results/, data into plots/data/, and figures
+ *   report --cell FILE...    prints one line for each finished cell
+ *   report --failed DIR      prints one line for each cell below build/ that is not ok
  *
- * Same inputs, same bytes.  A result that cannot be used costs one line and is left
- * out; if there were results and none could be used, nothing is written (exit code 3). */
+ * The same inputs give the same bytes.  A result that cannot be used costs one line and is left
+ * out.  If there are results and none can be used, nothing is written (exit code 3). */
 #include "report/report.h"
 #include "base/error.h"
 
@@ -17,6 +18,7 @@ static const char usage[] =
     "usage: report [--results DIR] [--plots DIR] [--readme FILE] [--tasks DIR] [--published DIR]"
     " | --cell FILE... | --failed DIR";
 
+/* Print a line for each file.  Returns KP_INPUT if one cannot be used. */
 static int cells(char **path) {
     int code = KP_OK;
     for (; *path; path++) {
@@ -52,6 +54,7 @@ static void parse(struct options *o, int argc, char **argv) {
         die(KP_USAGE, "--plots %s: gnuplot cannot take a quote in a path", o->plots);
 }
 
+/* Write all that is generated.  Returns an exit code. */
 static int everything(const struct options *o) {
     struct report r;
     struct table published;
@@ -65,11 +68,12 @@ static int everything(const struct options *o) {
     snprintf(path, sizeof path, "%s/torch_h200.csv", o->published);
     table_load(&published, path);
     if (!r.ncolumns) printf("report: no results in %s yet\n", o->results);
-    report_readme(&r, &published, o->readme);
+    report_readme(&r, o->results, o->readme);
+    report_pages(&r, &published, o->results);
     int code = report_plots(&r, o->plots, o->published);
     if (r.read)
-        printf("report: %d results of %d GPU%s: %s, %s/\n", r.read, r.ncolumns,
-               r.ncolumns > 1 ? "s" : "", o->readme, o->plots);
+        printf("report: %d results of %d GPU%s: %s, %s/*/README.md, %s/\n", r.read, r.ncolumns,
+               r.ncolumns > 1 ? "s" : "", o->readme, o->results, o->plots);
     table_free(&published);
     search_free(r.search);
     report_free(&r);

@@ -69,7 +69,7 @@ static bool path_fits(const char *path, const struct result *r) {
     return strncmp(file, cell, (size_t)n) == 0;
 }
 
-/* Fill in the numbers of an `ok` result.  Returns false when they cannot be. */
+/* Fill in the numbers of an `ok` result.  Returns false, and says why, if it lacks them. */
 static bool load_numbers(struct result *r, char *why, size_t size) {
     const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(r->json, "speedup");
     const cJSON *times = cJSON_GetObjectItemCaseSensitive(r->json, "time_us");
@@ -90,6 +90,7 @@ static bool load_numbers(struct result *r, char *why, size_t size) {
     return true;
 }
 
+/* Copy the flags, as many as there is room for. */
 static void load_flags(struct result *r) {
     const cJSON *flag;
     cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(r->json, "flags")) {
@@ -118,6 +119,7 @@ static bool load_fields(const char *path, struct result *r, char *why, size_t si
     const cJSON *kernel = cJSON_GetObjectItemCaseSensitive(json, "kernel");
     word(r->sha256, sizeof r->sha256, kernel, "sha256");
     word(r->headers, sizeof r->headers, kernel, "headers_sha256");
+    word(r->code, sizeof r->code, kernel, "code_sha256");
     r->floor_us = positive(json, "floor_us");
     load_flags(r);
 
@@ -137,12 +139,18 @@ static bool load_fields(const char *path, struct result *r, char *why, size_t si
     return false;
 }
 
-bool result_load(const char *path, struct result *r, char *why, size_t size) {
+bool result_take(cJSON *json, const char *path, struct result *r, char *why, size_t size) {
     memset(r, 0, sizeof *r);
-    r->json = json_load(path, why, size);
-    if (!r->json) return false;
+    r->json = json;
     if (load_fields(path, r, why, size)) return true;
     result_free(r);
+    return false;
+}
+
+bool result_load(const char *path, struct result *r, char *why, size_t size) {
+    cJSON *json = json_load(path, why, size);
+    if (json) return result_take(json, path, r, why, size);
+    memset(r, 0, sizeof *r);
     return false;
 }
 

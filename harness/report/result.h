@@ -1,8 +1,7 @@
-/* result.h: one result file (results/SCHEMA.md), as far as report and compare need it.
+/* result.h: one result (results/SCHEMA.md), as far as report and compare need it.
  *
- * Whatever a file claims is checked here once: a truncated, foreign or
- * inconsistent file is refused with a sentence that says why, and no later
- * code has to look again. */
+ * Whatever a result claims is checked here once.  A truncated, foreign or inconsistent one is
+ * refused with a sentence that says why, and no later code has to look again. */
 #ifndef KP_RESULT_H
 #define KP_RESULT_H
 
@@ -21,31 +20,39 @@ struct result {
     char reason[400]; /* "" if null */
     char sha256[80];  /* of the kernel; "" if there was none */
     char headers[80]; /* headers_sha256: of those that it includes; "" if there are none */
+    char code[80];    /* code_sha256: of what was compiled; "" if the result does not say */
     char class[16];   /* "" unless verified */
     char against[16]; /* baseline that the speedup is quoted against */
     double ratio, low,
         high;            /* speedup and its 95 % interval (unknown: 0 to infinity); 0 unless ok */
-    double candidate_us; /* mid-mean; 0 unless ok */
-    double against_us;   /* mid-mean of that baseline; 0 if not recorded */
+    double candidate_us; /* interquartile mean; 0 unless ok */
+    double against_us;   /* the same of that baseline; 0 if not recorded */
     double floor_us;     /* 0 if not recorded */
     int nflags;
     char flags[RESULT_FLAGS][120];
-    struct cJSON *json; /* the whole file */
+    struct cJSON *json; /* the whole result */
 };
 
-/* Read a JSON object from a file, as json_read() of json.h, but where that ends
- * the program this returns NULL and says why in `why`. */
+/* Read a JSON object from a file.  Returns NULL, and says why in `why`, if it cannot be read or is
+ * no JSON object. */
 struct cJSON *json_load(const char *path, char *why, size_t size);
 
 /* Whether s is a name as used for tasks, suites and GPUs: [a-z0-9_]+. */
 bool is_name(const char *s);
 
-/* Load PATH, which is .../GPU/TASK.json or .../GPU/TASK.STEP.json.  Returns
- * true, or false with one sentence in `why`: unreadable, not JSON, another
- * schema, not the cell that its path says, or `ok` without usable numbers. */
+/* Load PATH, which is .../GPU/TASK.json or .../GPU/TASK.STEP.json.  Returns true, and *r must be
+ * released.  Returns false, and one sentence in `why`, if it is unreadable, no JSON, of another
+ * schema, not of the cell that its path says, or `ok` without usable numbers. */
 bool result_load(const char *path, struct result *r, char *why, size_t size);
+
+/* Make a result of JSON as if it had been read from `path`.  The JSON belongs to the result; it is
+ * released here if this returns false, as result_load() does. */
+bool result_take(struct cJSON *json, const char *path, struct result *r, char *why, size_t size);
+
+/* Release what a result holds.  One that is all zero holds nothing. */
 void result_free(struct result *r);
 
+/* Whether the verdict is ok. */
 bool result_ok(const struct result *r);
 
 /* What a flag takes from a result. */
@@ -54,9 +61,11 @@ enum flag_kind {
     FLAG_VOID,   /* degenerate, no-influence: the task does not tell a kernel that computes it
                     from one that does not */
     FLAG_WEAK,   /* weak-baseline: the speedup is over less than what users have */
-    FLAG_DOUBT   /* decoy-ratio, clocks-disagree: on other contents the kernel takes another
-                    time, or by the host's clock it took longer: its time is not to be trusted */
+    FLAG_DOUBT   /* decoy-ratio, clocks-disagree: the kernel takes another time on other contents,
+                    or it took longer by the host's clock: do not trust its time */
 };
+
+/* The kind of a flag; what follows a colon does not matter. */
 enum flag_kind flag_kind(const char *flag);
 
 /* The first flag of this kind in a result; NULL if there is none. */

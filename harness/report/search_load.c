@@ -61,6 +61,7 @@ static double amount(const struct place *at, const char *field, double otherwise
     return x;
 }
 
+/* A whole number of at least `least`, up to a million. */
 static int whole(const struct place *at, const char *field, int least) {
     double x = amount(at, field, -1);
     if (x < least || x > 1e6 || x != floor(x)) malformed(at, "expected a whole number", field);
@@ -74,7 +75,7 @@ static int find_word(const char *const *list, int n, const char *word) {
     return -1;
 }
 
-/* The fate of a kernel that was written, by its verdict. */
+/* What became of a kernel that was written, by its verdict. */
 static enum fate fate_of_kernel(const struct place *at, char **field) {
     static const char *const wrong[] = {"tape",  "crash",      "timeout",
                                         "wrong", "impossible", "doubtful"};
@@ -95,6 +96,7 @@ static enum fate fate_of_kernel(const struct place *at, char **field) {
     malformed(at, "expected a verdict", verdict);
 }
 
+/* What became of a call, by its outcome. */
 static enum fate fate_of(const struct place *at, char **field) {
     static const char *const none[] = {"no-code", "cut", "empty", "refused", "invalid", "failed"};
     const char *outcome = field[OUTCOME];
@@ -146,6 +148,7 @@ static void read_model(const struct place *at, const char *field, char model[128
     free(clean);
 }
 
+/* Check a line of the file of a GPU and a task.  Returns its call. */
 static struct call read_call(const struct place *at, char *line, const char *gpu,
                              const char *task) {
     struct call c = {0};
@@ -170,6 +173,7 @@ static struct call read_call(const struct place *at, char *line, const char *gpu
     return c;
 }
 
+/* qsort order: GPU, model, mode, task, round, index. */
 static int by_order(const void *x, const void *y) {
     const struct call *a = x, *b = y;
     int order = strcmp(a->gpu, b->gpu);
@@ -180,7 +184,7 @@ static int by_order(const void *x, const void *y) {
     return order ? order : a->index - b->index;
 }
 
-/* Add the calls of one file.  Dies where it is malformed. */
+/* Add the calls of one file.  Dies with KP_INPUT if it is malformed. */
 static void read_file(struct search_calls *s, const char *path, const char *gpu, const char *task) {
     char *text = file_read(path, NULL), *rest = text;
     struct place at = {path, 1};
@@ -201,10 +205,12 @@ static void read_file(struct search_calls *s, const char *path, const char *gpu,
     free(text);
 }
 
+/* scandir filter: GPUs. */
 static int is_folder(const struct dirent *e) {
     return is_name(e->d_name);
 }
 
+/* scandir filter: *.csv whose name can be a task. */
 static int is_csv(const struct dirent *e) {
     size_t n = strlen(e->d_name);
     return n > 4 && n < 60 && e->d_name[0] != '.' && !strcmp(e->d_name + n - 4, ".csv");

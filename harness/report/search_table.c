@@ -1,10 +1,10 @@
-/* search_table.c: what searches came to, as a table and as a figure.
+/* search_table.c: the results of searches, as a table and as a figure.
  *
- * A mode's best so far on a task is the highest speedup among its right kernels, each against
- * the baseline of its own arithmetic; while none of them is faster, the baseline is what a user
- * has, so 1: a mode that finds nothing must not look better than one that finds a slow kernel, and
- * a best so far never falls.  Over tasks the geometric mean is taken.  Calls for ideas make no
- * kernel, so they are no attempts; they cost, though. */
+ * A mode's best so far on a task is the highest speedup among its right kernels, each against the
+ * baseline of its own arithmetic, and at least 1: without a faster kernel the user has the
+ * baseline, and a mode that finds nothing must not look better than one that finds a slow kernel.
+ * So a best so far never falls.  Over tasks it is the geometric mean.  Calls for ideas make no
+ * kernel, so they are no attempts, but they count as costs. */
 #include "report/report.h"
 #include "base/error.h"
 #include "report/search_table.h"
@@ -14,10 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- what a mode came to, with a model on a GPU ---- */
+/* ---- the sums of a mode, with a model on a GPU ---- */
 
-/* The end of the calls that are like `from`: of its GPU and model; of its mode, too; of its task,
- * too. */
+/* The end of the calls from `from` on that have its GPU and model. */
 static int end_model(const struct search_calls *s, int from) {
     const struct call *first = &s->calls[from];
     int i = from;
@@ -27,12 +26,14 @@ static int end_model(const struct search_calls *s, int from) {
     return i;
 }
 
+/* The end of those that have its mode as well. */
 static int end_mode(const struct search_calls *s, int from) {
     int i = from, end = end_model(s, from);
     while (i < end && s->calls[i].mode == s->calls[from].mode) i++;
     return i;
 }
 
+/* The end of those that have its task as well. */
 static int end_task(const struct search_calls *s, int from) {
     int i = from, end = end_mode(s, from);
     while (i < end && !strcmp(s->calls[i].task, s->calls[from].task)) i++;
@@ -40,9 +41,10 @@ static int end_task(const struct search_calls *s, int from) {
 }
 
 struct sums {
-    int tasks, attempts, ok, unmeasured, won, unpriced; /* won: tasks with a surely faster kernel */
-    int longest;                                        /* attempts of the task with most */
-    double input, output, cost;                         /* cost: of the calls that have one */
+    int tasks, attempts, ok, unmeasured, unpriced;
+    int won;                    /* tasks with a significantly faster kernel */
+    int longest;                /* attempts of the task with most */
+    double input, output, cost; /* cost: of the calls that have one */
 };
 
 /* Sums of the calls from..to, which are of one GPU, model and mode. */
@@ -95,8 +97,8 @@ static double best_within(const struct search_calls *s, int from, int to, double
 
 /* ---- names ---- */
 
-/* Whether a character of a name is only itself, wherever it stands: a letter, a digit, a space, or
- * one of the usual signs between letters or digits. */
+/* Whether a character of a name can be written as it is: a letter, a digit, a space, or one of the
+ * usual signs between letters or digits. */
 static bool plain(const char *name, const char *p) {
     if (isalnum((unsigned char)*p) || *p == ' ') return true;
     return strchr("-._:/", *p) && p > name && isalnum((unsigned char)p[-1]) &&
@@ -113,7 +115,7 @@ static void put_model(const char *name, FILE *out) {
 }
 
 /* Write its first `most` characters into a string of gnuplot in double quotes.  What is not ASCII
- * becomes a '?': of a character that its font lacks gnuplot draws a box as large as the figure. */
+ * becomes a '?': gnuplot draws a box as large as the figure for a character that its font lacks. */
 static void quote_model(const char *name, int most, FILE *out) {
     for (const char *p = name; *p; p++) {
         if (((unsigned char)*p & 0xC0) == 0x80) continue; /* no first byte of a character */
@@ -130,7 +132,8 @@ static void quote_model(const char *name, int most, FILE *out) {
 
 /* ---- the table ---- */
 
-/* A sum of money; what calls of unknown cost took comes on top, and is never 0. */
+/* A sum of money.  If some calls have no known cost the sum is "over" the known ones; if all have
+ * none it is unknown, never 0. */
 static void money(const struct sums *u, double over, FILE *out) {
     if (over == 0 || (u->unpriced && u->cost == 0))
         fputs(over == 0 ? " - |" : " unknown |", out);
@@ -140,7 +143,7 @@ static void money(const struct sums *u, double over, FILE *out) {
 
 void search_table(const struct search_calls *s, FILE *out) {
     if (!s || !s->n) return;
-    fputs("\n### Searches\n\n"
+    fputs("# Searches\n\n"
           "| GPU | model | mode | tasks | attempts | right | best (geometric mean) | tokens in "
           "| tokens out | USD | USD a task | USD a verified speedup |\n"
           "|---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
@@ -162,24 +165,22 @@ void search_table(const struct search_calls *s, FILE *out) {
         money(&u, u.won, out);
         fputc('\n', out);
     }
-    fputs(
-        "\nRight: share of the attempts, less those not measured, whose verdict is `ok`; a kernel "
-        "that comes a\nsecond time does not count again. Best: the best right kernel of each task, "
-        "in whatever arithmetic and\nagainst the baseline of the same; a task without a faster one "
-        "counts 1. A verified speedup is a task for\nwhich the low end of a kernel's interval is "
-        "above 1. Both go by the measurements of the search, and the\nbest of many is the "
-        "luckiest, "
-        "too; what is promoted was measured again. *over*, *unknown*: the prices of\nsome or of "
-        "all "
-        "calls are not known.",
-        out);
+    fputs("\n*Right* is the share of the attempts whose verdict is `ok`, without those that were "
+          "not measured; a kernel\nthat comes a second time does not count again. *Best* is the "
+          "best right kernel of each task, in whatever\narithmetic, against the baseline of the "
+          "same; a task without a faster kernel counts as 1. A *verified\nspeedup* is a task with "
+          "a significantly faster kernel: the low end of its interval is above 1. Both use\nthe "
+          "measurements of the search, and the best of many is also the luckiest; a kernel is "
+          "measured again before\nit is promoted. *over* and *unknown* mean that the prices of "
+          "some or of all calls are not known.",
+          out);
     if (s->left_out)
         fprintf(out,
                 " Left out, with their attempts and costs: %d cell%s whose task, baseline or time\n"
                 "cannot carry a headline number.",
                 s->left_out, s->left_out == 1 ? "" : "s");
-    fputs("\n\n![best speedup so far by attempt and by money, and what became of each round's "
-          "attempts](plots/search.svg)\n",
+    fputs("\n\n![best speedup so far by attempt and by money, and the outcomes of each round's "
+          "attempts](../../plots/search.svg)\n",
           out);
 }
 
@@ -200,12 +201,13 @@ static void attempts_curve(const struct search_calls *s, int from, int to, FILE 
     fputs("\n\n", data);
 }
 
+/* qsort order of doubles. */
 static int by_number(const void *x, const void *y) {
     double a = *(const double *)x, b = *(const double *)y;
     return (a > b) - (a < b);
 }
 
-/* The block of a curve: best so far by what was spent on each task.  All prices are known. */
+/* The block of a curve: best so far by the money spent on each task.  All prices are known. */
 static void cost_curve(const struct search_calls *s, int from, int to, FILE *data) {
     double *at = calloc((size_t)(to - from) + 1, sizeof *at);
     int n = 0;

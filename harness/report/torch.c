@@ -1,8 +1,8 @@
 /* torch.c: PyTorch's times beside ours.
  *
- * They stand in results/pytorch/GPU.csv, written on that GPU by tests/gpu/torch_times.py:
- * a row a task, a column for each way of running it and each arithmetic.  For a GPU
- * without such a file, results/published/ has eager times of KernelBench's tasks. */
+ * tests/gpu/torch_times.py writes them to results/pytorch/GPU.csv: a row a task, a column for each
+ * way of running it and each arithmetic.  For a GPU without such a file, results/published/ has
+ * eager times of KernelBench's tasks. */
 #include "report/report.h"
 #include "base/stats.h"
 #include "base/error.h"
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A baseline within this of PyTorch is what its user gets. */
-static const double margin = 1.10;
+/* A baseline that takes up to this many times as long as PyTorch is what PyTorch's user gets. */
+static const double fair_baseline = 1.10;
 
 /* The number in `column` of the row whose first column `key` is `name`; 0 if there is no
  * such row or column, or nothing in it. */
@@ -70,7 +70,7 @@ double torch_time(const struct column *c, const struct table *published, const c
 
 /* ---- our kernels over PyTorch ---- */
 
-/* One line of a GPU: PyTorch's time, by one of its ways, over our kernels'. */
+/* A row: PyTorch's time, by one of its ways, over our kernels'; none if no cell has both. */
 static void kernels_row(const struct report *r, const struct column *c, bool compiled, FILE *out) {
     double *ratio = calloc((size_t)r->nrows + 1, sizeof *ratio);
     int n = 0, faster = 0;
@@ -86,22 +86,22 @@ static void kernels_row(const struct report *r, const struct column *c, bool com
         faster += ratio[n++] > 1;
     }
     if (n)
-        fprintf(out, "| %s | %s | %d | %d | %.3f | %.3f |\n", c->name,
+        fprintf(out, "| %s | %d | %d | %.3f | %.3f |\n",
                 compiled ? "torch.compile" : "eager or graph", n, faster, stat_geomean(ratio, n),
                 stat_median(ratio, n));
     free(ratio);
 }
 
-static void kernels_table(const struct report *r, FILE *out) {
-    fputs("\n### Kernels against PyTorch\n\n"
-          "| GPU | against | tasks | kernel faster | geometric mean | median |\n"
-          "|---|---|--:|--:|--:|--:|\n",
+/* The table of kernels. */
+static void kernels_table(const struct report *r, const struct column *c, FILE *out) {
+    fputs("\n## Kernels against PyTorch\n\n"
+          "| against | tasks | kernel faster | geometric mean | median |\n"
+          "|---|--:|--:|--:|--:|\n",
           out);
-    for (int i = 0; i < r->ncolumns; i++)
-        for (int compiled = 0; compiled < 2; compiled++)
-            if (r->columns[i].torch.ncolumns) kernels_row(r, &r->columns[i], compiled, out);
-    fputs("\nPyTorch's time, in the arithmetic of the kernel's class, over the kernel's; measured "
-          "apart, so\nwithout an interval, and without the cells that are left out above.\n",
+    for (int compiled = 0; compiled < 2; compiled++) kernels_row(r, c, compiled, out);
+    fputs("\nPyTorch's time, in the arithmetic of the kernel's class, over the kernel's. The two "
+          "are measured apart, so\nthere is no interval. Cells that are left out above are left "
+          "out here.\n",
           out);
 }
 
@@ -110,7 +110,7 @@ static void kernels_table(const struct report *r, FILE *out) {
 struct held { /* the baselines of a GPU that PyTorch has a time for */
     int n, within, below;
     double *ratio;
-    FILE *slower; /* those beyond the margin, by name */
+    FILE *slower; /* those that are not fair, by name */
     bool any;
 };
 
@@ -126,50 +126,46 @@ static void hold(struct held *h, const struct column *c, const struct result *ce
         h->ratio = realloc(h->ratio, ((size_t)h->n + 1) * sizeof *h->ratio);
         if (!h->ratio) die(KP_MACHINE, "out of memory");
         h->ratio[h->n++] = ratio;
-        h->within += ratio <= margin;
-        h->below += ratio < 1 / margin;
-        if (ratio <= margin) continue;
+        h->within += ratio <= fair_baseline;
+        h->below += ratio < 1 / fair_baseline;
+        if (ratio <= fair_baseline) continue;
         fprintf(h->slower, "%s%s %s %.2f", h->any ? ", " : "", cell->task, runner->string, ratio);
         h->any = true;
     }
 }
 
-/* The line of one GPU. */
-static void torch_row(const struct report *r, const struct column *c, FILE *out) {
+/* The table of baselines, which has one row. */
+static void baselines_table(const struct report *r, const struct column *c, FILE *out) {
     struct held h = {0};
     char *text = NULL;
     size_t size = 0;
     if (!(h.slower = open_memstream(&text, &size))) die(KP_MACHINE, "out of memory");
     for (int i = 0; i < r->nrows; i++) {
         const struct result *cell = &c->cell[i];
-        /* what runs on behind a kernel's back slows down the baseline after it */
+        /* a doubtful kernel can slow down the baseline that is measured after it */
         if (result_ok(cell) && !result_flag(cell->json, FLAG_DOUBT)) hold(&h, c, cell);
     }
     fclose(h.slower);
+    fputs("\n## Baselines against PyTorch\n\n"
+          "| compared | geometric mean | up to 1.10 | of these below 0.91 | above 1.10 |\n"
+          "|--:|--:|--:|--:|---|\n",
+          out);
     if (h.n)
-        fprintf(out, "| %s | %d | %.3f | %d | %d | %s |\n", c->name, h.n,
-                stat_geomean(h.ratio, h.n), h.within, h.below, h.any ? text : "-");
+        fprintf(out, "| %d | %.3f | %d | %d | %s |\n", h.n, stat_geomean(h.ratio, h.n), h.within,
+                h.below, h.any ? text : "-");
     else
-        fprintf(out, "| %s | 0 | - | - | - | - |\n", c->name);
+        fputs("| 0 | - | - | - | - |\n", out);
+    fputs("\nTime of our baseline over that of PyTorch (the faster of eager call and graph "
+          "replay), for each timed\ncell and arithmetic, without doubtful times (decoy-ratio, "
+          "clocks-disagree). Above 1, a speedup over our\nbaseline flatters. Below 1, it is "
+          "harder to get than one over PyTorch.\n",
+          out);
     free(h.ratio);
     free(text);
 }
 
-void torch_baselines(const struct report *r, FILE *out) {
-    bool any = false;
-    for (int i = 0; i < r->ncolumns; i++) any |= r->columns[i].torch.ncolumns > 0;
-    if (!any) return;
-    kernels_table(r, out);
-    fputs("\n### Baselines against PyTorch\n\n"
-          "| GPU | compared | geometric mean | up to 1.10 | of these below 0.91 | above 1.10 |\n"
-          "|---|--:|--:|--:|--:|---|\n",
-          out);
-    for (int i = 0; i < r->ncolumns; i++)
-        if (r->columns[i].torch.ncolumns) torch_row(r, &r->columns[i], out);
-    fputs(
-        "\nTime of our baseline over that of PyTorch (the faster of eager call and graph replay), "
-        "for each\ntimed cell and arithmetic, without doubtful times (decoy-ratio, "
-        "clocks-disagree). Above 1, a\nspeedup over our baseline flatters; below 1, it is harder "
-        "to get than over PyTorch.\n",
-        out);
+void torch_tables(const struct report *r, const struct column *c, FILE *out) {
+    if (!c->torch.ncolumns) return;
+    kernels_table(r, c, out);
+    baselines_table(r, c, out);
 }

@@ -1,5 +1,5 @@
-/* fill.c: how a tensor is filled ("scaled(uniform(0,1))") and which other values
- * it may hold ("moderate").  The grammar is closed: see taskfile.h. */
+/* fill.c: the parser of fills ("scaled(uniform(0,1))") and domains ("moderate").  taskfile.h has
+ * the grammar. */
 #include "task/parse.h"
 
 #include <math.h>
@@ -23,14 +23,15 @@ static const struct {
              {"scaled", KP_WRAP_SCALED},
              {"softmax", KP_WRAP_SOFTMAX}};
 
+/* The bit of the wrap called `word`, or 0. */
 static int wrap_find(const char *word) {
     for (size_t i = 0; i < sizeof wraps / sizeof *wraps; i++)
         if (!strcmp(word, wraps[i].name)) return wraps[i].bit;
     return 0;
 }
 
-/* Wraps are kept as bits, so an order that matters must be the only one allowed:
- * softmax goes outermost, and of the three triangular ones there is one at most. */
+/* Add a wrap.  Returns NULL, or what is wrong.  Bits keep no order, so only one order is allowed:
+ * softmax is outermost, and there is at most one of the three triangular wraps. */
 static const char *wrap_add(struct kp_fill *f, int bit) {
     const int triangular = KP_WRAP_SYMMETRIC | KP_WRAP_UPPER | KP_WRAP_LOWER;
     if (f->wrap & bit) return "the same wrap twice; expected once";
@@ -44,10 +45,10 @@ static const char *wrap_add(struct kp_fill *f, int bit) {
 /* "(2,3)" into a and b, or the name in "transposed(NAME)". */
 static bool arguments(const char **p, double *a, double *b, int count) {
     bool integer;
-    if (!scan_char(p, '(')) return false;
-    if (count > 0 && !scan_number(p, a, &integer)) return false;
-    if (count > 1 && (!scan_char(p, ',') || !scan_number(p, b, &integer))) return false;
-    return scan_char(p, ')');
+    if (!lex_char(p, '(')) return false;
+    if (count > 0 && !lex_number(p, a, &integer)) return false;
+    if (count > 1 && (!lex_char(p, ',') || !lex_number(p, b, &integer))) return false;
+    return lex_char(p, ')');
 }
 
 /* NULL, or what is wrong with the numbers of a fill. */
@@ -105,7 +106,7 @@ static const char *innermost(const char **p, struct kp_task *t, int i, const cha
     struct kp_fill *f = &t->tensors[i].fill;
     if (!strcmp(word, "transposed")) {
         char name[48];
-        if (!scan_char(p, '(') || !scan_name(p, name, sizeof name) || !scan_char(p, ')'))
+        if (!lex_char(p, '(') || !lex_name(p, name, sizeof name) || !lex_char(p, ')'))
             return "expected transposed(NAME)";
         f->kind = KP_FILL_TRANSPOSED;
         for (f->source = 0; f->source < i; f->source++)
@@ -125,6 +126,7 @@ static const char *innermost(const char **p, struct kp_task *t, int i, const cha
            "symmetric, upper, lower, scaled or softmax";
 }
 
+/* See parse.h. */
 bool fill_parse(struct kp_source *s, int line, struct kp_task *t, int i, const char *text) {
     struct kp_tensor *x = &t->tensors[i];
     const char *p = text, *wrong = NULL;
@@ -132,24 +134,25 @@ bool fill_parse(struct kp_source *s, int line, struct kp_task *t, int i, const c
     int depth = 0;
     x->fill = (struct kp_fill){.source = -1};
     for (;;) {
-        if (!scan_name(&p, word, sizeof word))
+        if (!lex_name(&p, word, sizeof word))
             return parse_fail(s, line, "%s: fill `%s`; expected NAME(...)", x->name, text);
         int bit = wrap_find(word);
         if (!bit) break;
         wrong = wrap_add(&x->fill, bit);
-        if (!wrong && !scan_char(&p, '(')) wrong = "expected ( after a wrap";
+        if (!wrong && !lex_char(&p, '(')) wrong = "expected ( after a wrap";
         if (wrong) return parse_fail(s, line, "%s: fill `%s`: %s", x->name, text, wrong);
         depth++;
     }
     wrong = innermost(&p, t, i, word);
     while (!wrong && depth-- > 0)
-        if (!scan_char(&p, ')')) wrong = "expected )";
-    if (!wrong && !scan_end(&p)) wrong = "expected nothing after it";
+        if (!lex_char(&p, ')')) wrong = "expected )";
+    if (!wrong && !lex_end(&p)) wrong = "expected nothing after it";
     if (!wrong) wrong = tensor_wrong(t, x);
     if (wrong) return parse_fail(s, line, "%s: fill `%s`: %s", x->name, text, wrong);
     return true;
 }
 
+/* See parse.h. */
 bool domain_parse(struct kp_source *s, int line, struct kp_tensor *x, const char *text) {
     static const char *const names[] = {[KP_DOMAIN_REAL] = "real",
                                         [KP_DOMAIN_MODERATE] = "moderate",

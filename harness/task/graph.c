@@ -1,54 +1,21 @@
-/* graph.c: one op a line.
+/* graph.c: the parser of op lines.
  *
  *   t1[16,64] = linear(x, weight=w, bias=b)
  *   t2[16,1], t3[16,1]:i64 = max(t1; dim=1, keepdim=true)
  *
- * Results with their shapes (and dtype, where it is not that of the first
- * operand), the op, its operands, after a semicolon its attributes.  What is
- * declared must be what inference gives: the file then reads without a
- * calculator, and a slip of the pen is found here. */
+ * A line has the results with their shapes (and their dtype, if it is not that of the first
+ * operand), the op, its operands, and after a semicolon its attributes.  The declared shapes must
+ * be the inferred ones: they make a task file readable, and a mistake is found here. */
 #include "task/parse.h"
-#include "base/error.h"
 #include "task/ops.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
-/* Every attribute there is, and what its value may be. */
-enum { IS_INT = 1, IS_FLOAT = 2, IS_BOOL = 4, IS_LIST = 8, IS_WORD = 16 };
-static const struct {
-    const char *key;
-    int kinds;
-    const char *expected;
-} keys[] = {
-    {"approximate", IS_WORD, "none or tanh"},
-    {"ceil_mode", IS_BOOL, "true or false"},
-    {"dilation", IS_INT | IS_LIST, "an integer or a list"},
-    {"dim", IS_INT | IS_LIST, "an integer or a list"},
-    {"dims", IS_LIST, "a list"},
-    {"dropout_p", IS_INT | IS_FLOAT, "a number"},
-    {"end_dim", IS_INT, "an integer"},
-    {"eps", IS_INT | IS_FLOAT, "a number"},
-    {"groups", IS_INT, "an integer"},
-    {"ignore_index", IS_INT, "an integer"},
-    {"is_causal", IS_BOOL, "true or false"},
-    {"keepdim", IS_BOOL, "true or false"},
-    {"kernel_size", IS_INT | IS_LIST, "an integer or a list"},
-    {"label_smoothing", IS_INT | IS_FLOAT, "a number"},
-    {"momentum", IS_INT | IS_FLOAT, "a number"},
-    {"negative_slope", IS_INT | IS_FLOAT, "a number"},
-    {"num_groups", IS_INT, "an integer"},
-    {"padding", IS_INT | IS_LIST, "an integer or a list"},
-    {"reduction", IS_WORD, "a word"},
-    {"return_indices", IS_BOOL, "true or false"},
-    {"scale", IS_INT | IS_FLOAT, "a number"},
-    {"shape", IS_LIST, "a list"},
-    {"start_dim", IS_INT, "an integer"},
-    {"stride", IS_INT | IS_LIST, "an integer or a list"},
-    {"training", IS_BOOL, "true or false"},
-    {"use_input_stats", IS_BOOL, "true or false"},
-};
+enum { MOST_NAME = 64 }; /* characters of an op's name, with its NUL */
 
-/* State of one line: where we are and what it has declared so far. */
+/* The parser's state: the place in the line, and the results declared so far. */
 struct reader {
     struct kp_source *s;
     struct kp_task *t;
@@ -59,6 +26,7 @@ struct reader {
     bool has_dtype[KP_MAX_RESULTS];
 };
 
+/* Fail with what is found here and what was expected.  Returns false. */
 static bool expected(struct reader *r, const char *what) {
     while (*r->p == ' ' || *r->p == '\t') r->p++;
     if (*r->p)
@@ -67,41 +35,42 @@ static bool expected(struct reader *r, const char *what) {
     return parse_fail(r->s, r->op->line, "`%s`: ends too early; expected %s", r->text, what);
 }
 
-int value_find(const struct kp_task *t, const char *name) {
-    for (int i = 0; i < t->nvalues; i++)
-        if (!strcmp(t->values[i].name, name)) return i;
-    return -1;
+/* Whether an earlier result of this line has this name. */
+static bool declared_already(const struct reader *r, const char *name) {
+    for (int i = 0; i < r->ndeclared; i++)
+        if (!strcmp(name, r->declared[i].name)) return true;
+    return false;
 }
 
 /* NAME[2,3] or NAME[2,3]:i64, one or more, up to the equals sign. */
 static bool read_results(struct reader *r) {
     do {
-        if (r->ndeclared == KP_MAX_RESULTS) return expected(r, "at most two results");
+        if (r->ndeclared == KP_MAX_RESULTS) return expected(r, "fewer results");
         struct kp_value *v = &r->declared[r->ndeclared];
-        if (!scan_name(&r->p, v->name, sizeof v->name))
+        if (!lex_name(&r->p, v->name, sizeof v->name))
             return expected(r, "the name of a result, as in t1[2,3] = relu(x)");
         if (!name_is_usable(v->name) || value_find(r->t, v->name) >= 0 ||
-            (r->ndeclared && !strcmp(v->name, r->declared[0].name)))
+            declared_already(r, v->name))
             return parse_fail(r->s, r->op->line,
                               "result `%s` is defined already or reserved; expected a new name",
                               v->name);
-        if (!scan_dims(&r->p, &v->shape.n, v->shape.dim))
+        if (!lex_dims(&r->p, &v->shape.n, v->shape.dim))
             return expected(r, "the shape of the result, as in [2,3]");
-        if (scan_char(&r->p, ':')) {
+        if (lex_char(&r->p, ':')) {
             char dtype[8];
             r->has_dtype[r->ndeclared] = true;
-            if (!scan_name(&r->p, dtype, sizeof dtype) || !dtype_parse(dtype, &v->dtype))
+            if (!lex_name(&r->p, dtype, sizeof dtype) || !dtype_parse(dtype, &v->dtype))
                 return expected(r, "f64, f32, f16, bf16, i64, i32 or bool");
         }
         r->ndeclared++;
-    } while (scan_char(&r->p, ','));
-    return scan_char(&r->p, '=') ? true : expected(r, "= and an op");
+    } while (lex_char(&r->p, ','));
+    return lex_char(&r->p, '=') ? true : expected(r, "= and an op");
 }
 
-/* Fewest single-character edits from a to b; names are short. */
+/* Fewest single-character edits from a to b; MOST_NAME for names that are too long. */
 static int edit_distance(const char *a, const char *b) {
-    int row[64], nb = (int)strlen(b);
-    if (nb >= 64) return 64;
+    int row[MOST_NAME], nb = (int)strlen(b);
+    if (nb >= MOST_NAME) return MOST_NAME;
     for (int j = 0; j <= nb; j++) row[j] = j;
     for (int i = 1; a[i - 1]; i++) {
         int diagonal = row[0];
@@ -117,22 +86,24 @@ static int edit_distance(const char *a, const char *b) {
     return row[nb];
 }
 
+/* The op, up to the parenthesis.  Of an unknown one the message names the most similar. */
 static bool read_op_name(struct reader *r) {
-    char name[64];
+    char name[MOST_NAME];
     const char *nearest = "";
-    int best = 1000;
-    if (!scan_name(&r->p, name, sizeof name)) return expected(r, "the name of an op");
+    int best = INT_MAX;
+    if (!lex_name(&r->p, name, sizeof name)) return expected(r, "the name of an op");
     r->op->def = op_find(name);
-    if (r->op->def) return scan_char(&r->p, '(') ? true : expected(r, "( and the operands");
+    if (r->op->def) return lex_char(&r->p, '(') ? true : expected(r, "( and the operands");
     for (int i = 0; i < KP_OP_COUNT; i++) {
         int distance = edit_distance(name, op_get((enum kp_op_id)i)->name);
         if (distance < best) best = distance, nearest = op_get((enum kp_op_id)i)->name;
     }
-    return parse_fail(r->s, r->op->line, "unknown op `%s`; the nearest known one is `%s`", name,
+    return parse_fail(r->s, r->op->line, "unknown op `%s`; the nearest known op is `%s`", name,
                       nearest);
 }
 
-/* The slot that an operand goes to: by its keyword, else the next one. */
+/* The slot of an operand: the one with its keyword, or, without one, the next.  -1 if there is
+ * none. */
 static int slot_of(const struct kp_op_def *def, const char *keyword, int next) {
     if (!keyword) return next < def->max_in && !def->in_name[next] ? next : -1;
     for (int i = 0; i < def->max_in; i++)
@@ -146,14 +117,14 @@ static bool read_operand(struct reader *r, int *position) {
     char name[48], keyword[48];
     bool integer, named = false;
     const char *at = r->p;
-    if (scan_number(&r->p, &in.scalar, &integer)) {
+    if (lex_number(&r->p, &in.scalar, &integer)) {
         in.is_scalar = true;
     } else {
-        if (!scan_name(&r->p, name, sizeof name)) return expected(r, "an operand");
-        named = scan_char(&r->p, '=');
+        if (!lex_name(&r->p, name, sizeof name)) return expected(r, "an operand");
+        named = lex_char(&r->p, '=');
         if (named) {
             strcpy(keyword, name);
-            if (!scan_name(&r->p, name, sizeof name)) return expected(r, "the name of a value");
+            if (!lex_name(&r->p, name, sizeof name)) return expected(r, "the name of a value");
         }
         in.value = value_find(r->t, name);
         if (in.value < 0)
@@ -177,12 +148,13 @@ static bool read_operand(struct reader *r, int *position) {
     return true;
 }
 
+/* All operands, up to the semicolon or parenthesis. */
 static bool read_operands(struct reader *r) {
     const struct kp_op_def *def = r->op->def;
     int position = 0;
     do
         if (!read_operand(r, &position)) return false;
-    while (scan_char(&r->p, ','));
+    while (lex_char(&r->p, ','));
     for (int i = 0; i < def->min_in; i++)
         if (!r->op->in[i].is_scalar && r->op->in[i].value < 0)
             return parse_fail(r->s, r->op->line,
@@ -192,24 +164,20 @@ static bool read_operands(struct reader *r) {
     return true;
 }
 
-/* The value of an attribute, of whatever kind it looks like. */
-static bool read_value(struct reader *r, struct kp_attr *a, int *kind) {
+/* The value of an attribute: a number, a list, a word or a quoted string. */
+static bool read_value(struct reader *r, struct kp_attr *a) {
     bool integer;
-    if (scan_number(&r->p, &a->number, &integer)) {
+    if (lex_number(&r->p, &a->number, &integer)) {
         a->kind = integer ? KP_ATTR_INT : KP_ATTR_FLOAT;
-        *kind = integer ? IS_INT : IS_FLOAT;
         return true;
     }
-    if (scan_char(&r->p, '[')) {
+    if (lex_char(&r->p, '[')) {
         r->p--;
         a->kind = KP_ATTR_LIST;
-        *kind = IS_LIST;
-        return scan_dims(&r->p, &a->n, a->list) ? true
-                                                : expected(r, "a list of at most eight integers");
+        return lex_dims(&r->p, &a->n, a->list) ? true : expected(r, "a list of few integers");
     }
     a->kind = KP_ATTR_WORD;
-    *kind = IS_WORD;
-    if (scan_char(&r->p, '"')) {
+    if (lex_char(&r->p, '"')) {
         size_t n = strcspn(r->p, "\"");
         if (r->p[n] != '"' || n >= sizeof a->word)
             return expected(r, "a short string and a closing quote");
@@ -217,41 +185,57 @@ static bool read_value(struct reader *r, struct kp_attr *a, int *kind) {
         r->p += n + 1;
         return true;
     }
-    if (!scan_name(&r->p, a->word, sizeof a->word))
+    if (!lex_name(&r->p, a->word, sizeof a->word))
         return expected(r, "a number, a list, a word or a quoted string");
     if (!strcmp(a->word, "true") || !strcmp(a->word, "false")) {
         a->kind = KP_ATTR_BOOL;
         a->number = a->word[0] == 't';
-        *kind = IS_BOOL;
     }
     return true;
 }
 
+/* What an attribute of these kinds may be, for messages. */
+static const char *kinds_text(int kinds) {
+    switch (kinds) {
+    case 1 << KP_ATTR_INT: return "an integer";
+    case 1 << KP_ATTR_INT | 1 << KP_ATTR_FLOAT: return "a number";
+    case 1 << KP_ATTR_INT | 1 << KP_ATTR_LIST: return "an integer or a list";
+    case 1 << KP_ATTR_LIST: return "a list";
+    case 1 << KP_ATTR_BOOL: return "true or false";
+    default: return "a word";
+    }
+}
+
+/* Fail with the attributes that the op takes.  Returns false. */
+static bool unknown_attribute(struct reader *r, const char *key) {
+    char known[256] = "(none)";
+    size_t n = 0;
+    for (const struct kp_attr_def *a = r->op->def->attr; a->key && n < sizeof known; a++)
+        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", n ? " " : "", a->key);
+    return parse_fail(r->s, r->op->line, "%s has no attribute `%s`; expected one of: %s",
+                      r->op->def->name, key, known);
+}
+
+/* key=value. */
 static bool read_attribute(struct reader *r) {
     struct kp_op *op = r->op;
     if (op->nattr == KP_MAX_ATTRS) return expected(r, "fewer attributes");
     struct kp_attr *a = &op->attr[op->nattr];
-    int kind = 0;
-    size_t k = 0;
-    if (!scan_name(&r->p, a->key, sizeof a->key)) return expected(r, "key=value");
-    if (!word_in(op->def->attrs, a->key))
-        return parse_fail(r->s, op->line, "%s has no attribute `%s`; expected one of: %s",
-                          op->def->name, a->key, op->def->attrs[0] ? op->def->attrs : "(none)");
+    if (!lex_name(&r->p, a->key, sizeof a->key)) return expected(r, "key=value");
+    const struct kp_attr_def *def = op_takes(op->def, a->key);
+    if (!def) return unknown_attribute(r, a->key);
     for (int i = 0; i < op->nattr; i++)
         if (!strcmp(op->attr[i].key, a->key)) return expected(r, "each attribute once");
-    if (!scan_char(&r->p, '=')) return expected(r, "= and a value");
-    if (!read_value(r, a, &kind)) return false;
-    while (k < sizeof keys / sizeof *keys && strcmp(keys[k].key, a->key)) k++;
-    if (k == sizeof keys / sizeof *keys)
-        die(KP_BUG, "graph.c: attribute %s has no row in `keys`", a->key);
-    if (!(keys[k].kinds & kind))
+    if (!lex_char(&r->p, '=')) return expected(r, "= and a value");
+    if (!read_value(r, a)) return false;
+    if (!(def->kinds & 1 << a->kind))
         return parse_fail(r->s, op->line, "%s: %s has a value of the wrong kind; expected %s",
-                          op->def->name, a->key, keys[k].expected);
+                          op->def->name, a->key, kinds_text(def->kinds));
     op->nattr++;
     return true;
 }
 
-/* Compare what the line declares of result i with what inference gave. */
+/* Fail if result i is declared otherwise than inferred. */
 static bool check_result(struct reader *r, int i, const struct kp_value *got) {
     struct kp_value *v = &r->declared[i];
     char a[KP_SHAPE_TEXT], b[KP_SHAPE_TEXT];
@@ -276,6 +260,7 @@ static bool check_result(struct reader *r, int i, const struct kp_value *got) {
     return true;
 }
 
+/* See parse.h. */
 bool op_parse(struct kp_source *s, int line, struct kp_task *t, const char *text,
               struct kp_op *op) {
     struct reader r = {.s = s, .t = t, .text = text, .p = text, .op = op};
@@ -283,13 +268,13 @@ bool op_parse(struct kp_source *s, int line, struct kp_task *t, const char *text
     *op = (struct kp_op){.line = line};
     for (int i = 0; i < KP_MAX_OPERANDS; i++) op->in[i].value = -1;
     if (!read_results(&r) || !read_op_name(&r) || !read_operands(&r)) return false;
-    if (scan_char(&r.p, ';')) {
+    if (lex_char(&r.p, ';')) {
         do
             if (!read_attribute(&r)) return false;
-        while (scan_char(&r.p, ','));
+        while (lex_char(&r.p, ','));
     }
-    if (!scan_char(&r.p, ')')) return expected(&r, "a comma or )");
-    if (!scan_end(&r.p)) return expected(&r, "nothing after )");
+    if (!lex_char(&r.p, ')')) return expected(&r, "a comma or )");
+    if (!lex_end(&r.p)) return expected(&r, "nothing after )");
     const char *wrong = op->def->infer(t, op, inferred);
     if (wrong) return parse_fail(s, line, "%s: %s", op->def->name, wrong);
     if (op->nout != r.ndeclared)

@@ -1,4 +1,4 @@
-/* lex.c: tokens, names, line numbers and the error message of the task reader. */
+/* lex.c: the lexer of the task reader: tokens, names, line numbers and the error message. */
 #include "task/parse.h"
 
 #include <ctype.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Only the first error is kept: what follows it is usually its consequence. */
+/* See parse.h.  Later errors usually follow from the first one. */
 bool parse_fail(struct kp_source *s, int line, const char *format, ...) {
     if (s->size == 0 || s->message[0]) return false;
     int n = line > 0 ? snprintf(s->message, s->size, "%s:%d: ", s->path, line)
@@ -20,27 +20,30 @@ bool parse_fail(struct kp_source *s, int line, const char *format, ...) {
     return false;
 }
 
+/* See parse.h. */
 int parse_line_at(const struct kp_source *s, const char *at) {
     int line = 1;
     for (const char *p = s->text; p < at && *p; p++) line += *p == '\n';
     return line;
 }
 
-/* The character after the string that begins at p (an opening quote). */
+/* The end of the string whose opening quote is at p: the character after the closing quote, or
+ * the end of the text. */
 static const char *after_string(const char *p) {
     for (p++; *p && *p != '"'; p++)
         if (*p == '\\' && p[1]) p++;
     return *p ? p + 1 : p;
 }
 
+/* The first character from p on that is no white space. */
 static const char *after_space(const char *p) {
     while (isspace((unsigned char)*p)) p++;
     return p;
 }
 
-/* cJSON keeps no positions, so walk the text again.  It is valid JSON by now.
- * Depth 1 is the task object: its keys are the strings before a colon.  The
- * array that follows is depth 2: its elements begin after '[' and ','. */
+/* See parse.h.  cJSON keeps no positions, so this walks the text again; it is valid JSON here.
+ * The task object is at depth 1; its keys are the strings before a colon.  The array after the
+ * key is at depth 2; its elements begin after '[' and ','. */
 int parse_line_of(const struct kp_source *s, const char *key, int index) {
     size_t length = strlen(key);
     const char *found = NULL;
@@ -65,24 +68,28 @@ int parse_line_of(const struct kp_source *s, const char *key, int index) {
     return found ? parse_line_at(s, found) : 1;
 }
 
-static void blanks(const char **p) {
+/* Skip spaces and tabs. */
+static void skip_blanks(const char **p) {
     while (**p == ' ' || **p == '\t') (*p)++;
 }
 
-bool scan_char(const char **p, char c) {
-    blanks(p);
+/* The character c. */
+bool lex_char(const char **p, char c) {
+    skip_blanks(p);
     if (**p != c) return false;
     (*p)++;
     return true;
 }
 
-bool scan_end(const char **p) {
-    blanks(p);
+/* The end of the text. */
+bool lex_end(const char **p) {
+    skip_blanks(p);
     return **p == '\0';
 }
 
-bool scan_name(const char **p, char *out, size_t size) {
-    blanks(p);
+/* A C identifier of fewer than `size` characters, copied to out. */
+bool lex_name(const char **p, char *out, size_t size) {
+    skip_blanks(p);
     size_t n = 0;
     const char *q = *p;
     if (!isalpha((unsigned char)q[0]) && q[0] != '_') return false;
@@ -94,9 +101,10 @@ bool scan_name(const char **p, char *out, size_t size) {
     return true;
 }
 
-/* Decimal only: strtod alone would also take hexadecimal, inf and nan. */
-bool scan_number(const char **p, double *out, bool *integer) {
-    blanks(p);
+/* A decimal number; *integer: it has only digits.  strtod alone would also take hexadecimal, inf
+ * and nan.  Integers beyond 2^53 are refused: a double does not hold them. */
+bool lex_number(const char **p, double *out, bool *integer) {
+    skip_blanks(p);
     const char *q = *p;
     if (*q == '-' || *q == '+') q++;
     if (!isdigit((unsigned char)*q) || (q[0] == '0' && (q[1] == 'x' || q[1] == 'X'))) return false;
@@ -111,24 +119,26 @@ bool scan_number(const char **p, double *out, bool *integer) {
     return true;
 }
 
-bool scan_dims(const char **p, int *n, int64_t dim[KP_MAX_DIMS]) {
+/* A list of at most KP_MAX_DIMS integers. */
+bool lex_dims(const char **p, int *n, int64_t dim[KP_MAX_DIMS]) {
     *n = 0;
-    if (!scan_char(p, '[')) return false;
-    if (scan_char(p, ']')) return true;
+    if (!lex_char(p, '[')) return false;
+    if (lex_char(p, ']')) return true;
     do {
         double number;
         bool integer;
         const char *at = *p;
-        if (*n == KP_MAX_DIMS || !scan_number(p, &number, &integer)) return false;
+        if (*n == KP_MAX_DIMS || !lex_number(p, &number, &integer)) return false;
         if (!integer) {
             *p = at;
             return false;
         }
         dim[(*n)++] = (int64_t)number;
-    } while (scan_char(p, ','));
-    return scan_char(p, ']');
+    } while (lex_char(p, ','));
+    return lex_char(p, ']');
 }
 
+/* See parse.h.  A word with a space is in no list. */
 bool word_in(const char *words, const char *word) {
     size_t n = strlen(word);
     if (n == 0 || strchr(word, ' ')) return false;
@@ -137,7 +147,9 @@ bool word_in(const char *words, const char *word) {
     return false;
 }
 
+/* See parse.h.  The header also makes macros and output members of names. */
 bool name_is_usable(const char *name) {
+    _Static_assert(KP_MAX_OUTPUTS == 4, "reserve the names of the other outputs, too");
     static const char *const reserved[] = {
         "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char",
         "class", "compl", "const", "constexpr", "continue", "decltype", "default", "delete", "do",
@@ -147,57 +159,12 @@ bool name_is_usable(const char *name) {
         "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this",
         "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned",
         "using", "virtual", "void", "volatile", "while", "xor",
-        /* the generated header names outputs so */
+        /* the names of outputs in the generated header */
         "out", "out0", "out1", "out2", "out3"};
     const char *p = name;
     char copy[48];
-    if (!scan_name(&p, copy, sizeof copy) || *p || name[0] == '_') return false;
+    if (!lex_name(&p, copy, sizeof copy) || *p || name[0] == '_') return false;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (!strcmp(name, reserved[i])) return false;
     return true;
-}
-
-const char *shape_text(const struct kp_shape *s, char out[KP_SHAPE_TEXT]) {
-    int n = snprintf(out, KP_SHAPE_TEXT, "[");
-    for (int i = 0; i < s->n; i++)
-        n += snprintf(out + n, KP_SHAPE_TEXT - n, "%s%lld", i ? "," : "", (long long)s->dim[i]);
-    snprintf(out + n, KP_SHAPE_TEXT - n, "]");
-    return out;
-}
-
-int64_t kp_shape_count(const struct kp_shape *s) {
-    int64_t count = 1;
-    for (int i = 0; i < s->n; i++) count *= s->dim[i];
-    return count;
-}
-
-bool shape_fits(const struct kp_shape *s) {
-    int64_t bytes = 8;
-    for (int i = 0; i < s->n; i++)
-        if (__builtin_mul_overflow(bytes, s->dim[i], &bytes)) return false;
-    return true;
-}
-
-static const struct {
-    const char *name;
-    size_t size;
-} dtypes[] = {
-    [KP_F64] = {"f64", 8}, [KP_F32] = {"f32", 4}, [KP_F16] = {"f16", 2},  [KP_BF16] = {"bf16", 2},
-    [KP_I64] = {"i64", 8}, [KP_I32] = {"i32", 4}, [KP_BOOL] = {"bool", 1}};
-
-size_t kp_dtype_size(enum kp_dtype t) {
-    return dtypes[t].size;
-}
-
-const char *kp_dtype_name(enum kp_dtype t) {
-    return dtypes[t].name;
-}
-
-bool dtype_parse(const char *name, enum kp_dtype *out) {
-    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-        if (!strcmp(name, dtypes[i].name)) {
-            *out = (enum kp_dtype)i;
-            return true;
-        }
-    return false;
 }

@@ -1,14 +1,17 @@
-/* slice.c: to compute rows [lo,hi) of a result along one axis, which rows of
- * each operand are needed?  Each rule answers with the operand's axis along
- * which the same rows do, KP_WHOLE, or, if the result cannot be cut there,
- * KP_NEVER.  These answers are what makes an oracle of float64 fit in memory. */
+/* slice.c: the rows of each operand that rows [lo,hi) of a result need.
+ *
+ * A rule returns the operand's axis along which the same rows are needed; KP_WHOLE if all of it
+ * is; KP_NEVER if the result cannot be cut along that axis.  The float64 oracle computes large
+ * outputs slice by slice and so fits in memory. */
 #include "task/rules.h"
 
+/* Axes of operand `slot`; 0 if it is absent or a number. */
 static int axes_of(const struct kp_task *t, const struct kp_op *op, int slot) {
     const struct kp_value *v = op_operand(t, op, slot);
     return v ? v->shape.n : 0;
 }
 
+/* Axes of the result. */
 static int result_axes(const struct kp_task *t, const struct kp_op *op) {
     return t->values[op->out[0]].shape.n;
 }
@@ -23,13 +26,14 @@ int slice_elementwise(const struct kp_task *t, const struct kp_op *op, int axis,
     return mine;
 }
 
-/* A view that keeps axis 0 can be cut there; its other axes may be mixed. */
+/* A view that keeps axis 0 can be cut there; its other axes may be mixed with each other. */
 int slice_view(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     const struct kp_shape *x = &op_operand(t, op, slot)->shape;
     const struct kp_shape *r = &t->values[op->out[0]].shape;
     return axis == 0 && x->n > 0 && x->dim[0] == r->dim[0] ? 0 : KP_NEVER;
 }
 
+/* Every axis but the one that several became. */
 int slice_flatten(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     int n = axes_of(t, op, slot);
     int start = op_attr(op, "start_dim") ? op_axis(op, "start_dim", n) : 0;
@@ -38,6 +42,7 @@ int slice_flatten(const struct kp_task *t, const struct kp_op *op, int axis, int
     return axis <= start ? axis : axis + end - start;
 }
 
+/* The axis that it changed places with. */
 int slice_transpose(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     int n = axes_of(t, op, slot);
     int64_t d[2];
@@ -46,6 +51,7 @@ int slice_transpose(const struct kp_task *t, const struct kp_op *op, int axis, i
     return axis == a ? b : axis == b ? a : axis;
 }
 
+/* The axis that it was. */
 int slice_permute(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     int n = axes_of(t, op, slot);
     int64_t d[KP_MAX_DIMS];
@@ -53,11 +59,13 @@ int slice_permute(const struct kp_task *t, const struct kp_op *op, int axis, int
     return (int)(d[axis] < 0 ? d[axis] + n : d[axis]);
 }
 
+/* Every axis but the new one. */
 int slice_unsqueeze(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     int d = op_axis(op, "dim", axes_of(t, op, slot) + 1);
     return axis == d ? KP_NEVER : axis < d ? axis : axis - 1;
 }
 
+/* Every axis. */
 int slice_squeeze(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     int d = op_axis(op, "dim", axes_of(t, op, slot));
     return axis < d ? axis : axis + 1;
@@ -72,6 +80,7 @@ int slice_matmul(const struct kp_task *t, const struct kp_op *op, int axis, int 
     return slice_elementwise(t, op, axis, slot);
 }
 
+/* Rows of the operand, or rows of the weight for features of the result. */
 int slice_linear(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     bool features = axis == result_axes(t, op) - 1;
     if (slot == 0) return features ? KP_WHOLE : axis;
@@ -95,40 +104,45 @@ int slice_conv(const struct kp_task *t, const struct kp_op *op, int axis, int sl
     return KP_NEVER;
 }
 
-/* Samples and channels are independent, places are not (pooling). */
+/* A pool: samples and channels are independent; places share windows. */
 int slice_planes(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     (void)t, (void)op, (void)slot;
     return axis < 2 ? axis : KP_NEVER;
 }
 
+/* The axes before the normalised ones. */
 int slice_layer_norm(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     if (axis >= result_axes(t, op) - op_attr(op, "shape")->n) return KP_NEVER;
     return slot == 0 ? axis : KP_WHOLE;
 }
 
+/* Samples. */
 int slice_group_norm(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     (void)t, (void)op;
     if (axis != 0) return KP_NEVER;
     return slot == 0 ? 0 : KP_WHOLE;
 }
 
+/* Samples and channels. */
 int slice_instance_norm(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     if (axis > 1) return KP_NEVER;
     if (slot == 0) return axis;
     return axis == 1 && op_operand(t, op, slot) ? 0 : KP_WHOLE;
 }
 
+/* Channels. */
 int slice_batch_norm(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     if (axis != 1) return KP_NEVER;
     if (slot == 0) return 1;
     return op_operand(t, op, slot) ? 0 : KP_WHOLE;
 }
 
+/* Every axis but dim. */
 int slice_along_axis(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     return axis == op_axis(op, "dim", axes_of(t, op, slot)) ? KP_NEVER : axis;
 }
 
-/* The axes that are left keep their order; those kept with size 1 are not cut. */
+/* The axes that are left, which keep their order; not those of size 1 that keepdim leaves. */
 int slice_reduce(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     int n = axes_of(t, op, slot);
     unsigned reduced = op_reduced_axes(op, n);
@@ -138,6 +152,7 @@ int slice_reduce(const struct kp_task *t, const struct kp_op *op, int axis, int 
     return KP_NEVER;
 }
 
+/* A result of one number. */
 int slice_never(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     (void)t, (void)op, (void)axis, (void)slot;
     return KP_NEVER;

@@ -27,6 +27,7 @@ static void check(int n, char **path, bool list) {
     if (!list) printf("%d task%s\n", n, n == 1 ? "" : "s");
 }
 
+/* See the top. */
 int main(int argc, char **argv) {
     kp_program("task");
     static const char usage[] =

@@ -1,26 +1,35 @@
 /* task_text.c: see task_text.h. */
 #include "task/task_text.h"
-#include "task/parse.h"
 #include "base/error.h"
-#include "task/ops.h"
+#include "task/op.h"
 
 #include <ctype.h>
 #include <string.h>
 
+/* See task_text.h. */
 const char *task_text_bytes(double bytes, char text[TASK_TEXT_BYTES]) {
-    const char *unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    enum { LARGEST = sizeof unit / sizeof *unit - 1 };
     int u = 0;
-    while (bytes >= 1024 && u < 4) bytes /= 1024, u++;
+    while (bytes >= 1024 && u < LARGEST) bytes /= 1024, u++;
     snprintf(text, TASK_TEXT_BYTES, "%.4g %s", bytes, unit[u]);
     return text;
 }
 
+/* See task_text.h. */
 void task_text_fill(const struct kp_task *t, const struct kp_fill *f, FILE *out) {
-    static const char *const wraps[] = {"symmetric", "upper", "lower", "scaled", "softmax"};
+    static const struct {
+        int bit;
+        const char *name;
+    } wraps[] = {{KP_WRAP_SOFTMAX, "softmax"}, /* outermost first */
+                 {KP_WRAP_SCALED, "scaled"},
+                 {KP_WRAP_LOWER, "lower"},
+                 {KP_WRAP_UPPER, "upper"},
+                 {KP_WRAP_SYMMETRIC, "symmetric"}};
     int open = 0;
-    for (int i = 4; i >= 0; i--)
-        if (f->wrap & 1 << i) {
-            fprintf(out, "%s(", wraps[i]);
+    for (size_t i = 0; i < sizeof wraps / sizeof *wraps; i++)
+        if (f->wrap & wraps[i].bit) {
+            fprintf(out, "%s(", wraps[i].name);
             open++;
         }
     switch (f->kind) {
@@ -42,6 +51,7 @@ static const char *size_text(const struct kp_shape *s, enum kp_dtype type,
     return task_text_bytes((double)kp_shape_count(s) * (double)kp_dtype_size(type), text);
 }
 
+/* One line: an input or a parameter. */
 static void print_tensor(const struct kp_task *t, const struct kp_tensor *x, FILE *out) {
     static const char *const domains[] = {"real", "moderate", "positive", "unit", "declared"};
     char shape[KP_SHAPE_TEXT], bytes[TASK_TEXT_BYTES];
@@ -52,6 +62,7 @@ static void print_tensor(const struct kp_task *t, const struct kp_tensor *x, FIL
     fprintf(out, "  %s\n", domains[x->domain]);
 }
 
+/* Operand i as it stands in an op line. */
 static void print_operand(const struct kp_task *t, const struct kp_op *op, int i, FILE *out) {
     if (op->in[i].is_scalar)
         fprintf(out, "%.15g", op->in[i].scalar);
@@ -61,6 +72,7 @@ static void print_operand(const struct kp_task *t, const struct kp_op *op, int i
         fprintf(out, "%s", t->values[op->in[i].value].name);
 }
 
+/* key=value. */
 static void print_attr(const struct kp_attr *a, FILE *out) {
     fprintf(out, "%s=", a->key);
     switch (a->kind) {
@@ -74,6 +86,7 @@ static void print_attr(const struct kp_attr *a, FILE *out) {
     }
 }
 
+/* See task_text.h. */
 void task_text_op(const struct kp_task *t, const struct kp_op *op, FILE *out) {
     char shape[KP_SHAPE_TEXT];
     const char *between = "";
@@ -96,6 +109,7 @@ void task_text_op(const struct kp_task *t, const struct kp_op *op, FILE *out) {
     fprintf(out, ")");
 }
 
+/* See task_text.h. */
 void task_text_show(const struct kp_task *t, FILE *out) {
     struct kp_cost c = task_cost(t);
     char bytes[TASK_TEXT_BYTES];
@@ -152,6 +166,7 @@ static void print_sizes(const char *name, const struct kp_shape *s, FILE *out) {
     fprintf(out, "#define %s_ELEMENTS %lldLL\n\n", upper, (long long)kp_shape_count(s));
 }
 
+/* See task_text.h. */
 void task_text_output(const struct kp_task *t, int i, char name[TASK_TEXT_OUTPUT]) {
     if (t->noutputs == 1)
         strcpy(name, "out");
@@ -159,6 +174,7 @@ void task_text_output(const struct kp_task *t, int i, char name[TASK_TEXT_OUTPUT
         snprintf(name, TASK_TEXT_OUTPUT, "out%d", i);
 }
 
+/* Whether an input, a parameter or an output has this dtype. */
 static bool has_dtype(const struct kp_task *t, enum kp_dtype dtype) {
     for (int i = 0; i < t->ntensors; i++)
         if (t->tensors[i].dtype == dtype) return true;
@@ -167,6 +183,7 @@ static bool has_dtype(const struct kp_task *t, enum kp_dtype dtype) {
     return false;
 }
 
+/* See task_text.h. */
 void task_text_header(const struct kp_task *t, FILE *out) {
     char name[TASK_TEXT_OUTPUT];
     fprintf(out, "/* %s: generated from tasks/%s/%s.json */\n", t->name, t->suite, t->name);

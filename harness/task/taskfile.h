@@ -1,12 +1,10 @@
 /* taskfile.h: a task, as read from tasks/SUITE/TASK.json.
  *
- * A task is data: named tensors, an op graph in SSA form (one op a line), and
- * which values are its outputs.  task_load() checks everything that can be
- * checked without a GPU, op by op, with shape and dtype inference; what it
- * returns is therefore well formed, and no later step checks again.
+ * A task is data: named tensors, an op graph in SSA form (one op a line), and the names of its
+ * outputs.  task_load() (load.c) infers shapes and dtypes and checks everything that needs no
+ * GPU.  A loaded task is therefore well formed, and no later step checks it again.
  *
- * Shapes are row-major, slowest axis first; sizes are in elements unless a name
- * says bytes. */
+ * Shapes are row-major, slowest axis first.  Sizes are in elements unless a name says bytes. */
 #ifndef KP_TASKFILE_H
 #define KP_TASKFILE_H
 
@@ -33,6 +31,9 @@ enum kp_dtype { KP_F64, KP_F32, KP_F16, KP_BF16, KP_I64, KP_I32, KP_BOOL };
 size_t kp_dtype_size(enum kp_dtype t);
 const char *kp_dtype_name(enum kp_dtype t);
 
+/* The dtype called `name`.  False, with *out unchanged, if there is none. */
+bool dtype_parse(const char *name, enum kp_dtype *out);
+
 struct kp_shape {
     int n;                    /* number of axes; 0 is a scalar */
     int64_t dim[KP_MAX_DIMS]; /* slowest first */
@@ -41,7 +42,14 @@ struct kp_shape {
 /* Number of elements; 1 for a scalar. */
 int64_t kp_shape_count(const struct kp_shape *s);
 
-/* How a tensor is filled.  Closed grammar, in task files as a string:
+/* True if an array of this shape and of the largest type has fewer than 2^63 bytes. */
+bool shape_fits(const struct kp_shape *s);
+
+/* "[2,3]" in a buffer of the caller's; returns the buffer. */
+enum { KP_SHAPE_TEXT = 160 };
+const char *shape_text(const struct kp_shape *s, char out[KP_SHAPE_TEXT]);
+
+/* How a tensor is filled.  In task files a string of this grammar:
  *   uniform(lo,hi)  normal(mean,std)  constant(c)  integers(lo,hi)   hi exclusive
  *   fan_in(n)             uniform in +-1/sqrt(n), computed, never rounded
  *   bernoulli(p)          0 or 1
@@ -75,8 +83,8 @@ struct kp_fill {
     int source;  /* tensor index, for transposed(NAME) */
 };
 
-/* Which other values a tensor may legitimately hold: verification draws from
- * other distributions inside this domain as well as from the declared fill. */
+/* The values that a tensor may hold.  Verification also draws from other distributions inside
+ * this domain than the declared fill. */
 enum kp_domain {
     KP_DOMAIN_REAL,     /* any finite value of any sign and of widely varying magnitude */
     KP_DOMAIN_MODERATE, /* any sign, magnitude near the declared one (scores fed to exp) */
@@ -116,7 +124,7 @@ struct kp_operand {
     int value;     /* else: index into kp_task.values; -1 if an optional operand is absent */
 };
 
-struct kp_op_def; /* reference/ops.h */
+struct kp_op_def; /* op.h */
 
 struct kp_op {
     const struct kp_op_def *def;
@@ -150,13 +158,18 @@ struct kp_task {
     char **flags; /* e.g. "degenerate: output is identically 0", "identity-on-declared-inputs" */
 };
 
-/* Read and check one task file.  Never returns NULL: on any error it ends the
- * program through die(KP_INPUT, ...) with "FILE:LINE: what was found; expected
- * what".  task_load_error() is the same for callers that go on (tests): it
- * returns NULL and stores the message. */
+/* Read and check one task file.  Never returns NULL: on any error it ends the program through
+ * die(KP_INPUT, ...) with "FILE:LINE: what was found; expected what".  task_load_error() returns
+ * NULL instead and stores the message, for callers that go on (tests). */
 struct kp_task *task_load(const char *path);
 struct kp_task *task_load_error(const char *path, char *message, size_t size);
 void task_free(struct kp_task *t);
+
+/* Index of the value called `name`, or -1. */
+int value_find(const struct kp_task *t, const char *name);
+
+/* Mark the values that some output needs.  live has t->nvalues entries. */
+void task_live(const struct kp_task *t, bool *live);
 
 /* Attribute `key` of an op, or NULL. */
 const struct kp_attr *op_attr(const struct kp_op *op, const char *key);
@@ -166,15 +179,15 @@ int64_t op_int(const struct kp_op *op, const char *key, int64_t otherwise);
 double op_float(const struct kp_op *op, const char *key, double otherwise);
 bool op_bool(const struct kp_op *op, const char *key, bool otherwise);
 const char *op_word(const struct kp_op *op, const char *key, const char *otherwise);
-/* A list of n entries; a single number is repeated n times; absent: `otherwise`
- * n times.  A list of another length was refused when the task was loaded. */
+/* Write n entries to out: the list; or a single number n times; or, if the key is absent,
+ * `otherwise` n times.  A list of another length is a bug: the loader refuses it. */
 void op_list(const struct kp_op *op, const char *key, int n, int64_t otherwise, int64_t *out);
 
-/* What the task cannot do without, computed from the graph.
- * bytes: every tensor that reaches an output read once, every output written
- * once.  flops: additions and multiplications of the ops (a multiply-add is 2;
- * padding of convolutions counted as work).  mm_flops: those inside matrix
- * products and convolutions, which tensor cores can do. */
+/* The least work that a task needs, computed from the graph (cost.c).
+ * bytes: every tensor that reaches an output is read once, every output is written once.
+ * flops: additions and multiplications of the ops; a multiply-add counts 2, and a convolution's
+ * padding counts as work.  mm_flops: those in matrix products and convolutions, which tensor
+ * cores can do. */
 struct kp_cost {
     double bytes_in, bytes_out, flops, mm_flops;
 };

@@ -1,9 +1,9 @@
-/* demand.c: which values a task's outputs need, and which of them can be cut.
+/* demand.c: see demand.h.
  *
- * Rows of an output follow from rows of the values it is made of, as far back as
- * the ops' slice rules reach.  A value that two consumers need along different
- * axes, or that one needs whole, is computed whole. */
-#include "cuda/plan.h"
+ * Rows of an output need rows of the values that it is computed from, as far back as the ops'
+ * slicing rules allow.  A value is computed whole if a consumer needs all of it, or if two
+ * consumers need rows along different axes. */
+#include "cuda/demand.h"
 
 /* Add one consumer's demand; two that differ need the whole value. */
 static void demand_add(int *demand, int wanted) {
@@ -25,7 +25,7 @@ static bool can_cut(const struct kp_task *t, const struct kp_op *op, int axis) {
     return true;
 }
 
-/* See plan.h. */
+/* See demand.h. */
 void kp_plan_demand(const struct kp_task *t, int64_t rows, int *demand) {
     for (int v = 0; v < t->nvalues; v++) demand[v] = KP_UNNEEDED;
     for (int o = 0; o < t->noutputs; o++) {

@@ -1,5 +1,8 @@
-/* exec.c: runs a plan; the only door into the CUDA reference. */
+/* exec.c: runs a plan: see exec.h. */
+#include "cuda/exec.h"
 #include "cuda/plan.h"
+#include "cuda_base/copy.h"
+#include "cuda_ops/index.h"
 #include "base/error.h"
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +58,8 @@ int kp_baselines(const struct kp_task *t, enum kp_math out[2]) {
 bool kp_exec_weak(const struct kp_task *t) {
 #ifdef KP_NO_CUDNN
     for (int i = 0; i < t->nops; i++) {
-        enum kp_op_id id = t->ops[i].def->id;
-        if (id == KP_OP_CONV1D || id == KP_OP_CONV2D || id == KP_OP_CONV3D) return true;
+        const struct kp_impl *impl = kp_impl_of(t->ops[i].def->id);
+        if (impl && impl->asks & KP_BY_CUDNN) return true;
     }
 #else
     (void)t;

@@ -1,24 +1,21 @@
-/* exec.h: any task's graph on the GPU, by cuBLAS, cuDNN and one honest launch
- * for each remaining op.  It serves twice: as the baselines (what a PyTorch user
- * gets) and, in float64 and in slices, as the oracle.
+/* exec.h: runs a task's graph on the GPU: products by cuBLAS, convolutions by cuDNN, every other op
+ * by one launch.  It is the baseline (what a PyTorch user gets) and, in float64 and in slices, the
+ * oracle.
  *
- * All pointers are device pointers to dense row-major tensors.  Work is only
- * enqueued on the given stream and may be captured.  Any CUDA, cuBLAS or cuDNN
- * failure is a machine error and ends the program through die(KP_MACHINE). */
+ * All pointers are device pointers to dense row-major tensors.  A run only enqueues work on the
+ * given stream and may be captured.  Any CUDA, cuBLAS or cuDNN failure is a machine error and ends
+ * the program through die(KP_MACHINE). */
 #ifndef KP_EXEC_H
 #define KP_EXEC_H
 
-#include <cuda_runtime_api.h>
+#include "cuda_base/arithmetic.h"
 #include "task/ops.h"
+
+#include <cuda_runtime_api.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Arithmetic of a run.  FP32: no tensor cores anywhere.  TF32: cuBLAS and cuDNN
- * may use TF32 (storage stays f32).  HALF: the task's own 16-bit type with fp32
- * accumulation.  F64: everything in double, whatever the task's types. */
-enum kp_math { KP_MATH_FP32, KP_MATH_TF32, KP_MATH_HALF, KP_MATH_F64 };
 
 /* "fp32", "tf32", "f16" or "bf16" (by the task), "f64". */
 const char *kp_math_name(const struct kp_task *t, enum kp_math m);
@@ -27,8 +24,8 @@ const char *kp_math_name(const struct kp_task *t, enum kp_math m);
  * TF32 is listed only if the graph has an op with tensor_cores. */
 int kp_baselines(const struct kp_task *t, enum kp_math out[2]);
 
-/* True if the baseline is known to be weaker than a vendor library's (a
- * convolution without cuDNN): such a cell is flagged weak-baseline. */
+/* True if the baseline is known to be slower than a vendor library's (a convolution in a build
+ * without cuDNN).  Such a cell is flagged weak-baseline. */
 bool kp_exec_weak(const struct kp_task *t);
 
 struct kp_exec; /* a task prepared for one arithmetic: algorithms chosen, memory planned */
@@ -36,23 +33,21 @@ struct kp_exec; /* a task prepared for one arithmetic: algorithms chosen, memory
 struct kp_exec *kp_exec_create(const struct kp_task *t, enum kp_math m);
 void kp_exec_destroy(struct kp_exec *e);
 
-/* Device memory that a run needs beside tensors and outputs: intermediates
- * (freed as soon as they are dead, so that a chain of ten ops needs two) and
- * library workspaces.  Bytes; may be 0. */
+/* Bytes of device memory that a run needs beside tensors and outputs, for intermediates and library
+ * workspaces; may be 0.  Intermediates that are not alive together share memory: a chain of ten
+ * ops needs two. */
 size_t kp_exec_workspace(const struct kp_exec *e);
 
-/* Enqueue one run.  tensors[i]: task tensor i, in the task's dtype.  outputs[i]:
- * output i, in the task's dtype (FP32, TF32, HALF).  workspace: 256-byte aligned.
- * Enqueues the same launches each time; capturable; not for F64. */
+/* Enqueue one run of a baseline (not of F64): the same launches each time.  tensors[i] and
+ * outputs[i] are in the task's dtypes; workspace is 256-byte aligned. */
 void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const outputs[],
                  void *workspace, cudaStream_t stream);
 
-/* The oracle (F64 only).  Computes every output in float64, cut along its axis 0
- * into slices chosen at creation so that the workspace stays under the limit
- * given to kp_exec_create_oracle; values that do not depend on the slice are
- * computed once.  For each slice calls `sink` with the output index, the offset
- * and count of the slice in elements of the dense output, and the float64 values
- * (valid until sink's own stream work ends: sink enqueues on the same stream). */
+/* The oracle (F64 only): computes every output in float64, cut along axis 0 into slices.  Slices
+ * are chosen at creation so that the workspace stays below workspace_limit; values that do not
+ * depend on the slice are computed once.  For each slice it calls `sink` with the output's index,
+ * the offset and count of the slice in elements of the dense output, and the float64 values.  They
+ * are valid for what sink enqueues on the same stream. */
 typedef void kp_sink(void *context, int output, int64_t offset, int64_t count, const double *values,
                      cudaStream_t stream);
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit);

@@ -1,10 +1,11 @@
-/* plan.c: from a task's graph to a list of steps on planned memory.
+/* plan.c: turns a task's graph into a list of steps on planned memory.
  *
- * Which values are needed whole and which in slices is found first (demand.c).
- * Then, along the graph, views become strides, task tensors are converted where
- * the arithmetic differs from their type, and every other op becomes a step.
- * Last, buffers whose lives do not meet share memory. */
+ * First demand.c finds which values are needed whole and which in slices.  Then, along the graph,
+ * views become strides, task tensors are converted where the arithmetic has another type, and
+ * every other op becomes a step.  Last, buffers that are not alive together share memory. */
 #include "cuda/plan.h"
+#include "cuda/demand.h"
+#include "cuda_ops/index.h"
 #include "base/error.h"
 #include <limits.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ static void *need(size_t count, size_t size) {
     return p;
 }
 
+/* Whether a dtype is a floating type. */
 static bool is_float(enum kp_dtype t) {
     return t == KP_F64 || t == KP_F32 || t == KP_F16 || t == KP_BF16;
 }
@@ -41,49 +43,6 @@ static enum kp_dtype stored(enum kp_math m, enum kp_dtype t) {
     return m == KP_MATH_F64 ? KP_F64 : KP_F32;
 }
 
-/* The implementation of an op; NULL for views. */
-static const struct kp_impl *impl_of(enum kp_op_id id) {
-    switch (id) {
-    case KP_OP_VIEW:
-    case KP_OP_TRANSPOSE:
-    case KP_OP_UNSQUEEZE:
-    case KP_OP_SQUEEZE:
-    case KP_OP_PERMUTE:
-    case KP_OP_FLATTEN: return NULL;
-    case KP_OP_MATMUL: return &kp_impl_matmul;
-    case KP_OP_LINEAR: return &kp_impl_linear;
-    case KP_OP_SCALED_DOT_PRODUCT_ATTENTION: return &kp_impl_attention;
-    case KP_OP_CONV1D:
-    case KP_OP_CONV2D:
-    case KP_OP_CONV3D: return &kp_impl_conv;
-    case KP_OP_MAX_POOL2D: return &kp_impl_pool;
-    case KP_OP_RELU:
-    case KP_OP_GELU:
-    case KP_OP_SIGMOID:
-    case KP_OP_TANH:
-    case KP_OP_SOFTPLUS:
-    case KP_OP_LEAKY_RELU:
-    case KP_OP_SQRT:
-    case KP_OP_POW:
-    case KP_OP_ADD:
-    case KP_OP_SUB:
-    case KP_OP_MUL:
-    case KP_OP_DIV: return &kp_impl_elementwise;
-    case KP_OP_LAYER_NORM:
-    case KP_OP_GROUP_NORM:
-    case KP_OP_INSTANCE_NORM:
-    case KP_OP_BATCH_NORM: return &kp_impl_norm;
-    case KP_OP_SOFTMAX: return &kp_impl_softmax;
-    case KP_OP_SUM:
-    case KP_OP_MEAN:
-    case KP_OP_MAX: return &kp_impl_reduce;
-    case KP_OP_CUMSUM: return &kp_impl_scan;
-    case KP_OP_CROSS_ENTROPY: return &kp_impl_loss;
-    case KP_OP_COUNT: break;
-    }
-    die(KP_BUG, "op %d has no CUDA implementation; add it to impl_of in plan.c", (int)id);
-}
-
 /* The op that makes value v, or NULL for a task tensor. */
 static const struct kp_op *producer(const struct kp_task *t, int v) {
     for (int i = 0; i < t->nops; i++)
@@ -92,8 +51,8 @@ static const struct kp_op *producer(const struct kp_task *t, int v) {
     return NULL;
 }
 
-/* Let ops write straight into the caller's outputs.  A view that only renames
- * the axes of what an op wrote densely is that memory, too. */
+/* Let ops write directly into the caller's outputs.  The operand of a view that moves no axes is
+ * the same memory, so its op can write there, too. */
 static void find_direct(struct builder *b) {
     const struct kp_task *t = b->task;
     for (int v = 0; v < t->nvalues; v++) b->direct[v] = -1;
@@ -101,8 +60,7 @@ static void find_direct(struct builder *b) {
     for (int o = 0; o < t->noutputs; o++) {
         int v = t->outputs[o];
         const struct kp_op *op = producer(t, v);
-        while (op && op->def->is_view && op->def->id != KP_OP_TRANSPOSE &&
-               op->def->id != KP_OP_PERMUTE) {
+        while (op && op->def->is_view && !op->def->moves_axes) {
             v = op->in[0].value;
             op = producer(t, v);
         }
@@ -142,8 +100,7 @@ static int add_buffer(struct builder *b, size_t bytes) {
     return p->nbuffers++;
 }
 
-/* The newest step reads `r`.  What a slice reads of phase WHOLE, every later
- * slice reads too. */
+/* The newest step reads `r`.  What one slice reads of phase WHOLE, every later slice reads, too. */
 static void touch(struct builder *b, const struct kp_ref *r) {
     struct kp_plan *p = b->plan;
     if (r->where != KP_IN_BUFFER) return;
@@ -208,13 +165,13 @@ static int operand_axis(const struct builder *b, const struct kp_op *op, int k, 
     return wanted >= 0 ? op->def->slice(b->task, op, wanted, k) : KP_WHOLE;
 }
 
-/* A view costs nothing unless its operand's strides cannot express it.  For the
- * two that reorder axes, slice() says where each axis comes from. */
+/* A view costs nothing unless its operand's strides cannot express it.  Where it moves axes,
+ * slice() says where each one comes from. */
 static void add_view(struct builder *b, const struct kp_op *op, int wanted) {
     int v = op->out[0];
     struct kp_ref from = value(b, op->in[0].value, operand_axis(b, op, 0, wanted)), to = from;
     struct kp_shape shape = shape_now(b, v);
-    if (op->def->id == KP_OP_TRANSPOSE || op->def->id == KP_OP_PERMUTE) {
+    if (op->def->moves_axes) {
         for (int i = 0; i < shape.n; i++) {
             int axis = op->def->slice(b->task, op, i, 0);
             to.array.dim[i] = from.array.dim[axis];
@@ -228,15 +185,14 @@ static void add_view(struct builder *b, const struct kp_op *op, int wanted) {
     b->ready[v] = true;
 }
 
-/* Operand k in the form that the implementation takes: dense if it asks for
- * that; of the result's type if it is elementwise (a mask times a float). */
+/* Operand k in the form that the implementation asks for: dense, or of the result's type (a mask
+ * times a float). */
 static struct kp_ref operand(struct builder *b, const struct kp_op *op, int k, int wanted) {
-    const struct kp_impl *impl = impl_of(op->def->id);
+    const struct kp_impl *impl = kp_impl_of(op->def->id);
     struct kp_ref r = value(b, op->in[k].value, operand_axis(b, op, k, wanted));
     enum kp_dtype type = r.array.dtype;
-    if (impl == &kp_impl_elementwise)
-        type = stored(b->plan->math, b->task->values[op->out[0]].dtype);
-    if (type != r.array.dtype || (impl->dense && !kp_array_is_dense(&r.array)))
+    if (impl->asks & KP_ONE_TYPE) type = stored(b->plan->math, b->task->values[op->out[0]].dtype);
+    if (type != r.array.dtype || (impl->asks & KP_DENSE && !kp_array_is_dense(&r.array)))
         r = materialise(b, &r, type);
     return r;
 }
@@ -258,12 +214,11 @@ static struct kp_ref result(struct builder *b, int v) {
     return r;
 }
 
-/* A matrix product may read a given transpose of its second operand instead,
- * which the task promises holds the same values (fill transposed(NAME)): it is
- * passed as operand 2. */
+/* A matrix product may read a given transpose of its second operand in its place: the task
+ * promises that it holds the same values (fill transposed(NAME)).  It is passed as operand 2. */
 static void add_transpose(struct builder *b, const struct kp_op *op, struct kp_step *s) {
     const struct kp_task *t = b->task;
-    if (op->def->id != KP_OP_MATMUL || b->plan->math != KP_MATH_HALF) return;
+    if (!(s->impl->asks & KP_GIVEN_TRANSPOSE) || b->plan->math != KP_MATH_HALF) return;
     for (int i = 0; i < t->ntensors; i++) {
         const struct kp_fill *f = &t->tensors[i].fill;
         if (f->kind != KP_FILL_TRANSPOSED || f->wrap || f->source != op->in[1].value) continue;
@@ -274,8 +229,8 @@ static void add_transpose(struct builder *b, const struct kp_op *op, struct kp_s
     }
 }
 
-/* An op that computes becomes one step, after copies of operands that it cannot
- * take as they are. */
+/* An op that computes becomes one step, after steps that copy the operands that it cannot take as
+ * they are. */
 static void add_op(struct builder *b, const struct kp_op *op, int wanted) {
     struct kp_ref in[KP_MAX_OPERANDS] = {0};
     bool present[KP_MAX_OPERANDS] = {0};
@@ -285,7 +240,7 @@ static void add_op(struct builder *b, const struct kp_op *op, int wanted) {
     }
     struct kp_step *s = add_step(b);
     s->kind = KP_STEP_OP;
-    s->impl = impl_of(op->def->id);
+    s->impl = kp_impl_of(op->def->id);
     s->call = (struct kp_call){.task = b->task, .op = op, .math = b->plan->math};
     s->call.nin = op->nin;
     s->call.nout = op->nout;
@@ -325,8 +280,8 @@ static void add_output(struct builder *b, int o) {
 
 /* ---- phases and memory ---- */
 
-/* Append the steps of one phase: the ops whose results are wanted in it, then
- * what the slices want of task tensors, then its outputs. */
+/* Append the steps of one phase: the ops whose results it needs, then the conversions of task
+ * tensors that the slices need, then its outputs. */
 static void add_phase(struct builder *b, enum kp_phase phase, int64_t rows) {
     const struct kp_task *t = b->task;
     bool whole = phase == KP_PHASE_WHOLE;

@@ -1,14 +1,13 @@
 /* plan.h: a task's graph as a list of steps on planned memory.
  *
- * A plan has three phases.  WHOLE runs once.  For the oracle, SLICE then runs
- * for each full slice of rows and REST for the shorter last one; the other
- * arithmetics do everything in WHOLE.  Memory is planned over the three as one
- * timeline: a buffer lives from the step that writes it to the last that reads
- * it, and what WHOLE leaves for the slices lives to the end. */
+ * A plan has three phases.  WHOLE runs once.  For the oracle, SLICE then runs for each full slice
+ * of rows, and REST for the shorter last slice; the other arithmetics do everything in WHOLE.
+ * Memory is planned over the three phases as one timeline: a buffer lives from the step that
+ * writes it to the last step that reads it.  What WHOLE leaves for the slices lives to the end. */
 #ifndef KP_PLAN_H
 #define KP_PLAN_H
 
-#include "cuda/array.h"
+#include "cuda_base/impl.h"
 
 enum kp_phase { KP_PHASE_WHOLE, KP_PHASE_SLICE, KP_PHASE_REST, KP_PHASES };
 
@@ -47,12 +46,6 @@ struct kp_plan {
     struct kp_buffer *buffers;
     size_t bytes; /* of workspace */
 };
-
-/* For each value: KP_UNNEEDED, KP_WHOLE, or the axis along which it is computed
- * in slices, so that axis 0 of the outputs that have `rows` there is cut (rows
- * 0: nothing is). */
-enum { KP_UNNEEDED = -3 };
-void kp_plan_demand(const struct kp_task *t, int64_t rows, int *demand);
 
 /* Plan a task.  `slice`: rows in a slice of the oracle; 0 for all of them, and
  * for the other arithmetics. */

@@ -1,8 +1,8 @@
 /* define.h: the meaning of every op, in plain C and float64, for small shapes.
  *
- * This is what the words in a task file mean; the CUDA reference is checked
- * against it, and it is checked against values that PyTorch computed
- * (tests/data/).  Loops are written to be read, not to be fast. */
+ * This is what the words in a task file mean.  It is checked against values that PyTorch computed
+ * and that were found by hand (tests/data); the CUDA reference is checked against it.  Loops are
+ * written to be read, not to be fast. */
 #ifndef KP_DEFINE_H
 #define KP_DEFINE_H
 
@@ -12,14 +12,14 @@
 extern "C" {
 #endif
 
-/* Run the whole graph.  tensors[i] points to the values of task tensor i,
- * converted to double, dense, row-major (indices and masks too); outputs[i]
- * receives output i in the same form.  Returns NULL, or a message. */
+/* Run the whole graph.  tensors[i] has the values of task tensor i as doubles, dense and row-major
+ * (indices and masks, too); outputs[i] receives output i in the same form.  Returns NULL, or a
+ * message. */
 const char *define_run(const struct kp_task *t, const double *const tensors[],
                        double *const outputs[]);
 
-/* One op on dense double arrays; in[k] is NULL for an absent or scalar operand.
- * Used by define_run and, op by op, by the tests. */
+/* Run one op on dense arrays of double; in[k] is NULL for an operand that is absent or a number.
+ * Returns NULL, or a message. */
 const char *define_op(const struct kp_task *t, const struct kp_op *op, const double *const in[],
                       double *const out[]);
 

@@ -7,7 +7,6 @@
  * group of one sample; for instance_norm, one channel of one sample; for
  * batch_norm (training mode), one channel of all samples. */
 #include "define/parts.h"
-#include "task/rules.h"
 
 #include <math.h>
 

@@ -1,8 +1,7 @@
 /* parts.h: what the files of define/ share.  Nothing outside includes it.
  *
- * Arrays are dense, but an op rarely walks them in order: it reads an operand
- * broadcast, permuted, or one row at a time.  A walk says where the elements of
- * such a shape lie; every op is then a plain loop over element numbers. */
+ * Arrays are dense, but an op may read an operand broadcast, permuted or row by row.  A walk says
+ * where the elements lie in that order, so that every op is a plain loop over element numbers. */
 #ifndef KP_DEFINE_PARTS_H
 #define KP_DEFINE_PARTS_H
 
@@ -33,44 +32,17 @@ struct call {
     const struct kp_op *op;
     const double *const *in; /* NULL where an operand is absent or a number */
     double *const *out;
+    const char **message; /* set by an op that cannot go on */
 };
 
 /* Shapes of operand k (not absent, no number) and of result k. */
 const struct kp_shape *shape_in(const struct call *c, int k);
 const struct kp_shape *shape_out(const struct call *c, int k);
 
-/* product.c */
-void define_matmul(const struct call *c);
-void define_linear(const struct call *c);
-void define_attention(const struct call *c);
-
-/* conv.c */
-void define_conv(const struct call *c);
-
-/* pool.c */
-void define_max_pool2d(const struct call *c);
-
-/* elementwise.c */
-void define_unary(const struct call *c);
-void define_binary(const struct call *c);
-
-/* norm.c */
-void define_layer_norm(const struct call *c);
-void define_group_norm(const struct call *c);
-void define_instance_norm(const struct call *c);
-void define_batch_norm(const struct call *c);
-
-/* reduce.c */
-void define_softmax(const struct call *c);
-void define_sum(const struct call *c);
-void define_mean(const struct call *c);
-void define_max(const struct call *c);
-void define_cumsum(const struct call *c);
-const char *define_cross_entropy(const struct call *c); /* NULL, or a message */
-
-/* views.c */
-void define_view(const struct call *c);
-void define_transpose(const struct call *c);
-void define_permute(const struct call *c);
+/* The meaning of each op: define_relu and so on.  It computes every result. */
+typedef void define_op_rule(const struct call *c);
+#define OP(name, ...)   define_op_rule define_##name;
+#define VIEW(name, ...) define_op_rule define_##name;
+#include "task/op_table.h"
 
 #endif

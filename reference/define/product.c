@@ -1,4 +1,4 @@
-/* product.c: matrix products, and attention, which is two with a softmax between. */
+/* product.c: matrix products, and attention: two products with a softmax between. */
 #include "define/parts.h"
 
 #include <math.h>
@@ -65,7 +65,7 @@ static void attend(const double *q, const double *keys, const double *values, in
 
 /* scaled_dot_product_attention: softmax(scale q k^T) v over the last two axes;
  * scale is 1/sqrt(E) unless given.  No mask. */
-void define_attention(const struct call *c) {
+void define_scaled_dot_product_attention(const struct call *c) {
     const struct kp_shape *q = shape_in(c, 0), *k = shape_in(c, 1), *to = shape_out(c, 0);
     int64_t l = q->dim[q->n - 2], e = q->dim[q->n - 1], s = k->dim[k->n - 2];
     int64_t v = to->dim[to->n - 1], heads = kp_shape_count(q) / (l * e);

@@ -1,9 +1,8 @@
 /* reduce.c: ops along one axis or over several: sums, maxima, scans, softmax, loss.
  *
- * Each splits its operand into the axes that are kept and those that are cut;
- * the latter make the rows that it works on. */
+ * Each splits its operand's axes into those that are kept and those that are cut.  A row runs
+ * over the cut axes; there is a row for each element of the kept ones. */
 #include "define/parts.h"
-#include "task/rules.h"
 
 #include <math.h>
 
@@ -23,8 +22,8 @@ void define_softmax(const struct call *c) {
     }
 }
 
-/* sum: over the axes in `dim`, all of them if it is absent.  Returns the size of
- * a row.  (keepdim changes the shape of the result, not its elements.) */
+/* The sum of each row.  Returns the size of a row.  (keepdim changes the shape of the result, not
+ * its elements.) */
 static int64_t sum_rows(const struct call *c) {
     struct walk kept, cut;
     walk_split(shape_in(c, 0), op_reduced_axes(c->op, shape_in(c, 0)->n), &kept, &cut);
@@ -37,6 +36,7 @@ static int64_t sum_rows(const struct call *c) {
     return length;
 }
 
+/* sum: over the axes in `dim`, or over all of them */
 void define_sum(const struct call *c) {
     sum_rows(c);
 }
@@ -47,8 +47,8 @@ void define_mean(const struct call *c) {
     for (int64_t r = 0; r < rows; r++) c->out[0][r] /= (double)length;
 }
 
-/* max: the largest element of a row and the first place where it stands; a NaN
- * is larger than anything, the first one wins */
+/* max: the largest element of a row and its first index; a NaN is larger than any number, and the
+ * first NaN wins */
 void define_max(const struct call *c) {
     struct walk kept, cut;
     walk_split(shape_in(c, 0), op_reduced_axes(c->op, shape_in(c, 0)->n), &kept, &cut);
@@ -65,25 +65,43 @@ void define_max(const struct call *c) {
     }
 }
 
-/* cumsum: out_i = x_0 + ... + x_i along one axis */
-void define_cumsum(const struct call *c) {
+/* What scans combine with. */
+static double sum_of(double a, double b) {
+    return a + b;
+}
+static double product_of(double a, double b) {
+    return a * b;
+}
+
+/* out_i = x_0 with x_1 with ... x_i, combined from the left, along one axis. */
+static void scan(const struct call *c, double combine(double, double)) {
     struct walk kept, cut;
     walk_split(shape_in(c, 0), op_reduced_axes(c->op, shape_in(c, 0)->n), &kept, &cut);
     int64_t rows = kp_shape_count(&kept.shape), length = kp_shape_count(&cut.shape);
     for (int64_t r = 0; r < rows; r++) {
-        double sum = 0;
+        double so_far = 0;
         for (int64_t i = 0; i < length; i++) {
             int64_t at = walk_at(&kept, r) + walk_at(&cut, i);
-            sum += c->in[0][at];
-            c->out[0][at] = sum;
+            so_far = i ? combine(so_far, c->in[0][at]) : c->in[0][at];
+            c->out[0][at] = so_far;
         }
     }
 }
 
-/* cross_entropy: mean over rows of log(sum_j exp(x_j)) - x_target, where a row
- * runs over axis 1 (classes).  Rows whose target is ignore_index do not count;
- * if none counts the mean is NaN, as 0/0 is. */
-const char *define_cross_entropy(const struct call *c) {
+/* cumsum: out_i = x_0 + ... + x_i along one axis */
+void define_cumsum(const struct call *c) {
+    scan(c, sum_of);
+}
+
+/* cumprod: out_i = x_0 * ... * x_i along one axis */
+void define_cumprod(const struct call *c) {
+    scan(c, product_of);
+}
+
+/* cross_entropy: mean over rows of log(sum_j exp(x_j)) - x_target; a row runs over axis 1
+ * (classes).  Rows whose target is ignore_index do not count; if none counts, the mean is 0/0.
+ * A target that is no class is an error. */
+void define_cross_entropy(const struct call *c) {
     struct walk kept, cut;
     walk_split(shape_in(c, 0), 1u << 1, &kept, &cut);
     int64_t rows = kp_shape_count(&kept.shape), classes = kp_shape_count(&cut.shape), counted = 0;
@@ -93,13 +111,15 @@ const char *define_cross_entropy(const struct call *c) {
         const double *row = c->in[0] + walk_at(&kept, r);
         double target = c->in[1][r], top = -INFINITY, sum = 0;
         if (target == (double)ignored) continue;
-        if (!(target >= 0 && target < (double)classes))
-            return "cross_entropy: a target is no class: expected 0 to the number of classes - 1";
+        if (!(target >= 0 && target < (double)classes)) {
+            *c->message =
+                "cross_entropy: a target is no class: expected 0 to the number of classes - 1";
+            return;
+        }
         for (int64_t i = 0; i < classes; i++) top = fmax(top, row[walk_at(&cut, i)]);
         for (int64_t i = 0; i < classes; i++) sum += exp(row[walk_at(&cut, i)] - top);
         total += log(sum) + top - row[walk_at(&cut, (int64_t)target)];
         counted++;
     }
     c->out[0][0] = total / (double)counted;
-    return NULL;
 }

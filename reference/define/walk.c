@@ -1,6 +1,7 @@
 /* walk.c: where the elements of a broadcast, permuted or cut array lie: see parts.h. */
 #include "define/parts.h"
 
+/* See parts.h. */
 struct walk walk_dense(const struct kp_shape *s) {
     struct walk w = {.shape = *s};
     int64_t stride = 1;
@@ -11,6 +12,7 @@ struct walk walk_dense(const struct kp_shape *s) {
     return w;
 }
 
+/* See parts.h. */
 struct walk walk_broadcast(const struct kp_shape *from, const struct kp_shape *to) {
     struct walk dense = walk_dense(from), w = {.shape = *to};
     for (int d = 0; d < from->n; d++)
@@ -18,6 +20,7 @@ struct walk walk_broadcast(const struct kp_shape *from, const struct kp_shape *t
     return w;
 }
 
+/* See parts.h. */
 void walk_split(const struct kp_shape *s, unsigned axes, struct walk *kept, struct walk *cut) {
     struct walk dense = walk_dense(s);
     *kept = *cut = (struct walk){.shape = {.n = 0}};
@@ -28,6 +31,7 @@ void walk_split(const struct kp_shape *s, unsigned axes, struct walk *kept, stru
     }
 }
 
+/* See parts.h. */
 int64_t walk_at(const struct walk *w, int64_t i) {
     int64_t at = 0;
     for (int d = w->shape.n - 1; d >= 0; d--) {
@@ -37,10 +41,12 @@ int64_t walk_at(const struct walk *w, int64_t i) {
     return at;
 }
 
+/* See parts.h. */
 const struct kp_shape *shape_in(const struct call *c, int k) {
     return &c->task->values[c->op->in[k].value].shape;
 }
 
+/* See parts.h. */
 const struct kp_shape *shape_out(const struct call *c, int k) {
     return &c->task->values[c->op->out[k]].shape;
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What PyTorch computes, op by op, for tests/unit/test_define.c.
+"""What PyTorch computes, op by op, for tests/unit/define/test_define.c.
 
     python3 make_torch_values.py torch_values.json
 
@@ -229,6 +229,7 @@ def elementwise():
         op = "%s(x%s)" % (name, attributes)
         name += "_tanh" if "tanh" in attributes else ""
         name += "_slope" if "slope" in attributes else ""
+        name += "_between" if "min_val" in attributes else ""
         for kind, x in dict(grid=grid, special=odd, **inputs).items():
             case(name + "_" + kind, op, function, exact, x=x)
 
@@ -240,6 +241,8 @@ def elementwise():
     unary("softplus", F.softplus, far=far)
     unary("leaky_relu", F.leaky_relu)
     unary("leaky_relu", lambda x: F.leaky_relu(x, 0.2), "; negative_slope=0.2")
+    unary("hardtanh", F.hardtanh, exact=True)
+    unary("hardtanh", lambda x: F.hardtanh(x, -0.5, 6), "; min_val=-0.5, max_val=6", exact=True)
     unary("sqrt", torch.sqrt)
     for name, y in dict(zero=0, one=1, square=2, cube=3, inverse=-1, inverse_square=-2).items():
         case("pow_" + name, "pow(x, %d)" % y, lambda x: x ** y, x=normal(3, 5))
@@ -404,6 +407,19 @@ def reductions():
     cumsum("special", 1, values([1.0, NAN, 2.0], [INF, 1.0, -INF], [TINY, TINY, TINY]))
 
 
+def scans():
+    """After the others, which keeps their random inputs."""
+    def cumprod(name, dim, x):
+        case("cumprod_" + name, "cumprod(x; dim=%d)" % dim, lambda x: torch.cumprod(x, dim), x=x)
+
+    cumprod("vector", 0, normal(9))
+    cumprod("rows", 1, normal(3, 7))
+    cumprod("columns", 0, normal(5, 3))
+    cumprod("middle", -2, normal(2, 4, 3))
+    cumprod("special", 1, values([1.0, NAN, 2.0], [INF, -1.0, 0.0], [TINY, 0.5, 2.0],
+                                 [-0.0, 3.0, -INF]))
+
+
 def losses():
     def loss(name, x, target, attributes="", **options):
         case("cross_entropy_" + name, "cross_entropy(x, target=y%s)" % attributes,
@@ -435,6 +451,7 @@ def main():
     softmaxes()
     reductions()
     losses()
+    scans()
     made_by = {"torch": torch.__version__, "python": platform.python_version(),
                "machine": platform.machine()}
     with open(sys.argv[1], "w") as f:

@@ -2,6 +2,7 @@
 # The model client against a mock server that others wrote (@copilotkit/aimock, the version of
 # tests/mock/package-lock.json): streams, usage, errors and chaos of the three APIs.  Without
 # Node 20 it is skipped; not so in continuous integration (CI set).
+# uses: build/ask
 # shellcheck disable=SC2016  # $ of jq
 . tests/e2e/lib.sh
 . tests/mock/lib.sh

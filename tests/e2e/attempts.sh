@@ -1,6 +1,7 @@
 #!/bin/bash
 # The graph of attempts: what make gen and make search ask, measure and promote, and never twice;
 # what they leave alone; and what they say where something is missing.
+# uses: build/gen build/best build/promote build/export
 # shellcheck disable=SC2016,SC2154,SC2034  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
@@ -33,7 +34,7 @@ mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 LLM_MAX_TOKENS=many
 check 'a cap that is no number is one line' lines 1 '^plan: LLM_MAX_TOKENS=many'
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1
 check 'a server on this machine costs nothing' says '^plan: 35 calls of gpt-5.5 on this machine .*cost nothing'
-check 'and all that was a plan' is "$(find build -type f 2> /dev/null) $(requested)" ' 0'
+check 'and all that was a plan' is "$(find build -type f ! -name .make 2> /dev/null) $(requested)" ' 0'
 
 # ---- What is asked is what was shown ----------------------------------------------------------
 
@@ -192,7 +193,7 @@ check 'while it is there it is not measured again' is "$(measured confirm)" 0
 # decided STATE - as a file beside the attempt may say of it, when the cell has no kernel.
 decided() {
     echo "$(cat "$(attempt one_shot.r1a2).cu" tasks/level1/$relu.json optimized/include/* build/h200/flags \
-        build/{verify,record,runner,baseline,time} | sha256sum | cut -d' ' -f1) $1 fp32" > "$(attempt one_shot.r1a2).decided"
+        build/id/{verify,recorder,runner,baseline,time} | sha256sum | cut -d' ' -f1) $1 fp32" > "$(attempt one_shot.r1a2).decided"
 }
 rm optimized/$cell.cu
 decided wrong

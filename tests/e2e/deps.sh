@@ -17,10 +17,10 @@ if mk deps PREFIX="$prefix"; then
     echo '#include <cjson/cJSON.h>
     #include <curl/curl.h>
     int main(void) { return !cJSON_Version() || !curl_version(); }' > probe.c
-    mk -s PREFIX="$carried" print-DEPS_FLAGS print-DEPS_LIBS print-CURL_LIBS
+    make -s PREFIX="$carried" print-DEPS_FLAGS print-CURL_LIBS > "$out"
     # shellcheck disable=SC2046  # flags
     set -- $(sed 's/^[A-Z_]* = //' "$out")
-    check 'its libraries link' gcc probe.c -o probe "$@" -lcjson
+    check 'its libraries link' gcc probe.c -o probe "$@"
     check 'and load' ./probe
     ldd ./probe > libraries
     check 'libcurl is that of the folder' grep -q "libcurl\.so.* => $carried/" libraries
@@ -50,7 +50,7 @@ check 'where it may, it installs by apt' grep -q 'install -y --no-install-recomm
 sed -i 's|^lacks gnuplot-nox|lacks libcjson-dev|; ' make/detect
 sed -i 's|/usr/include/cjson/cJSON.h|/nowhere/cJSON.h|' make/detect
 sed -i 's|"/usr/$(witness "$1")"|"/nowhere/$(witness "$1")"|' make/deps
-touch tests/e2e/stub.c
+touch harness/compile/gate_main.c
 mk time
 check 'without cJSON nothing can be built' [ $? != 0 ]
 check 'which is said in one line' lines 1 '^deps: libcjson-dev is missing'

@@ -1,66 +1,13 @@
 #!/bin/bash
 # verify and time, their recorder and their runners, on a pretend GPU (tests/fake): every
 # verdict, and that no file is ever half written.  What the timings are is not looked at.
-# Needs CUDA's headers.
+# fake_rules.sh looks at the rules one by one.  Needs CUDA's headers.
+# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
 # shellcheck disable=SC2154,SC2030,SC2031  # out is lib.sh's; a subshell's limits are its own
 . tests/e2e/lib.sh
+. tests/fake/lib.sh
+export KP_CELL_SECONDS=2
 
-bin=$root/build/fake
-cuda=$real_cuda
-if ! [ -x "$bin/time" ] || ! [ -e "$cuda/include/cuda.h" ]; then
-    skip 'verify and time on a pretend GPU' "no CUDA headers here"
-    exit
-fi
-cd "$scratch" || exit
-out=$scratch/out
-export KP_CELL_SECONDS=2 KP_DEADLINE=20 LD_LIBRARY_PATH=$bin
-
-# ---- Tasks ----------------------------------------------------------------------------
-
-# task NAME TENSOR... -- OP - tensors are NAME:SHAPE; OP gives y.
-task() {
-    local name=$1 list=() x
-    shift
-    while [ "$1" != -- ]; do
-        x='{"name":"'${1%:*}'","shape":'${1#*:}',"dtype":"f32","fill":"uniform(0,1)","domain":"real"}'
-        list+=("$x")
-        shift
-    done
-    jq -n --arg name "$name" --arg op "$2" '{schema: 1, task: $name, suite: "fake", title: $name,
-        source: "a test", inputs: $ARGS.positional, parameters: [], graph: [$op], outputs: ["y"],
-        notes: [], flags: []}' --jsonargs "${list[@]}" > "tasks/fake/$name.json"
-}
-mkdir -p tasks/fake build
-task relu64 'x:[64,64]' -- 'y[64,64] = relu(x)'
-task relu10 'x:[10,10]' -- 'y[10,10] = relu(x)'
-task matmul8 'a:[8,8]' 'b:[8,8]' -- 'y[8,8] = matmul(a, b)'
-task layer_norm 'x:[4,16]' 'w:[16]' 'b:[16]' -- 'y[4,16] = layer_norm(x, weight=w, bias=b; shape=[16], eps=1e-05)'
-task relu_ids 'x:[64,64]' 'ids:[64]' -- 'y[64,64] = relu(x)'
-jq '.inputs[1] += {dtype: "i64", fill: "integers(0,4503599627370496)", domain: "declared"} | .flags = ["unused: ids"]' \
-    tasks/fake/relu_ids.json > relu_ids && mv relu_ids tasks/fake/relu_ids.json
-declare -A elements=([relu64]=4096 [relu_ids]=4096 [relu10]=100 [matmul8]=64 [layer_norm]=64)
-
-# ---- Cells ----------------------------------------------------------------------------
-
-field() { sed -n "1,4s|^// $1: *||p" "$root/tests/fake/kernels/$2.c"; }
-
-# built KERNEL [GPU] - what `build` leaves of a kernel; sets cell and json.
-built() {
-    local task
-    task=$(field task "$1")
-    cell=build/${2:-$1}/$task json=tasks/fake/$task.json
-    mkdir -p "${cell%/*}"
-    rm -f "$cell".*
-    gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT="${elements[$task]}" -iquote "$root/harness" -isystem "$cuda/include" -o "$cell.so" \
-        "$root/tests/fake/kernels/$1.c" -L"$bin" -lcudart -lm || exit
-    cp "$cell.so" "$cell.cubin"
-    echo '{"schema":1,"verdict":"ok","reason":null,"kernel":{"path":"a.cu","sha256":"0"}}' > "$cell.build.json"
-    echo '{"schema":1,"read_gbs":4000,"copy_gbs":4000,"f16_tflops":700,"tf32_tflops":300,"fp32_tflops":50}' > "${cell%/*}/peaks.json"
-}
-# step verify|time - run a step of the cell; its output goes to $out.
-step() { "$bin/$1" "$json" "$cell" > "$out" 2>&1; }
-of() { jq -r "$2" "$cell.$1.json"; } # of verify .class
-reason() { of "$1" .reason | grep -qF -- "$2" || { of "$1" .reason; return 1; }; }
 no_litter() { [ -z "$(find build -name '*+')" ]; }
 fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
 
@@ -155,8 +102,8 @@ check 'the old verify.json stays' cmp verified "$cell.verify.json"
 
 built ok_relu
 step verify
-built one_off swapped
-cp build/ok_relu/relu64.{tape,verify.json} build/swapped/
+built one_off
+cp build/ok_relu/relu64.{tape,verify.json} build/one_off/
 step time
 check 'another cubin than the one verified has the verdict tape' is "$(of time .verdict)" tape
 check 'and is named' reason time 'the cubin is not the one that was verified'
@@ -185,7 +132,7 @@ step verify
 KP_FAKE_DRAM=1 step time
 check 'faster than memory can be is impossible' is "$(of time .verdict)" impossible
 check 'with the times that were found' is "$(of time '.time_us.candidate.samples | length >= 5')" true
-sed -i 's/4000/0.001/g' "${cell%/*}/peaks.json"
+peaks read_gbs=0.001 copy_gbs=0.001
 step time
 check 'faster than this machine was is measured again' is "$(of time .verdict)" ok
 check 'and flagged' is "$(of time '.flags | index("below-floor") != null')" true
@@ -202,7 +149,7 @@ step verify
 KP_FAKE_MEMORY=400000 step time
 check 'eight placements may be too large, too' is "$(of time .verdict)" skipped
 mkdir lame
-cp "$bin"/{verify,time,record,runner,lib*} lame/
+cp "$bin"/{time,runner,lib*} lame/
 bin=$scratch/lame step time
 check 'without the baseline program there is no measuring' fails 4 $?
 check 'which is said in one line' lines 1 'baseline: cannot be started'

@@ -1,6 +1,7 @@
 #!/bin/bash
 # The figure of searches, drawn by gnuplot from calls of several models, whose names say more than
 # a name should.
+# uses: build/report
 # shellcheck disable=SC2016,SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 if ! [ -x build/report ] || ! command -v gnuplot > /dev/null; then
@@ -43,7 +44,7 @@ check 'each has a panel' words 'h200, m: 8 attempts, 3.00 USD'
 check 'by its name' words 'h200, org/model-2_x:free: 4 attempts, 0.00 USD'
 check 'one has an axis of money' is "$(grep -cxF 'spent on a task (USD)' words)" 1
 check 'the other needs none' is "$(grep -cxF 'no call cost anything' words)" 1
-check 'each has a row' is "$(grep -cE '^\| h200 \| (m|org/model-2_x:free) \| (repair|best_of_n) \|' README.md)" 3
+check 'each has a row' is "$(grep -cE '^\| h200 \| (m|org/model-2_x:free) \| (repair|best_of_n) \|' results/search/README.md)" 3
 
 drawn "$(rows m '' 2)" "$(rows n '' 2)" "$(rows n 0 2 best_of_n)"
 check 'prices that are not known are none' is "$(grep -cxF 'prices are not known' words)" 1
@@ -55,5 +56,5 @@ check 'names of any kind are drawn' [ "$status" = 0 ]
 check 'as they are' words "h200, $name \"; system('touch three'):"
 check 'but for what a font may lack' words 'h200, ??: 4 attempts, 2.00 USD'
 check 'and none is run' is "$(find . -name one -o -name two -o -name three)" ''
-check 'in the table they are one field' is "$(grep '| repair |' README.md | tr -dc '|\n' | sort -u)" '|||||||||||||'
-check 'which shows what is meant' grep -qF '| h200 | 日本 | repair |' README.md
+check 'in the table they are one field' is "$(grep '| repair |' results/search/README.md | tr -dc '|\n' | sort -u)" '|||||||||||||'
+check 'which shows what is meant' grep -qF '| h200 | 日本 | repair |' results/search/README.md

@@ -1,6 +1,7 @@
 #!/bin/bash
 # build/gen and build/judge, one process at a time: what is paid for, what it is counted as, and
 # what an answer may do to the tree.  The scripted server stands for the model.
+# uses: build/gen build/judge
 # shellcheck disable=SC2154,SC2034  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
@@ -12,10 +13,11 @@ mock_start main
 relu=l1_019_relu relu_json=tasks/level1/$relu.json
 mkdir "$scratch/tree" && cd "$scratch/tree" || exit
 out=$PWD/out
-mkdir -p tasks harness/gen optimized build
+mkdir -p tasks harness/{gen,llm,judge} optimized build
 cp -r "$root/tasks/level1" tasks/
-cp -r "$root/harness/gen/prompts" harness/
-cp "$root/harness/gen/prices.json" harness/gen/
+cp -r "$root/harness/gen/prompts" harness/gen/
+cp "$root/harness/llm/prices.json" harness/llm/
+cp "$root"/harness/judge/{hacks.json,judge.txt} harness/judge/
 cp -r "$root/optimized/include" optimized/
 ledger=build/attempts/ledger
 

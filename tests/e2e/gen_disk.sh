@@ -1,6 +1,7 @@
 #!/bin/bash
 # A disk that is full, or becomes so while the model is at work: what there is no room for is not
 # asked, and what was paid for is kept.  The scripted server stands for the model.
+# uses: build/gen build/judge
 # shellcheck disable=SC2154,SC2034,SC2016  # out, root, scratch are lib.sh's; $ of scripts that run elsewhere
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
@@ -12,10 +13,11 @@ mock_start main
 relu=l1_019_relu
 mkdir "$scratch/tree" && cd "$scratch/tree" || exit
 out=$scratch/said
-mkdir -p tasks harness/gen optimized build/attempts
+mkdir -p tasks harness/{gen,llm,judge} optimized build/attempts
 cp -r "$root/tasks/level1" tasks/
-cp -r "$root/harness/gen/prompts" harness/
-cp "$root/harness/gen/prices.json" harness/gen/
+cp -r "$root/harness/gen/prompts" harness/gen/
+cp "$root/harness/llm/prices.json" harness/llm/
+cp "$root"/harness/judge/{hacks.json,judge.txt} harness/judge/
 cp -r "$root/optimized/include" optimized/
 cp "$root/tests/specimens/ok_pdl.cu" kernel.cu
 echo 'int KERNEL_NEVER_ASKED;' >> kernel.cu

@@ -1,6 +1,7 @@
 #!/bin/bash
 # build/judge and tests/judge-eval on answers that were kept (LLM=replay): what is made of an
 # answer, and the rates over labelled kernels.  No network.
+# uses: build/judge
 # shellcheck disable=SC2154  # out is lib.sh's
 . tests/e2e/lib.sh
 

@@ -14,7 +14,7 @@ sums() { (cd optimized/include && sha256sum "$@") | sha256sum | cut -d' ' -f1; }
 
 out=$scratch/out
 export CUDA_HOME=$real_cuda NVCC=$real_nvcc
-if ! make -s print-LACKS | grep -qw -e nvcc; then
+if ! make -s print-lacks | grep -qw -e nvcc; then
     make -k -j"$(nproc)" build ARCHS="${ARCHS_TESTED:-90}" > "$out" 2>&1
     check 'the kernels are compiled without an error of the machine' [ $? = 0 ]
     for kernel in optimized/*/*.cu; do
@@ -27,20 +27,19 @@ if ! make -s print-LACKS | grep -qw -e nvcc; then
         check "$name: the hash of its headers" is "$(jq -r .kernel.headers_sha256 "$result")" "$hash"
     done
     tests=()
-    for file in tests/gpu/test_*.cu; do tests+=("build/tests/gpu/$(basename "$file" .cu)"); done
+    for file in tests/gpu/test_*.cu; do tests+=("build/tests/compiled/$(basename "$file" .cu)"); done
     make -s -j"$(nproc)" "${tests[@]}" > "$out" 2>&1
     check 'so are the tests of optimized/include' [ $? = 0 ]
     # Several architectures in one call of nvcc, which then names what it keeps differently.
-    make -s build TASKS='l1_019_relu crfm_softmax' ARCHS=all > "$out" 2>&1
-    check 'and so they are for all architectures' [ $? = 0 ]
-    for name in l1_019_relu crfm_softmax; do
-        check "$name compiles for every architecture" is "$(jq -r '.verdict, .kernel.arch, ([.kernel.resources[].arch] | unique | length)' \
-            "build/archs/portable/$name.build.json" | tr '\n' ' ')" 'ok sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 6 '
+    for name in level1/l1_019_relu crfm/crfm_softmax; do
+        harness/compile/compile "tasks/$name.json" "$scratch/${name#*/}" '80 86 89 90 100 120' "optimized/portable/${name#*/}.cu" > "$out" 2>&1
+        check "${name#*/} compiles for every architecture" is "$(jq -r '.verdict, .kernel.arch, ([.kernel.resources[].arch] | unique | length)' \
+            "$scratch/${name#*/}.build.json" | tr '\n' ' ')" 'ok sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 6 '
     done
     # Headers that not every pass of the compiler sees, and that it takes for those of the system.
-    mkdir -p "$scratch/tree/"{build/tasks,optimized/include}
+    mkdir -p "$scratch/tree/"{build/tasks,make,optimized/include}
     (
-        cp -r build/{gate,confine} "$scratch/tree/build/" && cp -r build/tasks/l1_019_relu "$scratch/tree/build/tasks/" && cd "$scratch/tree" || exit
+        cp -r build/{gate,confine} "$scratch/tree/build/" && cp make/identity "$scratch/tree/make/" && cp -r build/tasks/l1_019_relu "$scratch/tree/build/tasks/" && cd "$scratch/tree" || exit
         printf '#pragma GCC system_header\n#include "within.cuh"\n' > optimized/include/system.cuh
         touch optimized/include/{within,device,hopper,host,other}.cuh
         printf '%s\n' '#include "task.h"' '#include "system.cuh"' '#ifdef __CUDA_ARCH__' '#include "device.cuh"' '#else' '#include "host.cuh"' \

@@ -12,15 +12,19 @@ trap 'rm -rf "$scratch"' EXIT
 # The toolkit of this machine, as the make that runs the tests found it; trees of tests have
 # a pretend one.
 real_cuda=${CUDA_HOME-} real_nvcc=${NVCC-}
-if [ -z "${MAKELEVEL-}" ]; then real_cuda=$(make -s print-CUDA_HOME | sed 's/.*= *//') real_nvcc=$(make -s print-NVCC | sed 's/.*= *//'); fi
-unset GPUS TASKS SUITE ARCHS RUN NVCC NVCCFLAGS CUDA_HOME CUDA_LIB CUDA_VISIBLE_DEVICES MAKEFLAGS MAKELEVEL MFLAGS KP_GPU CFLAGS CXX CC PREFIX
+if [ -z "${MAKELEVEL-}" ]; then { read -r _ _ real_cuda && read -r _ _ real_nvcc; } < <(make -s print-CUDA_HOME print-NVCC); fi
+unset V ROUNDS WIDTH NAMES GPUS TASKS SUITE ARCHS RUN NVCC NVCCFLAGS CUDA_HOME CUDA_LIB CUDA_VISIBLE_DEVICES MAKEFLAGS MAKELEVEL MFLAGS KP_GPU CFLAGS CXX CC PREFIX
 
-# check WHAT COMMAND... - one check: COMMAND succeeds.  passed and failed count them.
+# check WHAT COMMAND... - one check: COMMAND succeeds.  passed and failed count them.  CASE chooses
+# those whose name it is part of.
 passed=0 failed=0
 check() {
-    local what=$1
+    local what=$1 ended
     shift
-    if "$@" > "$scratch/check" 2>&1; then
+    "$@" > "$scratch/check" 2>&1
+    ended=$?
+    case $what in *"${CASE-}"*) ;; *) return ;; esac
+    if [ $ended = 0 ]; then
         passed=$((passed + 1)) && echo "ok   $what"
     else
         failed=$((failed + 1)) && echo "FAIL $what"
@@ -37,16 +41,27 @@ comma_locale() {
     [ "$("${comma[@]}" locale decimal_point 2> /dev/null)" = , ]
 }
 
-# tree - a fresh tree with three tasks and one GPU, an H200; becomes the current folder.
+# What trees compile: see gcc-once.  tests/run has one folder for all tests.
+export KP_TEST_CACHE=${KP_TEST_CACHE-$scratch/cache}
+cache=$KP_TEST_CACHE
+mkdir -p "$cache"
+sed "s|^cache=.*|cache='$cache' gcc='$(command -v gcc)' gxx='$(command -v g++)'|" tests/e2e/gcc-once > "$scratch/gcc-once"
+chmod +x "$scratch/gcc-once"
+if [ ! -e "$cache/libcudart.so" ]; then
+    echo 'void launch(void) {}' | gcc -fPIC -c -x c -o "$scratch/launch.o" - && echo | gcc -shared -x c -o "$scratch/libcudart.so" - &&
+        mv "$scratch/launch.o" "$scratch/libcudart.so" "$cache/" || exit
+fi
+
+# tree [FOLDER] - a fresh tree with three tasks and one GPU, an H200; becomes the current folder.
 tree() {
-    cd "$(mktemp -d "$scratch/XXXXXX")" || exit
+    cd "${1-$(mktemp -d "$scratch/XXXXXX")}" || exit
     out=$PWD/out
-    cp -r "$root/Makefile" "$root/make" .
+    cp -rp "$root/Makefile" "$root/make" .
     mkdir -p tests/e2e tasks/level1 tasks/crfm optimized/portable optimized/include results
     (cd "$root" && find harness -type f -perm -u+x -exec cp -p --parents {} "$OLDPWD" \;)
     for program in "$root"/harness/*/*_main.c; do
         program=${program#"$root/"}
-        mkdir -p "${program%/*}" && cp "$root/tests/e2e/stub.c" "$program"
+        mkdir -p "${program%/*}" && cp -p "$root/tests/e2e/stub.c" "$program"
     done
     for t in level1/l1_001_matmul level1/l1_019_relu crfm/crfm_softmax; do
         echo '{}' > "tasks/$t.json"
@@ -61,6 +76,8 @@ tree() {
 # source without comments, and -G where that was given.
 toolkit() {
     mkdir -p toolkit/bin toolkit/include toolkit/lib64 bin
+    ln -sf "$scratch/gcc-once" bin/gcc
+    ln -sf "$scratch/gcc-once" bin/g++
     echo '#define CUDART_VERSION  13000' > toolkit/include/cuda_runtime_api.h
     cat > toolkit/bin/nvcc <<'NVCC'
 #!/bin/sh
@@ -69,16 +86,16 @@ while [ $# -gt 1 ]; do
     shift
 done
 echo "nvcc $(basename "$1" .cu)$archs" >> steps.log
-gcc -x assembler-with-cpp -MM $folders -MF "$depends" "$1" || { rm -f "$depends"; exit 1; }
+{ echo "cubin $debug" && gcc -E -P -x c $folders -MMD -MF "$depends" "$1"; } > "$keep/$(basename "$1" .cu).cubin" || { rm -f "$depends"; exit 1; }
 if grep -q BROKEN "$1"; then echo "$1(1): error: broken"; exit 2; fi
-echo 'void launch(void) {}' | gcc -fPIC -c -x c -o "$object" - || exit
-{ echo "cubin $debug" && gcc -E -P -x c $folders "$1"; } > "$keep/$(basename "$1" .cu).cubin" || exit
+cp "${0%/*}/../launch.o" "$object" || exit
 echo "ptxas info    : Compiling entry function '_Z4reluv' for 'sm_90'
     8 bytes stack frame, 4 bytes spill stores, 12 bytes spill loads
 ptxas info    : Used 10 registers, used 0 barriers, 128 bytes smem"
 NVCC
     chmod +x toolkit/bin/nvcc
-    echo | gcc -shared -x c -o toolkit/lib64/libcudart.so -
+    cp "$cache/launch.o" toolkit/
+    cp "$cache/libcudart.so" toolkit/lib64/
 }
 
 # gpus 'NAME, CAPABILITY'... - an nvidia-smi that lists these; none: no nvidia-smi works.

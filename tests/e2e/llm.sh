@@ -1,6 +1,7 @@
 #!/bin/bash
 # The model client against the scripted server: requests, and what is made of the streams of
 # the three APIs.  Its troubles are in llm_trouble.sh, its secrets in llm_secrets.sh.
+# uses: build/ask
 # shellcheck disable=SC2016,SC2028  # $ of jq; escapes of the script
 . tests/e2e/lib.sh
 . tests/mock/lib.sh

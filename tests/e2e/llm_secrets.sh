@@ -1,6 +1,7 @@
 #!/bin/bash
 # The model client's key goes to the server that was named, and nowhere else: not to another
 # server, not into files, messages, arguments or environments.
+# uses: build/ask
 # shellcheck disable=SC2016,SC2028  # $ of jq; escapes of the script
 . tests/e2e/lib.sh
 . tests/mock/lib.sh

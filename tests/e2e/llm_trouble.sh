@@ -1,6 +1,7 @@
 #!/bin/bash
 # The model client in trouble: errors and what is tried again, connections that break, and
 # servers that send too much, too little or something else.
+# uses: build/ask
 # shellcheck disable=SC2016,SC2028  # $ of jq; escapes of the script
 . tests/e2e/lib.sh
 . tests/mock/lib.sh

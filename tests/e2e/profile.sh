@@ -2,6 +2,7 @@
 # harness/inspect/profile and its build/replay, with a pretend ncu on the pretend GPU: what is
 # profiled, what is made of ncu's table, and what is said where there can be none.
 # Needs CUDA's headers.
+# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline build/fake/replay
 # shellcheck disable=SC2154  # out is lib.sh's
 . tests/e2e/lib.sh
 
@@ -13,8 +14,8 @@ if ! [ -e "$bin/verify" ] || ! [ -e "$cuda/include/cuda.h" ]; then
 fi
 cd "$scratch" || exit
 out=$scratch/out
-mkdir -p harness build/h200 tasks/fake bin
-mkdir -p harness/inspect && cp "$root"/harness/inspect/profile{,.jq} harness/inspect/
+mkdir -p harness/inspect build/h200 tasks/fake bin
+cp "$root"/harness/inspect/profile{,.jq} harness/inspect/
 ln -s "$bin/replay" build/replay
 export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin KP_FAKE_PROFILER=$scratch/events NCU=$scratch/bin/ncu
 unset NCUFLAGS KP_PROFILE_SECONDS

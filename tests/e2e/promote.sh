@@ -1,5 +1,6 @@
 #!/bin/bash
 # Which attempt becomes the kernel of its cell, and that nothing is lost on the way.
+# uses: build/best build/promote
 # shellcheck disable=SC2012
 . tests/e2e/lib.sh
 

@@ -2,6 +2,7 @@
 # harness/inspect/sanitize, with a pretend compute-sanitizer on the pretend GPU: what is run, what is
 # made of the tools' summaries, what is said where there is no verdict, checks at a smaller
 # size, and the variant for racecheck.  Needs CUDA's headers.
+# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline build/fake/replay build/task
 # shellcheck disable=SC2154  # out is lib.sh's
 . tests/e2e/lib.sh
 
@@ -13,9 +14,9 @@ if ! [ -e "$bin/verify" ] || ! [ -e "$bin/replay" ] || ! [ -e "$cuda/include/cud
 fi
 cd "$scratch" || exit
 out=$scratch/out
-mkdir -p harness build/h200 tasks/fake bin optimized/include
-cp "$root"/harness/{sanitize,shrink,shrink.jq} harness/
-for p in replay verify record runner; do ln -s "$bin/$p" build/$p; done
+mkdir -p harness/{compile,inspect} build/h200 tasks/fake bin optimized/include
+cp "$root"/harness/inspect/{sanitize,shrink,shrink.jq} harness/inspect/
+for p in replay verify recorder runner; do ln -s "$bin/$p" build/$p; done
 ln -s "$root/build/task" build/task
 export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin KP_FAKE_PROFILER=$scratch/events SANITIZER=$scratch/bin/compute-sanitizer
 unset SANITIZERFLAGS NVCCFLAGS KP_SANITIZE_SECONDS SMALL KP_SMALL_MB KP_SMALL_GFLOP KP_SMALL_TRIES KP_REPLAY
@@ -308,7 +309,7 @@ shrunk() {
     jq -c '[[.inputs[], .parameters[] | .shape], [.graph[] | split(" = ")[0]]]' "$(cut -d' ' -f1 size)"
     awk '{ printf "%.0f MB, %.1f GFLOP\n", $3 / 1e6, $4 / 1e9 }' size
 }
-of_shipped() { KP_SMALL_TRIES=1 shrunk "$root/tasks/$1.json" 1 | head -n 1; }
+of_shipped() { KP_SMALL_TRIES=1 shrunk "$root/$(cd "$root" && harness/task/task-file "${1##*/}")" 1 | head -n 1; }
 check 'a task within the limits stays' is "$(shrunk tasks/fake/relu64.json 1)" none
 task rows 'y[65536,64] = relu(x0)' '[65536,64]'
 check 'another has the longest axis 0 that is' is "$(KP_SMALL_MB=10 shrunk tasks/fake/rows.json 1)" '[[[16384,64]],["y[16384,64]"]]

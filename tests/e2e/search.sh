@@ -1,6 +1,7 @@
 #!/bin/bash
 # make gen and make search, from prompt to promoted kernel: the real client, search and promotion
 # against the scripted server, with a pretend toolkit and GPU (tests/e2e/pretend).
+# uses: build/gen build/best build/promote
 # shellcheck disable=SC2016,SC2154,SC2034  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
@@ -105,8 +106,8 @@ tree
 mkdir tests/gpu tests/mock
 cp "$root/tests/gpu/search" tests/gpu/
 cp "$root"/tests/mock/*.{c,h,sh} tests/mock/
-cp "$root/tests/e2e/lib.sh" tests/e2e/
-cp "$root"/harness/*.[ch] harness/
+cp "$root"/tests/e2e/{lib.sh,gcc-once} tests/e2e/
+mkdir -p harness/base && cp "$root"/harness/base/*.[ch] harness/base/
 test_gpu() { PATH=$PWD/bin:$PATH CUDA_HOME=$PWD/toolkit tests/gpu/search "$@" > "$out" 2>&1; }
 gpus
 test_gpu

@@ -13,8 +13,10 @@ none() { [ -z "$1" ] || { echo "$1"; return 1; }; } # succeeds if there is nothi
 
 # ---- Includes -------------------------------------------------------------------------
 
-# "FOLDER USED" for each word of the lines uses.FOLDER := USED... of make/programs.mk.
-sed -n 's/^uses\.\([a-z]*\) *:= */\1 /p' make/programs.mk |
+# "FOLDER USED" for each word of uses.FOLDER, as make/programs.mk has it.
+# shellcheck disable=SC2046  # words
+make -s $(folders | sed 's|^[a-z]*/|print-uses.|; /\/.*\//d; s|/.*||' | sort -u) |
+    sed -n 's/^uses\.\([a-z_]*\) = */\1 /p' |
     awk '{ print $1, $1; for (i = 2; i <= NF; i++) print $1, $i }' | sort -u > "$scratch/uses"
 # "FILE INCLUDED" for each include of ours, without their roots harness/ and reference/.
 sources harness reference | xargs grep -H '^ *# *include *"' |

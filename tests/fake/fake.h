@@ -9,10 +9,11 @@
  * takes 500 us, unless it says otherwise, and the host sees its end 2 us late.
  *
  * A test turns knobs: words NAME=VALUE in CUDA_VISIBLE_DEVICES, the only variable of free
- * content that the harness hands on to its arms.
+ * content that the harness hands on to its runners.
  *     candidate=US fp32=US tf32=US   what a kernel of this contestant takes
  *     noise=SHARE                    the candidate's times vary by as much to both sides
  *     mood=SHARE                     so do they from one process to the next
+ *     sway=SHARE                     the tf32 baseline's times are longer or shorter by as much
  *     event=US                       what an event takes (else 1)
  *     host=US                        how long the host waits for a replay
  *     skew=FACTOR                    the references' outputs are off by this factor

@@ -92,7 +92,7 @@ static double share(uint64_t x) {
 static double kernel_us(const struct CUfunc_st *f) {
     static uint64_t state = 1; /* the same noise in each process */
     uint64_t process = (uint64_t)getpid();
-    bool candidate = !strcmp(program_invocation_short_name, "arm");
+    bool candidate = !strcmp(program_invocation_short_name, "runner");
     double us = f->us ? f->us : candidate ? fake_number("candidate", 500) : 500;
     if (!candidate) return us;
     for (int i = 0; i < 3; i++) process = next_random(process);

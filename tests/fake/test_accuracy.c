@@ -1,5 +1,6 @@
-/* The judge's rules, one by one: how far off each class may be, what is worst, what exceeds; and
- * the referee's checks, on the pretend GPU: poison, canaries, checksums, errors over outputs. */
+/* test_accuracy.c: what accuracy rests on, on the pretend GPU: the errors over outputs, and the
+ * referee's poison, canaries and checksums.  How large an error may be needs no GPU:
+ * tests/unit/measure/test_tolerance.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,100 +48,33 @@ static struct kp_task single(struct kp_value *value, enum kp_dtype type, int64_t
     return (struct kp_task){.nvalues = 1, .values = value, .noutputs = 1, .outputs = {0}};
 }
 
-/* ---- Tolerances ------------------------------------------------------------------------- */
-
-/* Four times the baseline's error, where that is more than rounding costs. */
-static void test_factor(void **state) {
-    (void)state;
-    struct kp_value v;
-    struct kp_task t = single(&v, KP_F32, 10000);
-    struct kp_error b = {1e-4, 3e-4, 2e-5};
-    error_is(judge_tolerance(&t, &b), 4e-4, 12e-4, 8e-5);
-}
-
-/* What rounding alone may cost: two units in the last place, four for an element. */
-static void test_floor(void **state) {
-    (void)state;
-    const struct {
-        enum kp_dtype type;
-        double unit;
-    } row[] = {{KP_F32, 0x1p-23}, {KP_F16, 0x1p-10}, {KP_BF16, 0x1p-7}, {KP_I64, 0}};
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct kp_value v;
-        struct kp_task t = single(&v, row[i].type, 10000);
-        struct kp_error none = {0, 0, 0}, nan = {NAN, NAN, NAN};
-        double u = row[i].unit;
-        error_is(judge_tolerance(&t, &none), 2 * u, 4 * u, 2 * u);
-        error_is(judge_tolerance(&t, &nan), 2 * u, 4 * u,
-                 2 * u); /* a broken baseline allows nothing */
-    }
-    struct kp_task t = two;
-    struct kp_value mixed[3] = {values[0], values[1], values[2]};
-    t.values = mixed;
-    struct kp_error none = {0, 0, 0};
-    mixed[Z].dtype = KP_F16; /* the coarsest output decides, wherever it stands */
-    error_is(judge_tolerance(&t, &none), 0x1p-9, 0x1p-8, 0x1p-9);
-    mixed[Z].dtype = KP_F32, mixed[Y].dtype = KP_F16;
-    error_is(judge_tolerance(&t, &none), 0x1p-9, 0x1p-8, 0x1p-9);
-}
-
-/* A mean error that is small by luck: as much is allowed as the smallest output explains. */
-static void test_luck(void **state) {
-    (void)state;
-    struct kp_error b = {1e-3, 1e-3, 0};
-    error_is(judge_tolerance(&two, &b), 4e-3, 4e-3, 4e-3 / 5);
-    b.mean = 1e-3;
-    error_is(judge_tolerance(&two, &b), 4e-3, 4e-3, 4e-3);
-}
-
-/* ---- Comparing errors ---------------------------------------------------------------------- */
-
-/* The worse of two, measure by measure; NaN is worst, on either side and in any measure. */
-static void test_worst(void **state) {
-    (void)state;
-    struct kp_error a = {1, 5, 3}, b = {2, 4, 6};
-    error_is(error_worst(a, b), 2, 5, 6);
-    error_is(error_worst(b, a), 2, 5, 6);
-    for (int k = 0; k < 3; k++) {
-        struct kp_error bad = {k == 0 ? NAN : 0, k == 1 ? NAN : 0, k == 2 ? NAN : 0};
-        struct kp_error one = error_worst(a, bad), other = error_worst(bad, a);
-        assert_true(isnan(k == 0 ? one.norm : k == 1 ? one.element : one.mean));
-        assert_true(isnan(k == 0 ? other.norm : k == 1 ? other.element : other.mean));
-    }
-}
-
-/* Each measure is looked at; what is exactly allowed passes; NaN and infinity never do. */
-static void test_exceeds(void **state) {
-    (void)state;
-    const struct kp_error most = {1, 2, 3}, least = {0, 0, 0};
-    assert_null(error_exceeds(&most, &most));
-    assert_null(error_exceeds(&least, &most));
-    const double over[] = {nextafter(3, 4), INFINITY, NAN};
-    for (int i = 0; i < 3; i++) {
-        struct kp_error norm = {over[i], 0, 0}, element = {0, over[i], 0}, mean = {0, 0, over[i]};
-        assert_string_equal(error_exceeds(&norm, &most), "norm");
-        assert_string_equal(error_exceeds(&element, &most), "element");
-        assert_string_equal(error_exceeds(&mean, &most), "mean");
-    }
-    struct kp_error nan = {NAN, NAN, NAN};
-    assert_string_equal(error_exceeds(&least, &nan), "element"); /* a tolerance that is none */
-}
-
 /* ---- Errors from what was compared ----------------------------------------------------------- */
 
-/* The worst over both outputs, whichever shows it; NaN is worst. */
+/* The worst over both outputs, whichever shows it. */
 static void test_error(void **state) {
     (void)state;
-    struct kp_compare f[4] = {
+    struct kp_compare f[] = {
         {.sum_d2 = 4, .sum_o2 = 100, .max_rel = 0.5, .count = 100, .sum_d = 0},
         {.sum_d2 = 1, .sum_o2 = 400, .max_rel = 0.25, .count = 25, .sum_d = 0}};
     const double rms[] = {1, 4};
     error_is(referee_error(&two, f, rms), 0.2, 0.5, 0);
     f[Z - 1].sum_d2 = 400, f[Z - 1].max_rel = 2;
     error_is(referee_error(&two, f, rms), 1, 2, 0);
-    f[Z - 1].sum_d2 = NAN, f[Z - 1].max_rel = NAN, f[Z - 1].sum_d = NAN;
-    struct kp_error e = referee_error(&two, f, rms);
-    assert_true(isnan(e.norm) && isnan(e.element) && isnan(e.mean));
+}
+
+/* NaN is worst of all, whichever output and whichever measure has it. */
+static void test_error_nan(void **state) {
+    (void)state;
+    const struct kp_compare fine = {
+        .sum_d2 = 1, .sum_o2 = 400, .max_rel = 0.25, .count = 25, .sum_d = 20};
+    const double rms[] = {1, 4};
+    for (int k = 0; k < 2; k++)
+        for (int measure = 0; measure < 3; measure++) {
+            struct kp_compare f[] = {fine, fine};
+            *(measure == 0 ? &f[k].sum_d2 : measure == 1 ? &f[k].max_rel : &f[k].sum_d) = NAN;
+            struct kp_error e = referee_error(&two, f, rms);
+            assert_true(isnan(measure == 0 ? e.norm : measure == 1 ? e.element : e.mean));
+        }
 }
 
 /* A bias counts as far as it is more than four times what independent errors add up to. */
@@ -155,8 +89,7 @@ static void test_bias(void **state) {
     near(referee_error(&t, &f, &rms).mean, (8 - 4) / 100.0 / 2);
 }
 
-/* ---- The referee, on the pretend GPU -----------------------------------------------------------
- */
+/* ---- The referee, on the pretend GPU ---------------------------------------------------- */
 
 enum { SCRATCH = 12, BUFFERS = 4, PLACEMENTS = 2 };
 
@@ -300,9 +233,7 @@ static void test_compare(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_factor),        cmocka_unit_test(test_floor),
-        cmocka_unit_test(test_luck),          cmocka_unit_test(test_worst),
-        cmocka_unit_test(test_exceeds),       cmocka_unit_test(test_error),
+        cmocka_unit_test(test_error),         cmocka_unit_test(test_error_nan),
         cmocka_unit_test(test_bias),          cmocka_unit_test(test_poison),
         cmocka_unit_test(test_untouched),     cmocka_unit_test(test_canaries),
         cmocka_unit_test(test_canary_secret), cmocka_unit_test(test_checksum),

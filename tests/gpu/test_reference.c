@@ -2,17 +2,16 @@
  *
  *     test_reference [-v] [DIR] [NAME]...
  *
- * Small random tasks for every op, odd in their sizes, run as the float64
- * oracle (whole, in single rows, in slices with a shorter last one) and as each
- * baseline, captured and replayed; then the cases of DIR/hand_values.json and
- * DIR/torch_values.json (default tests/data) in float64.  NAME: only cases whose
- * names begin so.  Prints each failure and, last, "N passed, N failed"; exits 1
- * on any failure.  Cases run in a child, so that one that dies is one failure. */
+ * The cases of DIR/ops.json (default tests/data) run on random contents: as the float64 oracle
+ * (whole, in single rows, in slices with a shorter last one) and as each baseline, captured and
+ * replayed.  Cases with values, there and in DIR/hand_values.json and DIR/torch_values.json, run in
+ * float64.  NAME: only cases whose names begin so.  Prints each failure and, last, "N passed, N
+ * failed"; exits 1 on any failure.  Cases run in a child, so that one that dies is one failure. */
 #include "cuda/exec.h"
 #include "define/define.h"
 #include "base/error.h"
 #include "numbers.h"
-#include "reference_cases.h"
+#include "op_case.h"
 
 #include <cjson/cJSON.h>
 #include <math.h>
@@ -37,11 +36,13 @@ static void check(cudaError_t e, const char *what) {
 
 /* ---- a case: a task, values for its tensors, and what should come out ---- */
 
+enum { MOST_TENSORS = 16 };
+
 struct fixture {
     char name[128];
     struct kp_task *task;
-    double *in[16], *want[4];
-    void *tensor[16]; /* on the device */
+    double *in[MOST_TENSORS], *want[KP_MAX_OUTPUTS];
+    void *tensor[MOST_TENSORS]; /* on the device */
     bool exact;
 };
 
@@ -65,48 +66,6 @@ static struct kp_task *load(const char *suite, const char *name, const char *tex
     printf("FAILED %s: %s\n", name, message);
     count->failed++;
     return NULL;
-}
-
-/* The JSON text of a test, its floating tensors of type `dtype`. */
-static void write_task(const struct test *x, const char *dtype, char *text, size_t size) {
-    char tensors[512], graph[1024], *save, *p;
-    snprintf(tensors, sizeof tensors, "%s", x->tensors);
-    snprintf(graph, sizeof graph, "%s", x->graph);
-    size_t n = (size_t)snprintf(
-        text, size, "{\"schema\":1,\"task\":\"%s\",\"suite\":\"ops\",\"inputs\":[", x->name);
-    for (p = strtok_r(tensors, ";", &save); p; p = strtok_r(NULL, ";", &save)) {
-        char name[48], shape[96], fill[64] = "normal(0,1)";
-        sscanf(p, "%47s %95s", name, shape);
-        const char *type = dtype;
-        char *kind = name + strcspn(name, "+:=");
-        if (*kind == '+') strcpy(fill, "uniform(0.5,1.5)");
-        if (*kind == '=') snprintf(fill, sizeof fill, "transposed(%s)", kind + 1);
-        if (*kind == ':') {
-            snprintf(fill, sizeof fill, "integers(0,%s)", kind + 1);
-            type = "i64";
-        }
-        *kind = '\0';
-        n += (size_t)snprintf(text + n, size - n,
-                              "%s{\"name\":\"%s\",\"shape\":[%s],\"dtype\":\"%s\",\"fill\":\"%s\"}",
-                              p == tensors ? "" : ",", name, shape, type, fill);
-    }
-    n += (size_t)snprintf(text + n, size - n, "],\"graph\":[");
-    char *outputs = strstr(graph, " -> "), last[64] = "";
-    if (outputs) {
-        *outputs = '\0';
-        outputs += 4;
-    }
-    for (p = strtok_r(graph, "|", &save); p; p = strtok_r(NULL, "|", &save)) {
-        n += (size_t)snprintf(text + n, size - n, "%s\"%s\"", p == graph ? "" : ",", p);
-        bool two = strchr(p, ',') && strstr(p, "], ") && strstr(p, "], ") < strchr(p, '=');
-        snprintf(last, sizeof last, "%.*s%s", (int)strcspn(p, "["), p, two ? " i" : "");
-    }
-    n += (size_t)snprintf(text + n, size - n, "],\"outputs\":[");
-    char names[64];
-    snprintf(names, sizeof names, "%s", outputs ? outputs : last);
-    for (p = strtok_r(names, " ", &save); p; p = strtok_r(NULL, " ", &save))
-        n += (size_t)snprintf(text + n, size - n, "%s\"%s\"", p == names ? "" : ",", p);
-    snprintf(text + n, size - n, "]}");
 }
 
 /* A value for element i of tensor `t`, in its type's precision. */
@@ -216,8 +175,8 @@ static void free_workspace(const struct fixture *f, const char *what, char *w, s
 
 struct sunk { /* what the sink has been given */
     const struct fixture *f;
-    double *out[4]; /* on the device */
-    int64_t taken[4];
+    double *out[KP_MAX_OUTPUTS]; /* on the device */
+    int64_t taken[KP_MAX_OUTPUTS];
     bool bad;
 };
 
@@ -278,8 +237,8 @@ static void run_baseline(const struct fixture *f, enum kp_math m, double bound) 
     struct kp_exec *e = kp_exec_create(f->task, m);
     size_t bytes = kp_exec_workspace(e);
     char *workspace = new_workspace(bytes);
-    void *out[4];
-    size_t size[4];
+    void *out[KP_MAX_OUTPUTS];
+    size_t size[KP_MAX_OUTPUTS];
     for (int o = 0; o < f->task->noutputs; o++) {
         int v = f->task->outputs[o];
         size[o] = (size_t)value_count(f->task, v) * kp_dtype_size(f->task->values[v].dtype);
@@ -318,13 +277,13 @@ static void run_baseline(const struct fixture *f, enum kp_math m, double bound) 
 
 /* ---- cases ---- */
 
-/* A test in one of the task types: the oracle too where that is f32. */
-static void run_test(const struct test *x, const char *dtype) {
+/* A case of ops.json in one of the task types, on random contents; in f32 the oracle, too. */
+static void run_test(const cJSON *c, const char *dtype) {
     char text[4096];
     struct fixture f = {0};
-    write_task(x, dtype, text, sizeof text);
-    snprintf(f.name, sizeof f.name, "%s", x->name);
-    if (!(f.task = load("ops", x->name, text))) return;
+    op_case_task(c, dtype, text, sizeof text);
+    snprintf(f.name, sizeof f.name, "%s", op_case_text(c, "name"));
+    if (!(f.task = load("ops", f.name, text))) return;
     for (int t = 0; t < f.task->ntensors; t++) {
         int64_t n = value_count(f.task, t);
         f.in[t] = malloc((size_t)n * sizeof(double));
@@ -370,17 +329,12 @@ static double *numbers(const cJSON *list, int64_t n) {
     return x;
 }
 
-/* A case of the value files, in float64 alone: their values are no f32 numbers,
- * so what is compared is the definition of the same numbers rounded to f32. */
-static void run_value_case(const cJSON *c) {
-    const cJSON *task = cJSON_GetObjectItem(c, "task"), *in = cJSON_GetObjectItem(c, "tensors");
+/* A case with given contents, in float64 alone.  The contents are rounded to f32, so what is
+ * compared with is the definition of the rounded numbers. */
+static void run_values(const char *suite, const char *name, const char *text, const cJSON *in) {
     struct fixture f = {0};
-    if (cJSON_GetObjectItem(c, "message")) return; /* one that define_run must refuse */
-    snprintf(f.name, sizeof f.name, "%s", cJSON_GetObjectItem(task, "task")->valuestring);
-    char *text = cJSON_PrintUnformatted(task);
-    f.task = load(cJSON_GetObjectItem(task, "suite")->valuestring, f.name, text);
-    free(text);
-    if (!f.task) return;
+    snprintf(f.name, sizeof f.name, "%s", name);
+    if (!(f.task = load(suite, name, text))) return;
     for (int t = 0; t < f.task->ntensors; t++)
         f.in[t] = numbers(cJSON_GetArrayItem(in, t), value_count(f.task, t));
     upload(&f);
@@ -391,6 +345,26 @@ static void run_value_case(const cJSON *c) {
     release(&f);
 }
 
+/* A case of ops.json, in all task types, and with its own contents if it has some. */
+static void run_op_case(const cJSON *c) {
+    static const char *const types[] = {"f32", "f16", "bf16"};
+    const cJSON *in = cJSON_GetObjectItem(c, "in");
+    char text[4096];
+    for (size_t k = 0; k < sizeof types / sizeof *types; k++) run_test(c, types[k]);
+    op_case_task(c, "f32", text, sizeof text);
+    if (in) run_values("ops", op_case_text(c, "name"), text, in);
+}
+
+/* A case of the other files: a whole task.  One with a message has no outputs to compare. */
+static void run_task_case(const cJSON *c) {
+    const cJSON *task = cJSON_GetObjectItem(c, "task");
+    if (cJSON_GetObjectItem(c, "message")) return;
+    char *text = cJSON_PrintUnformatted(task);
+    run_values(op_case_text(task, "suite"), op_case_text(task, "task"), text,
+               cJSON_GetObjectItem(c, "tensors"));
+    free(text);
+}
+
 /* Does `name` begin with one of the names asked for, if any was? */
 static bool chosen(const char *name, char **names, int n) {
     for (int i = 0; i < n; i++)
@@ -398,35 +372,30 @@ static bool chosen(const char *name, char **names, int n) {
     return n == 0;
 }
 
-/* Run all cases from number `from` on; count->at is the number of the one that
- * is running. */
+/* Run all cases from number `from` on; count->at is the number of the one that runs. */
 static void run_cases(int from, const char *data, char **names, int n) {
-    enum { TESTS = sizeof tests / sizeof *tests };
-    static const char *const types[] = {"f32", "f16", "bf16"};
+    static const char *const files[] = {"ops.json", "hand_values.json", "torch_values.json"};
     int at = 0;
-    for (int i = 0; i < TESTS; i++)
-        for (int k = 0; k < 3; k++, at++) {
-            if (at < from || !chosen(tests[i].name, names, n)) continue;
-            count->at = at;
-            run_test(&tests[i], types[k]);
-        }
-    static const char *const files[] = {"hand_values.json", "torch_values.json"};
-    for (int k = 0; k < 2; k++) {
+    for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
         char path[512];
         snprintf(path, sizeof path, "%s/%s", data, files[k]);
         char *text = read_file(path);
         if (!text) {
-            printf("%s is not there: its cases are left out\n", path);
+            printf("%s is missing: its cases are left out\n", path);
             continue;
         }
         cJSON *root = cJSON_Parse(text);
         if (!root) die(KP_INPUT, "%s is not valid JSON", path);
         const cJSON *c;
         cJSON_ArrayForEach(c, cJSON_GetObjectItem(root, "cases")) {
-            const cJSON *name = cJSON_GetObjectItem(cJSON_GetObjectItem(c, "task"), "task");
-            if (at++ < from || !chosen(name->valuestring, names, n)) continue;
+            const cJSON *task = cJSON_GetObjectItem(c, "task");
+            const char *name = task ? op_case_text(task, "task") : op_case_text(c, "name");
+            if (at++ < from || !chosen(name, names, n)) continue;
             count->at = at - 1;
-            run_value_case(c);
+            if (task)
+                run_task_case(c);
+            else
+                run_op_case(c);
         }
         cJSON_Delete(root);
         free(text);

@@ -84,7 +84,8 @@ def expression(op, operands, attributes):
     if op == "batch_norm":
         attributes.update(running_mean="None", running_var="None")
     named = ["%s=%s" % pair for pair in attributes.items()]
-    return "%s.%s(%s)" % ("torch" if op in IN_TORCH else "F", op, ", ".join(operands + named))
+    in_torch = op in IN_TORCH or (F and not hasattr(F, op))
+    return "%s.%s(%s)" % ("torch" if in_torch else "F", op, ", ".join(operands + named))
 
 
 def source(task):

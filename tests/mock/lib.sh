@@ -24,11 +24,15 @@ needs() {
     for p; do [ -x "build/$p" ] || { skip "$what" "no build/$p (libcurl4-openssl-dev?)"; exit; }; done
 }
 
-# mock_build - compile the server, the shim that watches connections and run_many.
+# mock_build - compile the server, the shim that watches connections and run_many, once for all tests.
 mock_build() {
-    gcc -std=gnu11 -O1 -iquote harness -o "$scratch/mock" tests/mock/{server,script,answer}.c harness/base/error.c -pthread &&
-        gcc -std=gnu11 -O1 -shared -fPIC -o "$scratch/net.so" tests/mock/net.c -ldl &&
-        gcc -std=gnu11 -O1 -iquote harness -o "$scratch/run_many" tests/mock/run_many.c harness/base/error.c
+    (
+        exec 9> "$cache/mock.lock" && flock 9
+        [ ! -e "$cache/mock" ] || exit 0
+        gcc -std=gnu11 -O1 -iquote harness -o "$cache/mock+" tests/mock/{server,script,answer}.c harness/base/error.c -pthread &&
+            gcc -std=gnu11 -O1 -shared -fPIC -o "$cache/net.so" tests/mock/net.c -ldl &&
+            gcc -std=gnu11 -O1 -iquote harness -o "$cache/run_many" tests/mock/run_many.c harness/base/error.c && mv "$cache/mock+" "$cache/mock"
+    ) && ln -sf "$cache"/{mock,net.so,run_many} "$scratch/"
 }
 # mock_start NAME [OPTION...] - start a server.  Its script is $scratch/NAME.rules, which may grow;
 # its journal is NAME.journal.  Sets port and pid.

@@ -5,21 +5,30 @@
 mock_build
 number=0
 
-# world - a fresh tree, and a server of its own; becomes the current folder.
+# world - a fresh tree, and a server of its own; becomes the current folder.  It has the programs of
+# the one before, which is kept elsewhere.
 world() {
-    tree
+    mkdir "$scratch/next" && tree "$scratch/next" || exit
+    if [ -e "$scratch/world" ]; then
+        mkdir build && mv "$scratch"/world/build/{obj,lib,id} build/ && find "$scratch/world/build" -maxdepth 1 -type f ! -name .make -exec mv -t build {} +
+        mv "$scratch/world" "$scratch/world.$number"
+    fi
+    mv "$scratch/next" "$scratch/world" && cd "$scratch/world" || exit
+    out=$PWD/out
     rm -r tasks optimized/portable/*
-    mkdir -p tasks pretend harness/gen harness/gen/prompts
+    mkdir -p tasks pretend harness/gen/prompts harness/llm
     cp -r "$root"/tasks/level1 tasks/
     cp "$root"/optimized/include/*.cuh optimized/include/
     cp "$root"/harness/gen/prompts/* harness/gen/prompts/
-    cp "$root"/harness/gen/{prices.json,prompt.h} harness/gen/
+    cp "$root/harness/gen/prompt.h" harness/gen/
+    cp "$root/harness/llm/prices.json" harness/llm/
     cp "$root"/tests/e2e/pretend/* pretend/
     for p in gen best promote; do ln -s "$root/build/$p" "pretend/$p"; done
     printf '#!/bin/sh\nenv >> environment.log\nexec toolkit/bin/nvcc.real "$@"\n' > nvcc
     mv toolkit/bin/nvcc toolkit/bin/nvcc.real
     mv nvcc toolkit/bin/nvcc
     chmod +x toolkit/bin/nvcc
+    touch -d @1000000000 toolkit/bin/* toolkit/include/* # the same compiler in every world
     number=$((number + 1))
     mock_start world$number
     rules=$scratch/world$number.rules journal=$scratch/world$number.journal

@@ -1,6 +1,6 @@
 // expect: wrong
 // task: relu64
-// reason: error over the whole output exceeds
+// reason: the largest error of an element exceeds
 /* Wrong in one run only, by default the first one judged, so that a later run finds no evidence. */
 #include "kernel.h"
 

@@ -1,8 +1,8 @@
 /* test_define.c: the results of ops compared with values from elsewhere: computed by hand
- * (tests/data/hand_values.json) and by PyTorch (torch_values.json, written by
- * tests/data/make_torch_values.py).  A case is a whole task with its tensors and the expected
- * outputs.  Run it from the root of the tree, or with the folder of the two files as the
- * argument. */
+ * (tests/data/ops.json and hand_values.json) and by PyTorch (torch_values.json, written by
+ * make_torch_values.py).  Every op must have values, a case and device code.  Run it from the root
+ * of the tree; an argument names another folder of data. */
+#include <glob.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,9 +17,14 @@
 #include <cjson/cJSON.h>
 
 #include "define/define.h"
+#include "op_case.h"
+
+enum { MOST_TENSORS = 8 };
 
 static const char *data_folder = "tests/data";
 static char scratch[] = "/tmp/test_define_XXXXXX";
+
+static bool has_case[KP_OP_COUNT], has_values[KP_OP_COUNT];
 
 /* The file as JSON.  If it is absent, the test fails and says how to make it. */
 static cJSON *read_values(const char *name) {
@@ -101,19 +106,19 @@ static void compare(const char *name, int output, const double *got, const doubl
                      (long long)i, (long long)count, got[i], want[i]);
 }
 
-/* Run one case and compare; mark its ops in seen[]. */
-static void check_case(const cJSON *c, bool *seen) {
-    struct kp_task *t = load(member(c, "task"));
-    double *tensors[8] = {0}, *want[4] = {0}, *got[4] = {0};
+/* Run task `t` of case `c` on the numbers `in` and compare with `out`. */
+static void check_values(struct kp_task *t, const cJSON *c, const cJSON *in, const cJSON *out) {
+    double *tensors[MOST_TENSORS] = {0};
+    double *want[KP_MAX_OUTPUTS] = {0}, *got[KP_MAX_OUTPUTS] = {0};
     bool exact = cJSON_IsTrue(member(c, "exact"));
     const cJSON *message = member(c, "message");
-    assert_true(t->ntensors <= 8);
+    assert_true(t->ntensors <= MOST_TENSORS);
     for (int i = 0; i < t->ntensors; i++)
-        tensors[i] = numbers(t->name, cJSON_GetArrayItem(member(c, "tensors"), i),
-                             kp_shape_count(&t->tensors[i].shape));
+        tensors[i] =
+            numbers(t->name, cJSON_GetArrayItem(in, i), kp_shape_count(&t->tensors[i].shape));
     for (int i = 0; i < t->noutputs; i++) {
         int64_t count = kp_shape_count(&t->values[t->outputs[i]].shape);
-        want[i] = numbers(t->name, cJSON_GetArrayItem(member(c, "outputs"), i), count);
+        want[i] = numbers(t->name, cJSON_GetArrayItem(out, i), count);
         got[i] = calloc((size_t)count, sizeof(double));
     }
     const char *found = define_run(t, (const double *const *)tensors, got);
@@ -129,31 +134,111 @@ static void check_case(const cJSON *c, bool *seen) {
         compare(t->name, i, got[i], want[i], kp_shape_count(&v->shape),
                 exact || v->dtype == KP_I64);
     }
-    for (int i = 0; i < t->nops; i++) seen[t->ops[i].def->id] = true;
-    for (int i = 0; i < 8; i++) free(tensors[i]);
-    for (int i = 0; i < 4; i++) free(want[i]), free(got[i]);
-    task_free(t);
+    for (int i = 0; i < t->nops; i++) has_values[t->ops[i].def->id] = true;
+    for (int i = 0; i < MOST_TENSORS; i++) free(tensors[i]);
+    for (int i = 0; i < KP_MAX_OUTPUTS; i++) free(want[i]), free(got[i]);
 }
 
-/* Check all cases of a file; together they must cover every op. */
-static void check_file(const char *name) {
-    bool seen[KP_OP_COUNT] = {false};
+/* Check all cases of a file of whole tasks. */
+static void check_tasks(const char *name) {
     cJSON *json = read_values(name);
     const cJSON *c;
-    cJSON_ArrayForEach(c, member(json, "cases")) check_case(c, seen);
-    for (int i = 0; i < KP_OP_COUNT; i++)
-        if (!seen[i]) fail_msg("%s: no case has %s", name, op_get((enum kp_op_id)i)->name);
+    cJSON_ArrayForEach(c, member(json, "cases")) {
+        struct kp_task *t = load(member(c, "task"));
+        check_values(t, c, member(c, "tensors"), member(c, "outputs"));
+        task_free(t);
+    }
     cJSON_Delete(json);
 }
 
 static void test_hand(void **state) {
     (void)state;
-    check_file("hand_values.json");
+    check_tasks("hand_values.json");
 }
 
 static void test_torch(void **state) {
     (void)state;
-    check_file("torch_values.json");
+    check_tasks("torch_values.json");
+}
+
+/* Each case of ops.json loads, and computes its values if it has any. */
+static void test_ops(void **state) {
+    (void)state;
+    cJSON *json = read_values("ops.json");
+    const cJSON *c;
+    cJSON_ArrayForEach(c, member(json, "cases")) {
+        char text[4096];
+        op_case_task(c, "f32", text, sizeof text);
+        cJSON *task = cJSON_Parse(text);
+        if (!task) fail_msg("%s: not a task: %s", op_case_text(c, "name"), text);
+        struct kp_task *t = load(task);
+        for (int i = 0; i < t->nops; i++) has_case[t->ops[i].def->id] = true;
+        if (member(c, "in")) check_values(t, c, member(c, "in"), member(c, "out"));
+        task_free(t);
+        cJSON_Delete(task);
+    }
+    cJSON_Delete(json);
+}
+
+/* Whether a source of the CUDA reference defines the implementation of an op. */
+static bool has_device_code(const char *op) {
+    static const char *const patterns[] = {"reference/cuda_ops/*.c*",
+                                           "reference/define/elementwise.h"};
+    char row[80], element[80], line[512];
+    bool found = false;
+    glob_t files;
+    snprintf(row, sizeof row, "KP_IMPL(%s,", op);
+    snprintf(element, sizeof element, "ELEMENTWISE(%s,", op);
+    for (size_t k = 0; k < sizeof patterns / sizeof *patterns; k++)
+        glob(patterns[k], k ? GLOB_APPEND : 0, NULL, &files);
+    assert_true(files.gl_pathc > 5);
+    for (size_t k = 0; k < files.gl_pathc && !found; k++) {
+        FILE *f = fopen(files.gl_pathv[k], "r");
+        while (f && !found && fgets(line, sizeof line, f))
+            found = !strncmp(line, row, strlen(row)) || !strncmp(line, element, strlen(element));
+        if (f) fclose(f);
+    }
+    globfree(&files);
+    return found;
+}
+
+/* Runs last.  Every op needs a case, values and device code.  (Without its row or its meaning it
+ * does not link.) */
+static void test_every_op(void **state) {
+    (void)state;
+    for (int i = 0; i < KP_OP_COUNT; i++) {
+        const struct kp_op_def *op = op_get((enum kp_op_id)i);
+        if (!has_case[i]) fail_msg("tests/data/ops.json has no case of %s: add one", op->name);
+        if (!has_values[i])
+            fail_msg("no case of %s has values: add `in` and `out` to one in tests/data/ops.json",
+                     op->name);
+        if (!op->is_view && !has_device_code(op->name))
+            fail_msg("reference/cuda_ops has no KP_IMPL(%s, ...): add its device code", op->name);
+    }
+}
+
+/* The row of an elementwise op has the operands and numbers that its expression uses. */
+static void test_elementwise(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int operands, numbers;
+    } ops[] = {
+#define ELEMENTWISE(name, operands, numbers, expression) {#name, operands, numbers},
+#define FORM(name, operands, numbers, expression)
+#include "define/elementwise.h"
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+        const struct kp_op_def *op = op_find(ops[i].name);
+        int numbers = 0;
+        if (!op) fail_msg("elementwise.h has %s, which is no op", ops[i].name);
+        for (const struct kp_attr_def *a = op->attr; a->key; a++)
+            numbers += a->kinds >> KP_ATTR_FLOAT & 1;
+        if (op->max_in != ops[i].operands || numbers != ops[i].numbers ||
+            op->max_in + numbers > KP_MAX_ARGUMENTS)
+            fail_msg("%s takes %d operands and %d numbers; its expression, %d and %d", op->name,
+                     op->max_in, numbers, ops[i].operands, ops[i].numbers);
+    }
 }
 
 /* The comparison itself rejects what it must. */
@@ -175,8 +260,8 @@ static int make_scratch(void **state) {
 static int remove_scratch(void **state) {
     (void)state;
     char path[512];
-    const char *suites[] = {"hand", "torch"};
-    for (int i = 0; i < 2; i++) {
+    const char *suites[] = {"hand", "torch", "ops"};
+    for (size_t i = 0; i < sizeof suites / sizeof *suites; i++) {
         snprintf(path, sizeof path, "%s/%s", scratch, suites[i]);
         rmdir(path);
     }
@@ -184,8 +269,10 @@ static int remove_scratch(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_comparison),
-                                       cmocka_unit_test(test_hand), cmocka_unit_test(test_torch)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_comparison),  cmocka_unit_test(test_hand),
+        cmocka_unit_test(test_torch),       cmocka_unit_test(test_ops),
+        cmocka_unit_test(test_elementwise), cmocka_unit_test(test_every_op)};
     if (argc > 1) data_folder = argv[1];
     return cmocka_run_group_tests(tests, make_scratch, remove_scratch);
 }

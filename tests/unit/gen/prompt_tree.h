@@ -35,6 +35,7 @@ static int enter(void **state) {
     (void)state;
     if (!getcwd(home, sizeof home) || !mkdtemp(tree) || chdir(tree)) return -1;
     mkdir("harness", 0700);
+    mkdir("harness/gen", 0700);
     link_in("harness/gen/prompts");
     link_in("tasks");
     link_in("optimized");

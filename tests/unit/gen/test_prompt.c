@@ -1,8 +1,10 @@
 /* test_prompt.c: the prompt of every task and request, its facts, its templates. */
 #include "prompt_tree.h"
 
-#include "task/task_text.h"
+#include "llm/billed_call.h"
 #include "task/ops.h"
+#include "task/family.h"
+#include "task/task_text.h"
 #include "task_text.h"
 
 #include <ctype.h>
@@ -82,14 +84,13 @@ static void test_attributes(void **state) {
     cJSON *json = json_read("harness/gen/prompts/ops.json");
     const cJSON *ops = cJSON_GetObjectItemCaseSensitive(json, "ops");
     for (int i = 0; i < KP_OP_COUNT; i++) {
-        char attrs[160], *save;
-        snprintf(attrs, sizeof attrs, "%s", op_get(i)->attrs);
-        for (char *a = strtok_r(attrs, " ", &save); a; a = strtok_r(NULL, " ", &save)) {
+        for (const struct kp_attr_def *a = op_get(i)->attr; a->key; a++) {
             static const char silent[] =
                 "ceil_mode return_indices use_input_stats training momentum "
                 "reduction label_smoothing";
-            if (strstr(silent, a) || strstr(json_text(ops, op_get(i)->name, ""), a)) continue;
-            fail_msg("the meaning of %s does not say what %s is", op_get(i)->name, a);
+            if (strstr(silent, a->key) || strstr(json_text(ops, op_get(i)->name, ""), a->key))
+                continue;
+            fail_msg("the meaning of %s does not say what %s is", op_get(i)->name, a->key);
         }
     }
     cJSON_Delete(json);
@@ -130,7 +131,7 @@ static bool allowed(const char *gate, const char *name) {
  * there are. */
 static void test_rules(void **state) {
     (void)state;
-    char *path = text_format("%s/harness/gate.c", home), *gate = file_read(path, NULL),
+    char *path = text_format("%s/harness/compile/gate.c", home), *gate = file_read(path, NULL),
          *rules = file_read("harness/gen/prompts/system.txt", NULL);
     const char *refused = strstr(rules, "# What is refused"),
                *end = strstr(rules, "# How it is checked");
@@ -151,10 +152,10 @@ static void test_rules(void **state) {
     free(rules), free(gate), free(path);
 }
 
-/* The compiler's flags are those of harness/compile. */
+/* The compiler's flags are those of harness/compile/compile. */
 static void test_command(void **state) {
     (void)state;
-    char *path = text_format("%s/harness/compile", home), *compile = file_read(path, NULL),
+    char *path = text_format("%s/harness/compile/compile", home), *compile = file_read(path, NULL),
          *gpu = file_read("harness/gen/prompts/gpu.txt", NULL), *flags = strstr(gpu, "nvcc -std"),
          *save;
     int n = 0;
@@ -173,13 +174,13 @@ static void test_example(void **state) {
     (void)state;
     char message[1024];
     struct prompt_values none = {0};
-    struct text x;
+    struct draft x;
     struct kp_task *t =
         load_graph("a f32 [1000003]; b f32 [1000003]", "t1[1000003] = add(a, b)", message);
     if (!t) fail_msg("%s", message);
-    text_open(&x);
+    draft_open(&x);
     task_text_header(t, x.out);
-    char *header = text_close(&x), *example = prompt_expand("example.txt", &none);
+    char *header = draft_close(&x), *example = prompt_expand("example.txt", &none);
     holds(example, strchr(header, '\n')); /* all but the line with the task's name */
     holds(example, "```cuda\n");
     free(header), free(example);
@@ -365,8 +366,10 @@ static void test_floors(void **state) {
     struct prompt_gpu g, none = {.slug = "x", .arch = "90a"};
     put("results/h200/a.json", text);
     prompt_gpu_read("h200", "90a", &g);
+    char *expanded = family_expand("tasks/hgemm/template.json", "hgemm_4096_4096_4096");
+    put("build/hgemm/hgemm_4096_4096_4096.json", expanded);
     struct kp_task *t = task_named("level2/l2_076_gemm_add_relu"),
-                   *half = task_named("hgemm/hgemm_4096_4096_4096");
+                   *half = task_load("build/hgemm/hgemm_4096_4096_4096.json");
     char *with = prompt_task_text(t, &g), *without = prompt_task_text(t, &none),
          *f16 = prompt_task_text(half, &g);
     holds(with, "copying that takes about 78.0 us");
@@ -378,7 +381,7 @@ static void test_floors(void **state) {
     lacks(f16, "class fp32");
     holds(f16, "- Bt (");
     holds(f16, "always the transpose of B");
-    free(with), free(without), free(f16), free(text);
+    free(with), free(without), free(f16), free(text), free(expanded);
     task_free(t), task_free(half);
 }
 
@@ -404,7 +407,7 @@ static void test_templates(void **state) {
     (void)state;
     put_attempts("l1_019_relu");
     char *copy =
-        text_format("rm harness/gen/prompts && cp -r '%s/harness/gen/prompts' harness/", home);
+        text_format("rm harness/gen/prompts && cp -r '%s/harness/gen/prompts' harness/gen/", home);
     assert_int_equal(system(copy), 0);
     build_here();
     put("harness/gen/prompts/ask_repair.txt",

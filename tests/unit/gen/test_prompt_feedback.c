@@ -343,11 +343,11 @@ static void test_fences(void **state) {
     assert_int_equal(n, 2 + 3); /* graph, task.h */
     holds(b.user, "```````text\n");
     built_free(&b);
-    struct text x;
-    text_open(&x);
+    struct draft x;
+    draft_open(&x);
     text_fence(x.out, "c", "a `` b", 100);
     text_fence(x.out, "c", "", 100);
-    char *text = text_close(&x);
+    char *text = draft_close(&x);
     assert_string_equal(text, "```c\na `` b\n```\n```c\n```\n");
     free(text);
 }
@@ -427,11 +427,11 @@ static void test_turns(void **state) {
 /* Text on one line, cut between characters. */
 static void test_line(void **state) {
     (void)state;
-    struct text x;
-    text_open(&x);
+    struct draft x;
+    draft_open(&x);
     text_line(x.out, "  a\n\tb\x7f ", 100);
     text_line(x.out, "|\xe2\x82\xac\xe2\x82\xac", 5);
-    char *text = text_close(&x);
+    char *text = draft_close(&x);
     assert_string_equal(text, "a b|\xe2\x82\xac...");
     free(text);
     assert_true(round_two(4626.9) == 4600 && round_two(0.01234) == 0.012 && round_two(-1) == 0);

@@ -104,6 +104,9 @@ static void test_worst(void **state) {
         assert_true(isnan(k == 0 ? one.norm : k == 1 ? one.element : one.mean));
         assert_true(isnan(k == 0 ? other.norm : k == 1 ? other.element : other.mean));
     }
+    struct kp_error both = error_worst((struct kp_error){NAN, 0, 1}, (struct kp_error){0, NAN, 2});
+    assert_true(isnan(both.norm) && isnan(both.element)); /* either NaN stays */
+    near(both.mean, 2);
 }
 
 /* Each measure counts; what is exactly allowed passes; NaN and infinity never do. */

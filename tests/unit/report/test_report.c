@@ -1,4 +1,4 @@
-/* test_report.c: aggregates with known values, tables, refused files, judgments.
+/* test_report.c: aggregates with known values, refused files, judgments, PyTorch.
  *
  * The cells are those of tests/unit/report/results, of a GPU that does not exist. */
 #include <setjmp.h>
@@ -18,16 +18,18 @@
 
 #define HERE "tests/unit/report/results"
 
+/* Checks a number up to rounding. */
 static void near(double x, double expected) {
     if (!(fabs(x - expected) <= 1e-9 * fabs(expected)))
         fail_msg("%.12g, expected %.12g", x, expected);
 }
 
+/* Loads the grid of the recorded cells. */
 static void load(struct report *r) {
     report_load(r, HERE "/recorded", HERE "/tasks");
 }
 
-/* Refusals are one line each on stderr; keep them out of the test's output. */
+/* Keeps stderr out of the test's output: each refusal is a line there. */
 static int mute(void) {
     int kept = dup(2), nothing = open("/dev/null", O_WRONLY);
     fflush(stderr);
@@ -36,6 +38,7 @@ static int mute(void) {
     return kept;
 }
 
+/* Ends what mute() began. */
 static void unmute(int kept) {
     fflush(stderr);
     dup2(kept, 2);
@@ -54,9 +57,10 @@ static void test_level1(void **state) {
     assert_string_equal(r.columns[0].arch, "sm_90");
     struct aggregate a = report_aggregate(&r, &r.columns[0], "level1");
     assert_int_equal(a.all, 5);
+    assert_int_equal(a.recorded, 4); /* one was never measured */
     assert_int_equal(a.correct, 3);
     assert_int_equal(a.left_out, 1);
-    assert_int_equal(a.wins, 2);
+    assert_int_equal(a.significant, 2);
     const int fast[FAST_P] = {3, 2, 2, 2, 2, 1}; /* more than p, so 0.5 and 2 do not count */
     for (int p = 0; p < FAST_P; p++) assert_int_equal(a.fast[p], fast[p]);
     near(a.over_all.geomean, pow(8, 0.2)); /* 0.5 * 2 * 8 * 1 * 1 */
@@ -82,7 +86,7 @@ static void test_level2_and_all(void **state) {
     assert_int_equal(a.all, 1);
     assert_int_equal(a.correct, 1);
     assert_int_equal(a.left_out, 1);
-    assert_int_equal(a.wins, 0);
+    assert_int_equal(a.significant, 0);
     assert_int_equal(a.fast[3], 0); /* 1.0 is not more than 1 */
     near(a.over_all.geomean, 1);
     a = report_aggregate(&r, &r.columns[0], NULL);
@@ -93,69 +97,6 @@ static void test_level2_and_all(void **state) {
     a = report_aggregate(&r, &r.columns[0], "level9");
     assert_int_equal(a.all, 0);
     near(a.over_all.geomean, 0);
-    report_free(&r);
-}
-
-/* The generated part of the README, as a new string. */
-static char *tables_of(const struct report *r) {
-    struct table published = {0};
-    char *text = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&text, &size);
-    report_tables(r, &published, out);
-    fclose(out);
-    return text;
-}
-
-static void holds(const char *text, const char *const *expected, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if (!strstr(text, expected[i])) fail_msg("not in the tables: %s\n%s", expected[i], text);
-}
-
-static void test_tables(void **state) {
-    struct report r;
-    (void)state;
-    load(&r);
-    char *text = tables_of(&r);
-    static const char *const expected[] = {
-        "| testgpu | level1 | 3 / 5 | 60 % | 40 % | 40 % | 40 % | 40 % | 20 % | 40 % | 1 |\n",
-        "| testgpu | level1 | correct only | 3 | 2.000 | 2.000 | 3.500 | 1.250 to 5.000 | 8.00 |\n",
-        "Fake Test GPU, driver 1.2.3, CUDA 13.0, cuBLAS 13.1, 700 W.\n",
-        "| absent | not measured | - | - | - | - | - | - | - |  |\n",
-        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020) | 50 % | 16.00 (graph)",
-        "| wrong | wrong | - | - | - | - | - | - | - | out&#91;7&#93; is 3, expected 4 |\n",
-        "| constant | ok | fp32 | 10.00 | 1000 | **100.000** (99.000 to 101.000) | 50 %",
-        "| 50 % | - | - | left out |\n", "| 50 % | - | - | weak-baseline: no cuDNN |\n",
-        "| half | ok | fp32 | 10.00 | 5.000 | **0.500** (0.495 to 0.505) | 50 % | 5.000 (eager) |",
-        /* 20 over 16, 5 over 5, 10 over 20; no other cell has a time of PyTorch's */
-        "\n| testgpu | 3 | 0.855 | 2 | 1 | twice fp32 1.25 |\n"};
-    holds(text, expected, sizeof expected / sizeof *expected);
-    free(text);
-    report_free(&r);
-}
-
-/* twice and half have a doubtful time, and are in their rows alone; eight has flags that say
- * nothing of the sort. */
-static void test_doubtful(void **state) {
-    struct report r;
-    (void)state;
-    report_load(&r, HERE "/doubtful", HERE "/tasks");
-    assert_int_equal(r.read, 3);
-    struct aggregate a = report_aggregate(&r, &r.columns[0], "level1");
-    assert_int_equal(a.left_out, 3); /* and the degenerate one */
-    assert_int_equal(a.all, 3);
-    assert_int_equal(a.correct, 1);
-    near(a.over_correct.geomean, 8);
-    char *text = tables_of(&r);
-    static const char *const expected[] = {
-        "decoy-ratio, clocks-disagree); they are in no other column.\n",
-        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020) | 50 % | 16.00 (graph)",
-        "| decoy-ratio |\n",
-        "| latency-bound; clocks-disagree: the host waited longer |\n",
-        "\n| testgpu | eager or graph | 1 | 1 | 2.000 | 2.000 |\n",
-        "\n| testgpu | 1 | 4.000 | 0 | 0 | eight fp32 4.00 |\n"};
-    holds(text, expected, sizeof expected / sizeof *expected);
-    free(text);
     report_free(&r);
 }
 
@@ -287,6 +228,28 @@ static void test_kernels(void **state) {
     assert_string_equal(why, "the kernel and the headers that it includes differ");
 }
 
+/* Kernels from other sources are the same if what was compiled is. */
+static void test_same_code(void **state) {
+    struct result a = {
+        .verdict = "ok", .sha256 = "1", .headers = "2", .ratio = 1, .low = 1, .high = 1};
+    struct result b = a;
+    char why[600];
+    (void)state;
+    *b.sha256 = *b.headers = '3'; /* neither says what was compiled */
+    assert_int_equal(compare_results(&a, &b, why, sizeof why), NOT_COMPARABLE);
+    strcpy(a.code, "4");
+    assert_int_equal(compare_results(&a, &b, why, sizeof why), NOT_COMPARABLE);
+    strcpy(b.code, "5");
+    assert_int_equal(compare_results(&a, &b, why, sizeof why), NOT_COMPARABLE);
+    strcpy(b.code, "4");
+    assert_int_equal(compare_results(&a, &b, why, sizeof why), REPRODUCED);
+    b.ratio = b.low = b.high = 2;
+    assert_int_equal(compare_results(&b, &a, why, sizeof why), FASTER);
+    strcpy(b.code, "5"); /* the same source by another compiler */
+    strcpy(b.sha256, a.sha256), strcpy(b.headers, a.headers);
+    assert_int_equal(compare_results(&b, &a, why, sizeof why), FASTER);
+}
+
 static void test_torch(void **state) {
     struct table t;
     struct column h200 = {.name = "h200"}, a100 = {.name = "a100"};
@@ -322,26 +285,12 @@ static void test_torch(void **state) {
     assert_false(table_load(&t, "results/published/nothing.csv"));
 }
 
-/* Without a table of PyTorch's for any GPU there is nothing to hold baselines against. */
-static void test_no_torch(void **state) {
-    struct report r;
-    (void)state;
-    load(&r);
-    table_free(&r.columns[0].torch);
-    char *text = tables_of(&r);
-    assert_null(strstr(text, "Baselines against PyTorch"));
-    assert_non_null(strstr(text, "(1.980 to 2.020) | 50 % | - | - |  |"));
-    free(text);
-    report_free(&r);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_level1),        cmocka_unit_test(test_level2_and_all),
-        cmocka_unit_test(test_tables),        cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_without_tasks), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_judgments),     cmocka_unit_test(test_margin),
-        cmocka_unit_test(test_kernels),       cmocka_unit_test(test_torch),
-        cmocka_unit_test(test_no_torch),      cmocka_unit_test(test_doubtful)};
+        cmocka_unit_test(test_level1), cmocka_unit_test(test_level2_and_all),
+        cmocka_unit_test(test_broken), cmocka_unit_test(test_without_tasks),
+        cmocka_unit_test(test_lines),  cmocka_unit_test(test_judgments),
+        cmocka_unit_test(test_margin), cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_torch),  cmocka_unit_test(test_same_code)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

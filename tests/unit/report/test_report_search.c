@@ -1,5 +1,5 @@
-/* test_report_search.c: what searches came to, from calls with known outcomes; files that are
- * malformed; nothing at all where there are none. */
+/* test_report_search.c: the results of searches, from calls with known outcomes; malformed files;
+ * no output if there are no searches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,17 +19,20 @@
 
 static char folder[] = "/tmp/kernelproof-XXXXXX";
 
+/* Makes the folders of two GPUs and enters theirs. */
 static int enter(void **state) {
     (void)state;
     if (!mkdtemp(folder) || chdir(folder)) return -1;
     return mkdir("search", 0777) || mkdir("search/h200", 0777) || mkdir("search/a100", 0777);
 }
 
+/* Removes what the tests wrote. */
 static int leave(void **state) {
     (void)state;
     unlink("search/h200/relu.csv");
     unlink("search/h200/softmax.csv");
     unlink("search/a100/relu.csv");
+    unlink("search/README.md");
     rmdir("search/h200");
     rmdir("search/a100");
     rmdir("search");
@@ -61,6 +64,7 @@ static void write_files(void) {
                  NAMES "a100,relu,repair,1,1,repair.r1a1,m,cut,,,,,,,7,8,0" END);
 }
 
+/* Writes the files and reads them. */
 static struct search_calls *loaded(void) {
     write_files();
     struct search_calls *s = search_load(".");
@@ -74,6 +78,7 @@ struct texts {
     int panels;
 };
 
+/* Writes all texts of a search. */
 static struct texts texts_of(const struct search_calls *s) {
     struct texts t = {0};
     size_t size[4];
@@ -85,10 +90,12 @@ static struct texts texts_of(const struct search_calls *s) {
     return t;
 }
 
+/* Releases them. */
 static void texts_free(struct texts *t) {
     free(t->table), free(t->data), free(t->titles), free(t->tried);
 }
 
+/* Checks that a text has a part. */
 static void holds(const char *text, const char *part) {
     if (!strstr(text, part)) fail_msg("not there: %s\nin: %s", part, text);
 }
@@ -253,7 +260,7 @@ static void test_long_names(void **state) {
     }
 }
 
-/* A kernel whose time is doubtful was judged, and is no more right than one that is wrong. */
+/* A kernel whose time is doubtful counts as wrong. */
 static void test_doubtful(void **state) {
     (void)state;
     file_replace("search/a100/relu.csv", NAMES
@@ -305,6 +312,7 @@ static void test_left_out(void **state) {
 
 /* ---- malformed files -------------------------------------------------------------- */
 
+/* For ends(): read the files of the current folder. */
 static void load_it(void) {
     search_load(".");
 }
@@ -369,6 +377,21 @@ static void test_malformed(void **state) {
     refused("gpu,task\n", GOOD, ":1: expected the names of the columns, found \"gpu,task\"");
 }
 
+/* Searches have a page of their own, with their figure. */
+static void test_page(void **state) {
+    struct table published = {0};
+    (void)state;
+    struct report r = {.search = loaded()};
+    report_pages(&r, &published, ".");
+    char *text = file_read("search/README.md", NULL);
+    assert_ptr_equal(strstr(text, "<!-- `make report` generates this page"), text);
+    holds(text, "# Searches\n");
+    holds(text, "| a100 | m | repair | 1 | 1 |");
+    holds(text, "](../../plots/search.svg)");
+    free(text);
+    search_free(r.search);
+}
+
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
@@ -376,6 +399,7 @@ int main(void) {
         cmocka_unit_test(test_some_prices), cmocka_unit_test(test_figure),
         cmocka_unit_test(test_models),      cmocka_unit_test(test_names),
         cmocka_unit_test(test_long_names),  cmocka_unit_test(test_left_out),
-        cmocka_unit_test(test_malformed),   cmocka_unit_test(test_doubtful)};
+        cmocka_unit_test(test_malformed),   cmocka_unit_test(test_doubtful),
+        cmocka_unit_test(test_page)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -118,7 +118,7 @@ static const struct {
      ":9: y reaches no output; expected a use of it or the flag \"unused: y\""},
     {"\"flags\": []", "\"flags\": [\"unused: y\"]", ":9: y is used but flagged unused"},
     /* op lines */
-    {"gelu(t2;", "gilu(t2;", ":17: unknown op `gilu`; the nearest known one is `gelu`"},
+    {"gelu(t2;", "gilu(t2;", ":17: unknown op `gilu`; the nearest known op is `gelu`"},
     {"t2[2,4] = linear", "t2[2,5] = linear", ":16: linear: t2 is declared [2,5]; expected [2,4]"},
     {"t2[2,4] = linear", "t2[2,4]:f16 = linear", ":16: linear: t2 is declared f16; expected f32"},
     {"t2[2,4] = linear", "t1[2,4] = linear", ":16: result `t1` is defined already"},

@@ -1,0 +1,70 @@
+/* table.c: see table.h. */
+#include "report/table.h"
+#include "base/error.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Cut the next line off *text, without its end.  Returns NULL after the last. */
+static char *next_line(char **text) {
+    char *line = *text;
+    if (!*line) return NULL;
+    size_t n = strcspn(line, "\n");
+    *text = line + n + (line[n] == '\n');
+    line[n] = '\0';
+    if (n && line[n - 1] == '\r') line[n - 1] = '\0';
+    return line;
+}
+
+/* Cut a line at its first n - 1 commas into n fields.  Returns how many it has. */
+static int cut(char *line, char **field, int n) {
+    int found = 0;
+    while (line && found < n) {
+        field[found++] = line;
+        char *comma = found < n ? strchr(line, ',') : NULL;
+        if (comma) *comma = '\0';
+        line = comma ? comma + 1 : NULL;
+    }
+    return found;
+}
+
+bool table_load(struct table *t, const char *path) {
+    memset(t, 0, sizeof *t);
+    if (access(path, R_OK)) return false;
+    char *rest = t->text = file_read(path, NULL), *line, *c;
+    int number = 0;
+    while ((line = next_line(&rest))) {
+        number++;
+        if (!*line || *line == '#') continue;
+        if (!t->ncolumns)
+            for (t->ncolumns = 1, c = line; (c = strchr(c, ',')); c++) t->ncolumns++;
+        size_t n = (size_t)t->ncolumns;
+        t->field = realloc(t->field, ((size_t)t->nrows + 2) * n * sizeof *t->field);
+        if (!t->field) die(KP_MACHINE, "out of memory");
+        int found = cut(line, t->field + (size_t)t->nrows * n, t->ncolumns);
+        if (found != t->ncolumns)
+            die(KP_INPUT, "%s:%d: %d fields, expected %d", path, number, found, t->ncolumns);
+        t->nrows++;
+    }
+    if (t->nrows == 0) die(KP_INPUT, "%s: no line names the columns", path);
+    t->nrows--; /* the names */
+    return true;
+}
+
+void table_free(struct table *t) {
+    free(t->field);
+    free(t->text);
+    memset(t, 0, sizeof *t);
+}
+
+int table_column(const struct table *t, const char *name, const char *path) {
+    for (int i = 0; i < t->ncolumns; i++)
+        if (!strcmp(t->field[i], name)) return i;
+    die(KP_INPUT, "%s: no column %s", path, name);
+}
+
+const char *table_field(const struct table *t, int row, int column) {
+    return t->field[(size_t)(row + 1) * (size_t)t->ncolumns + (size_t)column];
+}

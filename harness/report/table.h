@@ -1,0 +1,30 @@
+/* table.h: a table of text, as in results/published/ and results/pytorch/.
+ *
+ * Lines that start with # are comments.  The first other line names the columns.  The last column
+ * may hold commas. */
+#ifndef KP_REPORT_TABLE_H
+#define KP_REPORT_TABLE_H
+
+#include <stdbool.h>
+
+struct table {
+    char *text;
+    int ncolumns, nrows;
+    char **field; /* names, then nrows * ncolumns fields */
+};
+
+/* Read a table.  Returns false, with an empty table, if there is no such file; dies with KP_INPUT
+ * if a line lacks fields or no line names the columns. */
+bool table_load(struct table *t, const char *path);
+
+/* Release a table and leave it empty. */
+void table_free(struct table *t);
+
+/* The index of a column.  Dies with KP_INPUT if `t`, which was read from `path`, has none of this
+ * name. */
+int table_column(const struct table *t, const char *name, const char *path);
+
+/* A field; rows are counted from 0, without the line of names. */
+const char *table_field(const struct table *t, int row, int column);
+
+#endif

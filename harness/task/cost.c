@@ -1,0 +1,94 @@
+/* cost.c: what ops cost, and a task as a whole. */
+#include "task/rules.h"
+#include "base/error.h"
+
+#include <stdlib.h>
+
+/* Elements of a value. */
+static double count(const struct kp_value *v) {
+    return (double)kp_shape_count(&v->shape);
+}
+
+/* A view computes nothing. */
+double flops_nothing(const struct kp_task *t, const struct kp_op *op) {
+    (void)t, (void)op;
+    return 0;
+}
+
+/* One for each element of the result. */
+double flops_results(const struct kp_task *t, const struct kp_op *op) {
+    return count(&t->values[op->out[0]]);
+}
+
+/* One for each element of the first operand. */
+double flops_operand(const struct kp_task *t, const struct kp_op *op) {
+    return count(op_operand(t, op, 0));
+}
+
+/* Mean, variance, subtract, scale, shift; or maximum, subtract, exp, sum, divide. */
+double flops_five(const struct kp_task *t, const struct kp_op *op) {
+    return 5 * flops_operand(t, op);
+}
+
+/* One for each place of each window. */
+double flops_pool(const struct kp_task *t, const struct kp_op *op) {
+    int64_t k[KP_MAX_DIMS], window = 1;
+    op_list(op, "kernel_size", op->def->axes, 1, k);
+    for (int i = 0; i < op->def->axes; i++) window *= k[i];
+    return (double)window * flops_results(t, op);
+}
+
+/* A multiply-add for each element of the result and each place along the inner axis. */
+double flops_matmul(const struct kp_task *t, const struct kp_op *op) {
+    const struct kp_shape *a = &op_operand(t, op, 0)->shape;
+    return 2 * (double)a->dim[a->n - 1] * flops_results(t, op);
+}
+
+/* Scores and weighted sum: L x S x E and L x S x Ev products for each head. */
+double flops_attention_products(const struct kp_task *t, const struct kp_op *op) {
+    const struct kp_shape *k = &op_operand(t, op, 1)->shape;
+    double keys = (double)k->dim[k->n - 2];
+    return 2 * keys * (flops_operand(t, op) + flops_results(t, op));
+}
+
+/* The products, and a softmax of the scores. */
+double flops_attention(const struct kp_task *t, const struct kp_op *op) {
+    const struct kp_shape *q = &op_operand(t, op, 0)->shape, *k = &op_operand(t, op, 1)->shape;
+    double scores = flops_operand(t, op) / (double)q->dim[q->n - 1] * (double)k->dim[k->n - 2];
+    return flops_attention_products(t, op) + 5 * scores;
+}
+
+/* Each element of the result is a product with one filter: the weights of one output channel.
+ * A row of linear's weight is such a filter, too. */
+double flops_filter(const struct kp_task *t, const struct kp_op *op) {
+    const struct kp_value *w = op_operand(t, op, 1);
+    return 2 * flops_results(t, op) * count(w) / (double)w->shape.dim[0];
+}
+
+/* The same, and the bias where there is one. */
+double flops_filter_and_bias(const struct kp_task *t, const struct kp_op *op) {
+    return flops_filter(t, op) + (op_operand(t, op, 2) ? flops_results(t, op) : 0);
+}
+
+/* Bytes of a value as the task stores it. */
+static double bytes_of(const struct kp_value *v) {
+    return count(v) * (double)kp_dtype_size(v->dtype);
+}
+
+/* See taskfile.h. */
+struct kp_cost task_cost(const struct kp_task *t) {
+    struct kp_cost c = {0};
+    bool *live = calloc((size_t)t->nvalues, sizeof *live);
+    if (!live) die(KP_MACHINE, "task_cost: out of memory");
+    task_live(t, live);
+    for (int i = 0; i < t->ntensors; i++)
+        if (live[i]) c.bytes_in += bytes_of(&t->values[i]);
+    for (int i = 0; i < t->noutputs; i++) c.bytes_out += bytes_of(&t->values[t->outputs[i]]);
+    for (int i = 0; i < t->nops; i++) {
+        const struct kp_op *op = &t->ops[i];
+        c.flops += op->def->flops(t, op);
+        if (op->def->mm_flops) c.mm_flops += op->def->mm_flops(t, op);
+    }
+    free(live);
+    return c;
+}

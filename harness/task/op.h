@@ -1,0 +1,71 @@
+/* op.h: what there is to know of one op: what it takes, which shape it gives, which part of its
+ * operands a part of its result needs, what it costs.  ops.h has the table of all ops. */
+#ifndef KP_OP_H
+#define KP_OP_H
+
+#include "task/taskfile.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Answers of a slicing rule that are no axis.  WHOLE: all of the operand is needed.  NEVER: the
+ * result cannot be cut along this axis. */
+enum { KP_WHOLE = -1, KP_NEVER = -2 };
+
+/* The numbers that an elementwise op computes with: its operands, then its number attributes. */
+enum { KP_MAX_ARGUMENTS = 3 };
+
+struct kp_attr_def { /* an attribute that an op takes */
+    const char *key;
+    int kinds;        /* bits 1 << kp_attr_kind: what its value may be */
+    double otherwise; /* of a number that is absent */
+};
+
+struct kp_op_def {
+    int id;           /* its row in the table */
+    const char *name; /* in task files */
+    int min_in, max_in;
+    const char *in_name[KP_MAX_OPERANDS];      /* keyword of a slot (weight); NULL: positional */
+    struct kp_attr_def attr[KP_MAX_ATTRS + 1]; /* up to the first without a key */
+    int axes;                                  /* spatial axes of a convolution or a pool */
+    bool is_view;      /* costs nothing and moves nothing: the same elements, seen otherwise */
+    bool moves_axes;   /* a view whose result axes are the operand's in another order */
+    bool tensor_cores; /* products and convolutions: has TF32 and half forms */
+
+    /* Fill in dtype and shape of out[0..nout-1] and set op->nout.  Returns NULL, or what was
+     * expected; the text lives until the next call. */
+    const char *(*infer)(const struct kp_task *t, struct kp_op *op, struct kp_value *out);
+
+    /* Rows of result 0 along `axis` need the same rows of operand `slot` along the axis that is
+     * returned; or KP_WHOLE, or KP_NEVER. */
+    int (*slice)(const struct kp_task *t, const struct kp_op *op, int axis, int slot);
+
+    /* Additions and multiplications of this op; and those of them in products, NULL if it has
+     * none. */
+    double (*flops)(const struct kp_task *t, const struct kp_op *op);
+    double (*mm_flops)(const struct kp_task *t, const struct kp_op *op);
+};
+
+/* The attribute `key` that the op takes, or NULL. */
+const struct kp_attr_def *op_takes(const struct kp_op_def *def, const char *key);
+
+/* The shape and dtype of operand `slot`; NULL if it is absent or a number. */
+const struct kp_value *op_operand(const struct kp_task *t, const struct kp_op *op, int slot);
+
+/* Attribute `key` as an axis of 0..n-1, negative ones counted from the end.  Returns -1 if it is
+ * absent, a list, or out of range. */
+int op_axis(const struct kp_op *op, const char *key, int n);
+
+/* The axes, of the n of its operand, that a reduction removes, as bits.  All of them if `dim` is
+ * absent; 0 if it is malformed. */
+unsigned op_reduced_axes(const struct kp_op *op, int n);
+
+/* The arguments of an elementwise op: its operands in order, then its number attributes in the
+ * order of its row.  Fills in those that are numbers; an operand that is a tensor is left 0. */
+void op_arguments(const struct kp_op *op, double number[KP_MAX_ARGUMENTS]);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,73 @@
+/* op_table.h: the table of ops, a row for each.
+ *
+ *     OP(NAME, WHAT IT TAKES AND ITS RULES, ATTRS(...))
+ *
+ * NAME stands for the op everywhere: task files say it; define_NAME in reference/define is its
+ * meaning, kp_impl_NAME in reference/cuda_ops its device code.  A row without one of the two does
+ * not link.  VIEW is an op that moves nothing: it needs no device code.
+ *
+ * ops.c says what the words of a row mean.  An attribute is INTEGER, INTEGERS (a number or a
+ * list), LIST, NUMBER (with its value where it is absent), FLAG or WORD.
+ *
+ * Included by whoever makes something of each row: define OP and VIEW first.  CONTRIBUTING.md
+ * says how to add an op. */
+/* clang-format off */
+
+/* The same elements, seen otherwise */
+VIEW(view, RULES(view, view), ATTRS(LIST(shape)))
+VIEW(transpose, RULES(transpose, transpose), .moves_axes = true, ATTRS(LIST(dims)))
+VIEW(unsqueeze, RULES(unsqueeze, unsqueeze), ATTRS(INTEGERS(dim)))
+VIEW(squeeze, RULES(squeeze, squeeze), ATTRS(INTEGERS(dim)))
+VIEW(permute, RULES(permute, permute), .moves_axes = true, ATTRS(LIST(dims)))
+VIEW(flatten, RULES(flatten, flatten), ATTRS(INTEGER(start_dim), INTEGER(end_dim)))
+
+/* Products */
+OP(matmul, OPERANDS(2, 2), RULES(matmul, matmul), PRODUCT(matmul, matmul))
+OP(linear, OPERANDS(2, 3), WEIGHTED, RULES(linear, linear), PRODUCT(filter_and_bias, filter))
+OP(scaled_dot_product_attention, OPERANDS(3, 3), KEYWORDS(NULL, "key", "value"),
+   RULES(attention, attention), PRODUCT(attention, attention_products),
+   ATTRS(NUMBER(dropout_p, 0), FLAG(is_causal), NUMBER(scale, 0)))
+
+/* Windows: convolutions and pools, by their spatial axes */
+OP(conv1d, CONVOLUTION(1))
+OP(conv2d, CONVOLUTION(2))
+OP(conv3d, CONVOLUTION(3))
+OP(max_pool2d, POOL(2),
+   ATTRS(INTEGERS(kernel_size), INTEGERS(stride), INTEGERS(padding), INTEGERS(dilation),
+         FLAG(ceil_mode), FLAG(return_indices)))
+
+/* Elementwise: one expression each in define/elementwise.h */
+OP(relu, UNARY)
+OP(gelu, ONE_OPERAND, RULES(gelu, elementwise), COSTS(results), ATTRS(WORD(approximate)))
+OP(sigmoid, UNARY)
+OP(tanh, UNARY)
+OP(softplus, UNARY)
+OP(leaky_relu, UNARY, ATTRS(NUMBER(negative_slope, 0.01)))
+OP(hardtanh, UNARY, ATTRS(NUMBER(min_val, -1), NUMBER(max_val, 1)))
+OP(sqrt, UNARY)
+OP(pow, OPERANDS(2, 2), RULES(pow, elementwise), COSTS(results))
+OP(add, BINARY)
+OP(sub, BINARY)
+OP(mul, BINARY)
+OP(div, BINARY)
+
+/* Normalisations */
+OP(layer_norm, NORM(layer_norm), ATTRS(LIST(shape), NUMBER(eps, 1e-5)))
+OP(group_norm, NORM(group_norm), ATTRS(INTEGER(num_groups), NUMBER(eps, 1e-5)))
+OP(instance_norm, NORM(instance_norm),
+   ATTRS(FLAG(use_input_stats), NUMBER(momentum, 0.1), NUMBER(eps, 1e-5)))
+OP(batch_norm, NORM(batch_norm), ATTRS(FLAG(training), NUMBER(momentum, 0.1), NUMBER(eps, 1e-5)))
+
+/* Along one axis, or over several */
+OP(softmax, ONE_OPERAND, RULES(along_axis, along_axis), COSTS(five), ATTRS(INTEGERS(dim)))
+OP(sum, ONE_OPERAND, RULES(reduce, reduce), COSTS(operand), ATTRS(INTEGERS(dim), FLAG(keepdim)))
+OP(mean, ONE_OPERAND, RULES(reduce, reduce), COSTS(operand), ATTRS(INTEGERS(dim), FLAG(keepdim)))
+OP(max, ONE_OPERAND, RULES(max, reduce), COSTS(operand), ATTRS(INTEGERS(dim), FLAG(keepdim)))
+OP(cumsum, SCAN)
+OP(cumprod, SCAN)
+OP(cross_entropy, OPERANDS(2, 2), KEYWORDS(NULL, "target"), RULES(cross_entropy, never),
+   COSTS(five), ATTRS(INTEGER(ignore_index), WORD(reduction), NUMBER(label_smoothing, 0)))
+
+/* clang-format on */
+#undef OP
+#undef VIEW

@@ -1,0 +1,10 @@
+/* arithmetic.h: the arithmetics that the CUDA reference runs a task in. */
+#ifndef KP_ARITHMETIC_H
+#define KP_ARITHMETIC_H
+
+/* FP32: no tensor cores anywhere.  TF32: cuBLAS and cuDNN may use TF32; storage stays f32.  HALF:
+ * the task's own 16-bit type, summed in fp32.  F64: everything in double, whatever the task's
+ * types. */
+enum kp_math { KP_MATH_FP32, KP_MATH_TF32, KP_MATH_HALF, KP_MATH_F64 };
+
+#endif

@@ -1,0 +1,66 @@
+/* impl.h: the device code of an op, as the executor (reference/cuda) sees it.
+ *
+ * The executor walks the graph, turns views into strides, plans memory and calls these.  The
+ * implementations are in reference/cuda_ops.  Nothing else includes this. */
+#ifndef KP_IMPL_H
+#define KP_IMPL_H
+
+#include "cuda_base/arithmetic.h"
+#include "cuda_base/array.h"
+#include "task/op.h"
+
+#include <cuda_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kp_call { /* one op on concrete arrays */
+    const struct kp_task *task;
+    const struct kp_op *op;
+    enum kp_math math;
+    int nin;
+    bool present[KP_MAX_OPERANDS]; /* false: an absent operand, or a number (op->in[k].scalar) */
+    struct kp_array in[KP_MAX_OPERANDS];
+    int nout;
+    struct kp_array out[KP_MAX_RESULTS]; /* always dense; data NULL if nobody reads that result */
+};
+
+/* What an implementation asks of the executor, as bits. */
+enum {
+    KP_STRIDED = 0,  /* nothing: it takes operands of any strides */
+    KP_DENSE = 1,    /* dense operands: strided ones are copied first */
+    KP_ONE_TYPE = 2, /* operands of the result's type: others are converted first */
+    KP_GIVEN_TRANSPOSE =
+        4,          /* the given transpose of operand 1, where a task has it, as operand 2 */
+    KP_BY_CUDNN = 8 /* cuDNN: without it the op is slower than a vendor library's */
+};
+
+struct kp_impl {
+    /* Choose algorithms for these shapes and strides (data pointers are NULL).  Set *scratch to
+     * the bytes that run() needs.  Returns a state, or NULL if there is none.  A NULL prepare has
+     * nothing to choose and needs no scratch. */
+    void *(*prepare)(const struct kp_call *c, size_t *scratch);
+    /* Enqueue the op: only kernel launches, library calls and memsets, on `stream`. */
+    void (*run)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
+    void (*destroy)(void *state); /* may be NULL */
+    unsigned asks;                /* KP_DENSE and so on */
+};
+
+/* Element types: F64 stores f64 throughout (task tensors are converted slice by slice); FP32 and
+ * TF32 store f32; HALF stores f16 or bf16. */
+
+#ifdef __cplusplus
+}
+#define KP_EXTERN extern "C"
+#else
+#define KP_EXTERN extern
+#endif
+
+/* Declare and define the implementation of an op: kp_impl_relu and so on. */
+#define KP_IMPL_OF(name) KP_EXTERN const struct kp_impl kp_impl_##name
+#define KP_IMPL(name, prepare, run, destroy, asks) \
+    KP_IMPL_OF(name);                              \
+    const struct kp_impl kp_impl_##name = {prepare, run, destroy, asks}
+
+#endif

@@ -1,0 +1,57 @@
+/* conv_parts.h: what the parts of the convolution share.  conv.c chooses between cuDNN
+ * (conv_cudnn.c), the direct depthwise kernel and im2col with cuBLAS (both conv_gemm.cu). */
+#ifndef KP_CONV_PARTS_H
+#define KP_CONV_PARTS_H
+
+#include "cuda_base/impl.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A convolution of 1 to 3 spatial axes, always described with 3: absent ones
+ * come first and have size 1. */
+struct kp_conv {
+    int axes; /* spatial axes of the op */
+    int64_t batch, in_channels, out_channels, groups;
+    int64_t in[3], kernel[3], out[3], stride[3], pad[3], dilation[3];
+};
+
+/* Elements of one channel of the input, of the output, and of one filter's plane. */
+static inline int64_t kp_conv_in(const struct kp_conv *g) {
+    return g->in[0] * g->in[1] * g->in[2];
+}
+static inline int64_t kp_conv_out(const struct kp_conv *g) {
+    return g->out[0] * g->out[1] * g->out[2];
+}
+static inline int64_t kp_conv_taps(const struct kp_conv *g) {
+    return g->kernel[0] * g->kernel[1] * g->kernel[2];
+}
+
+/* cuDNN with its own choice of engine.  Returns NULL if there is no cuDNN or it
+ * has no engine for this convolution; *workspace: bytes for each run. */
+struct kp_conv_plan;
+struct kp_conv_plan *kp_conv_plan(const struct kp_conv *g, enum kp_dtype dtype, enum kp_math math,
+                                  size_t *workspace);
+void kp_conv_plan_run(struct kp_conv_plan *p, const void *x, const void *w, void *y,
+                      void *workspace, cudaStream_t stream);
+void kp_conv_plan_destroy(struct kp_conv_plan *p);
+
+/* Write the patches under output positions [first, first + count) of `images`
+ * images as matrices [in_channels/groups * taps, count], one after the other.
+ * `x` points to the first image's first channel of the group. */
+void kp_conv_patches(const struct kp_conv *g, enum kp_dtype dtype, const void *x, int64_t images,
+                     int64_t first, int64_t count, void *patches, cudaStream_t stream);
+
+/* The whole convolution for groups == in_channels; bias may be NULL. */
+void kp_conv_depthwise(const struct kp_conv *g, enum kp_dtype dtype, const void *x, const void *w,
+                       const void *bias, void *y, cudaStream_t stream);
+
+/* y[n,c,...] += bias[c]. */
+void kp_conv_bias(const struct kp_conv *g, enum kp_dtype dtype, const void *bias, void *y,
+                  cudaStream_t stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

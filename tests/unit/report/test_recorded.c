@@ -1,0 +1,255 @@
+/* test_recorded.c: families in tasks/ and in results/: their reader, and what reads through it. */
+#include "ends.h"
+#include "base/json.h"
+#include "report/recorded.h"
+#include "report/report.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+static char folder[] = "/tmp/kernelproof-XXXXXX", root[4096];
+
+/* The parts that the lines below share. */
+#define SHARED                                                                                 \
+    "{\"shared\":1,\"of\":{\"schema\":1,\"suite\":\"fam\",\"gpu\":\"g1\"}}\n"                  \
+    "{\"shared\":4,\"of\":{\"machine\":{\"gpu_name\":\"Test GPU\",\"driver\":\"1\","           \
+    "\"compute_capability\":\"8.0\",\"clocks\":{\"sm_mhz\":1,\"memory_mhz\":2}},\"time_us\":{" \
+    "\"candidate\":{\"midmean\":7}}}}\n"
+
+/* A line of a task of the family with a speedup. */
+#define CELL(task, ratio)                                                                      \
+    "{\"task\":\"" task "\",\"like\":[1,4],\"verdict\":\"ok\",\"class\":\"f16\",\"machine\":{" \
+    "\"clocks\":{\"sm_mhz\":5}},\"speedup\":{\"against\":\"f16\",\"ratio\":" ratio             \
+    ",\"low\":" ratio ",\"high\":" ratio "}}\n"
+
+/* Run `what`, and return what it wrote to stderr. */
+static char *stderr_of(void (*what)(void *), void *state) {
+    int kept = dup(2), file = open("stderr", O_RDWR | O_CREAT | O_TRUNC, 0666);
+    fflush(stderr);
+    dup2(file, 2);
+    what(state);
+    fflush(stderr);
+    dup2(kept, 2);
+    close(kept);
+    close(file);
+    return file_read("stderr", NULL);
+}
+
+/* How many lines a text has. */
+static int lines(const char *text) {
+    int n = 0;
+    for (; *text; text++) n += *text == '\n';
+    return n;
+}
+
+/* Checks that a text has a part. */
+static void holds(const char *text, const char *part) {
+    if (!strstr(text, part)) fail_msg("not there: %s\nin: %s", part, text);
+}
+
+/* Load the grid of the current folder; for stderr_of(). */
+static void load(void *r) {
+    report_load(r, "results", "tasks");
+}
+
+/* The cell of a task in the first column; fails if there is no such row. */
+static const struct result *cell_of(const struct report *r, const char *task) {
+    for (int i = 0; i < r->nrows; i++)
+        if (!strcmp(r->rows[i].task, task)) return &r->columns[0].cell[i];
+    fail_msg("no row %s", task);
+    return NULL;
+}
+
+/* The rows of a family come from its list, with the flags of its template, whose placeholders are
+ * no JSON. */
+static void test_tasks(void **state) {
+    struct report r;
+    (void)state;
+    file_replace("tasks/fam/template.json",
+                 "{\"schema\":1,\"task\":\"fam_{SHAPE}\",\"suite\":\"fam\",\n"
+                 "\"inputs\":[{\"shape\":[{M}, {K}]}],\"flags\":[]}\n");
+    file_replace("tasks/fam/shapes", "64_64\n128_64 \n\n  256_64\n");
+    file_replace("tasks/one/solo.json", "{\"task\":\"solo\",\"suite\":\"one\",\"flags\":[]}");
+    char *said = stderr_of(load, &r);
+    assert_string_equal(said, "");
+    free(said);
+    assert_int_equal(r.nrows, 4);
+    static const char *const task[] = {"fam_128_64", "fam_256_64", "fam_64_64", "solo"};
+    for (int i = 0; i < 4; i++) assert_string_equal(r.rows[i].task, task[i]);
+    for (int i = 0; i < 3; i++) assert_string_equal(r.rows[i].suite, "fam");
+    assert_false(r.rows[0].left_out);
+    report_free(&r);
+
+    file_replace("tasks/fam/template.json",
+                 "{\"suite\":\"fam\",\"flags\":[\"degenerate: {WHY}\"]}");
+    file_replace("tasks/fam/shapes", "64_64 Big/one 64_64");
+    said = stderr_of(load, &r);
+    assert_int_equal(lines(said), 2);
+    holds(said, "tasks/fam/shapes: Big/one cannot be a task");
+    holds(said, "tasks/fam/shapes: 64_64 cannot be a task, or is one already");
+    free(said);
+    assert_int_equal(r.nrows, 2);
+    assert_true(r.rows[0].left_out);
+    report_free(&r);
+
+    file_replace("tasks/fam/template.json", "{\"suite\":");
+    said = stderr_of(load, &r);
+    assert_int_equal(lines(said), 1);
+    holds(said, "tasks/fam/template.json is no JSON object");
+    free(said);
+    assert_int_equal(r.nrows, 1);
+    report_free(&r);
+    file_replace("tasks/fam/template.json", "{\"suite\":\"fam\",\"flags\":[]}");
+    file_replace("tasks/fam/shapes", "64_64 128_64 256_64 512_64 1_1 2_2 3_3 4_4 5_5");
+}
+
+/* A line is completed by the parts that it names; where both have a key, its own counts. */
+static void test_parts(void **state) {
+    struct recorded from;
+    struct result r;
+    (void)state;
+    file_replace("results/g1/fam.jsonl", SHARED CELL("fam_128_64", "2") CELL("fam_64_64", "3"));
+    recorded_open(&from, "results", "g1");
+    assert_int_equal(recorded_find(&from, "fam_64_64", &r), FOUND_USABLE);
+    assert_string_equal(r.gpu, "g1");
+    assert_string_equal(r.suite, "fam");
+    assert_true(r.ratio == 3 && r.candidate_us == 7);
+    cJSON *machine = cJSON_GetObjectItem(r.json, "machine");
+    cJSON *clocks = cJSON_GetObjectItem(machine, "clocks");
+    assert_string_equal(json_text(machine, "gpu_name", ""), "Test GPU");
+    assert_true(json_number(clocks, "sm_mhz", 0) == 5);
+    assert_true(json_number(clocks, "memory_mhz", 0) == 2);
+    assert_null(cJSON_GetObjectItem(r.json, "like"));
+    result_free(&r);
+    assert_int_equal(recorded_find(&from, "fam_64_64", &r), FOUND_USABLE); /* again */
+    result_free(&r);
+    assert_int_equal(recorded_find(&from, "fam_64", &r), FOUND_NONE);
+    assert_int_equal(recorded_find(&from, "family_64_64", &r), FOUND_NONE);
+    assert_int_equal(recorded_find(&from, "solo", &r), FOUND_NONE);
+    recorded_close(&from);
+    recorded_open(&from, "results", "no such GPU");
+    assert_int_equal(recorded_find(&from, "fam_64_64", &r), FOUND_NONE);
+    recorded_close(&from);
+}
+
+/* A task's own file counts, not its line, and the report says that there are two. */
+static void test_file_first(void **state) {
+    struct recorded from;
+    struct result r;
+    struct report all;
+    (void)state;
+    file_replace("results/g1/fam.jsonl", SHARED CELL("fam_128_64", "2") CELL("fam_64_64", "3"));
+    file_replace("results/g1/fam_64_64.json",
+                 "{\"schema\":1,\"gpu\":\"g1\",\"time_us\":{\"candidate\":{\"midmean\":1}}," //
+                 "\"task\":\"fam_64_64\",\"verdict\":\"ok\",\"speedup\":{\"ratio\":9,\"low\":9}}");
+    recorded_open(&from, "results", "g1");
+    assert_int_equal(recorded_find(&from, "fam_64_64", &r), FOUND_USABLE);
+    assert_true(r.ratio == 9);
+    result_free(&r);
+    recorded_close(&from);
+    char *said = stderr_of(load, &all);
+    assert_int_equal(lines(said), 1);
+    holds(said, "results/g1/fam.jsonl:4 is the second result of this cell; it is left out");
+    assert_int_equal(all.read, 2);
+    assert_true(cell_of(&all, "fam_64_64")->ratio == 9);
+    assert_true(cell_of(&all, "fam_128_64")->ratio == 2);
+    assert_string_equal(all.columns[0].arch, "sm_80");
+    assert_string_equal(all.columns[0].whole_name, "Test GPU");
+    free(said);
+    report_free(&all);
+    unlink("results/g1/fam_64_64.json");
+}
+
+/* A broken line costs one line on stderr, and that cell. */
+static void test_broken_lines(void **state) {
+    struct report r;
+    struct recorded from;
+    struct result one;
+    (void)state;
+    file_replace("results/g1/fam.jsonl",
+                 SHARED CELL("fam_128_64", "2") "{\"task\":\"fam_256_64\",\"li\n" //
+                 CELL("solo", "2")                                                //
+                 "{\"task\":\"fam_1_1\",\"like\":[1,3],\"verdict\":\"ok\"}\n"
+                 "{\"task\":\"fam_2_2\",\"like\":[1],\"verdict\":\"great\"}\n"
+                 "{\"task\":\"fam_3_3\",\"like\":[1],\"gpu\":\"g2\",\"verdict\":\"wrong\"}\n"
+                 "[1]\n{\"task\":\"fam_4_4\",\"like\":[1],\"verdict\":\"ok\"}\n"
+                 "\n" CELL("fam_64_64", "3") "{\"task\":\"fam_5_5\",\"like\":[1]");
+    char *said = stderr_of(load, &r);
+    static const char *const expected[] = {
+        "results/g1/fam.jsonl:4 is no JSON object",
+        "results/g1/fam.jsonl:5 is of no task fam_...",
+        "results/g1/fam.jsonl:6 is like part 3, which the file lacks",
+        "results/g1/fam.jsonl:7 has the unknown verdict \"great\"",
+        "results/g1/fam.jsonl:8 is a result of g2/fam_3_3, not of the cell in its path",
+        "results/g1/fam.jsonl:9 is no JSON object",
+        "results/g1/fam.jsonl:10 is ok but its speedup has no ratio",
+        "results/g1/fam.jsonl:13 is no JSON object"};
+    for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) holds(said, expected[i]);
+    assert_int_equal(lines(said), sizeof expected / sizeof *expected);
+    assert_int_equal(r.refused, sizeof expected / sizeof *expected);
+    assert_int_equal(r.read, 2);
+    assert_true(cell_of(&r, "fam_128_64")->ratio == 2);
+    assert_true(cell_of(&r, "fam_64_64")->ratio == 3);
+    free(said);
+    report_free(&r);
+
+    int kept = dup(2), nothing = open("/dev/null", O_WRONLY);
+    fflush(stderr);
+    dup2(nothing, 2);
+    recorded_open(&from, "results", "g1");
+    assert_int_equal(recorded_find(&from, "fam_1_1", &one), FOUND_BROKEN);
+    assert_int_equal(recorded_find(&from, "fam_2_2", &one), FOUND_BROKEN);
+    assert_int_equal(recorded_find(&from, "fam_256_64", &one), FOUND_NONE);
+    assert_int_equal(recorded_find(&from, "fam_64_64", &one), FOUND_USABLE);
+    result_free(&one);
+    recorded_close(&from);
+    dup2(kept, 2);
+    close(kept), close(nothing);
+}
+
+/* What is committed: no samples, and less than 2,000 bytes a line of a family. */
+static void test_committed(void **state) {
+    static const char *const gpu[] = {"h100", "h200"};
+    (void)state;
+    for (int g = 0; g < 2; g++) {
+        char *path = text_format("%s/results/%s/hgemm.jsonl", root, gpu[g]);
+        char *text = file_read(path, NULL);
+        for (char *p = text, *end; *p; p = end + 1) {
+            end = strchr(p, '\n');
+            assert_non_null(end);
+            assert_true(end - p < 2000);
+        }
+        assert_null(strstr(text, "samples\""));
+        holds(text, "quantiles\"");
+        free(text);
+        free(path);
+        char *command = text_format("! grep -l '\"samples\"' %s/results/%s/*.json*", root, gpu[g]);
+        assert_int_equal(system(command), 0);
+        free(command);
+    }
+}
+
+/* Makes a folder with tasks and results, and enters it. */
+static int enter(void **state) {
+    (void)state;
+    return !getcwd(root, sizeof root) || !mkdtemp(folder) || chdir(folder) ||
+           system("mkdir -p tasks/fam tasks/one results/g1");
+}
+
+/* Removes it. */
+static int leave(void **state) {
+    (void)state;
+    char *gone = text_format("rm -r %s", folder);
+    int failed = chdir(root) || system(gone);
+    free(gone);
+    return failed;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tasks), cmocka_unit_test(test_parts),
+                                       cmocka_unit_test(test_file_first),
+                                       cmocka_unit_test(test_broken_lines),
+                                       cmocka_unit_test(test_committed)};
+    return cmocka_run_group_tests(tests, enter, leave);
+}
