@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* The starts of operators longer than one character.  Comment openers are included, so that '/'
- * is kept apart from a character that would make it a comment. */
+/* Operators of more than one character, and the openers of comments, so that '/' is kept apart from
+ * a character that would make it one. */
 static const char *const signs[] = {
     "%:%:", "...", "<<=", ">>=", "->*", "<=>", "//", "/*", "::", ".*", "->", "++",
     "--",   "<<",  ">>",  "<=",  ">=",  "==",  "!=", "&&", "||", "+=", "-=", "*=",

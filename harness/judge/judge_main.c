@@ -9,7 +9,7 @@
  * to it.  A quote that is not in the source is dropped.
  *
  * The model is JUDGE_LLM, or else LLM; the spending caps are those of budget.h.  With
- * --transcript every answer is recorded, and the same request is not paid for again.
+ * --transcript every answer is recorded, and the same request is not billed again.
  * LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; the default of NAME is the kernel's file name
  * without its suffix. */
 #include "base/error.h"

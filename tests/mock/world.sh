@@ -5,8 +5,8 @@
 mock_build
 number=0
 
-# world - a fresh tree, and a server of its own; becomes the current folder.  It has the programs of
-# the one before, which is kept elsewhere.
+# world - make a fresh tree with its own server, and change into it.  The programs of the previous
+# world move into it; the rest of that one is kept elsewhere.
 world() {
     mkdir "$scratch/next" && tree "$scratch/next" || exit
     if [ -e "$scratch/world" ]; then
