@@ -14,19 +14,19 @@
 /* ---- rewards ---------------------------------------------------------------------- */
 
 double export_round(double ratio) {
-    const double grain = 1e-6; /* 1.13 is no less than 113 hundredths */
+    const double grain = 1e-6; /* tolerance, so that 1.13 is not rounded below 113 hundredths */
     double x = ratio >= 1 ? floor(100 * ratio + grain) : ceil(100 * ratio - grain);
     return x / 100;
 }
 
-/* The kept times of one side.  NULL where there are none. */
+/* The recorded times of one side; NULL if there are none. */
 static const cJSON *samples_of(const cJSON *time, const char *side) {
     const cJSON *all = cJSON_GetObjectItemCaseSensitive(time, "time_us");
     return cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(all, side), "samples");
 }
 
-/* The ratios of the pairs of samples, in order.  Returns how many; 0 where the two sides do not
- * fit together. */
+/* The ratios of the paired samples, in order.  Returns their number; 0 if the two sides do not
+ * match. */
 static int pair(const cJSON *base, const cJSON *kernel, double *ratio) {
     const cJSON *b = base ? base->child : NULL, *k = kernel ? kernel->child : NULL;
     int n = 0;
@@ -94,8 +94,7 @@ const char *export_split(const char *task, double test_share) {
 
 /* ---- texts ------------------------------------------------------------------------ */
 
-/* The text of a content: a string, or the texts of its parts one after the other.  NULL if it
- * has none.  Free it. */
+/* The text of a content: a string, or its parts' texts joined.  NULL if it has none.  Free it. */
 static char *content_text(const cJSON *content) {
     if (cJSON_IsString(content)) return text_format("%s", content->valuestring);
     if (!cJSON_IsArray(content)) return NULL;
@@ -109,7 +108,7 @@ static char *content_text(const cJSON *content) {
     return all;
 }
 
-/* Append a message, unless it has no content. */
+/* Append a message, unless it is empty. */
 static void add_message(cJSON *list, const char *role, const cJSON *content) {
     char *text = content_text(content);
     if (text) {
@@ -122,7 +121,7 @@ static void add_message(cJSON *list, const char *role, const cJSON *content) {
 }
 
 cJSON *export_messages(const cJSON *request) {
-    /* Anthropic's and Responses' instructions stand outside of the list. */
+    /* Anthropic and Responses keep the instructions outside of the list. */
     static const char *const instructions[] = {"system", "instructions"};
     const cJSON *list = cJSON_GetObjectItemCaseSensitive(request, "messages"), *m;
     cJSON *found = cJSON_CreateArray();

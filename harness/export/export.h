@@ -1,40 +1,44 @@
-/* export.h: attempts as data for training.
+/* export.h: attempts as training data.
  *
  *   sft.jsonl      supervised pairs: the prompt, and the verified kernel in a fence
- *   correct.jsonl  the self-supervised filter: the prompt, and the whole answer, of every
- *                  attempt whose kernel was verified, repeated kernels among them
+ *   correct.jsonl  the self-supervised filter (rejection sampling): the prompt and the whole answer
+ *                  of every attempt whose kernel was verified, repeated kernels included
  *     {"prompt": [{"role", "content"}...], "completion": [{"role": "assistant", "content"}],
  *      "task", "gpu", "attempt", "speedup": number or null (not timed), "class", "split"}
  *     These are the columns of TRL's conversational prompt-completion type, and five more.
  *
- *   rl.jsonl       every answer that was judged
+ *   rl.jsonl       every answer that has a verdict
  *     {"data_source": "kernelproof", "prompt": [...], "ability": "cuda",
  *      "reward_model": {"style": "rule", "ground_truth": "GPU/TASK"},
  *      "extra_info": {"split", "index", "task", "gpu", "attempt", "mode", "round", "model",
  *                     "class", "score", "bucket_variance"},
  *      "answer", "verdict", "ratio", "reward"}
- *     The first five are verl's columns; its rule is asked of harness/reward.  Each key is on
- *     every line, null where unknown.
+ *     The first five are verl's columns; harness/export/reward is its rule.  Every key is on every
+ *     line, null if unknown.
  *
- * Cells whose results are flagged degenerate or no-influence are in no file: there, a kernel
- * that does not do the work is right.  An answer whose result is flagged decoy-ratio or
- * clocks-disagree has the verdict "doubtful": a time that cannot be trusted earns nothing, as that
- * of a wrong kernel, and it is in no file of pairs.
+ * Cells whose results are flagged degenerate or no-influence are in no file, because there a
+ * kernel that skips the work is correct.  An answer whose result is flagged decoy-ratio or
+ * clocks-disagree has the verdict "doubtful": a time that cannot be trusted earns nothing, like
+ * a wrong kernel, and is in no file of pairs.
  *
- * split is "test" for the tasks whose name's SHA-256, its first eight digits read as a
- * number over 2^32, is less than the test's share (0.2), else "train": a task never changes
- * sides as others come and go.  Tasks that are one and the same under two names are on one side
- * with this share (tests/e2e/export.sh watches that); with another, look.
+ * split is "test" for a task if the first eight hex digits of its name's SHA-256, divided by
+ * 2^32, are below the test share (0.2); else "train".  So a task never changes sides when others
+ * are added or removed.  With this share, identical tasks under two names are on the same side
+ * (tests/e2e/export.sh checks that); check again if you change it.
  *
- * The reward of an answer.  ratio is the speedup (baseline over kernel, mid-means), 0 unless
- * the verdict is ok.  score is what is rewarded: the kernel's samples are paired with its
- * baseline's of the same round, in order of time; their ratios are cut into 7 buckets of equal
- * size, as near as can be; of the 7 means the median is taken and rounded to two decimals
- * towards 1 (1.118 is 1.11, 0.992 is 1.00).  Where fewer than 7 pairs were kept, score is the
- * ratio, so rounded.  Without ok it is 0.  reward = (score - mean) / deviation, mean and standard
- * deviation (of the population) being those of all exported answers to the same task on the
- * same GPU, failures included, clipped to -1.5..1.5; 0 where all scores are equal.
- * bucket_variance is the variance of the 7 means: an unsteady measurement has a large one. */
+ * The reward of an answer:
+ *
+ *   ratio   the speedup (baseline over kernel, interquartile means); 0 unless the verdict is ok.
+ *   score   the rewarded quantity.  The kernel's samples are paired with its baseline's of the
+ *           same round, in order of time; the ratios are split into 7 buckets of nearly equal
+ *           size; score is the median of the 7 means, rounded to two decimals towards 1 (1.118
+ *           is 1.11, 0.992 is 1.00).  With fewer than 7 pairs it is the ratio, rounded in the
+ *           same way.  It is 0 unless the verdict is ok.
+ *   reward  (score - mean) / deviation, clipped to -1.5..1.5.  Mean and standard deviation (of
+ *           the population) are those of all exported answers to the same task on the same GPU,
+ *           failures included.  0 if all scores are equal.
+ *
+ * bucket_variance is the variance of the 7 means; it is large for a noisy measurement. */
 #ifndef KP_EXPORT_H
 #define KP_EXPORT_H
 
@@ -45,18 +49,18 @@
 enum { EXPORT_BUCKETS = 7 };
 #define EXPORT_CLIP 1.5
 
-/* The score of an ok time.json; *variance is NAN where there were too few pairs (may be NULL). */
+/* The score of an ok time.json.  *variance is NAN if there are too few pairs; it may be NULL. */
 double export_score(const cJSON *time, double *variance);
 
-/* What a result is worth by itself: the ratio, or `shaped` the score, of an ok kernel whose time
- * can be trusted; 0 of any other; NAN where it says nothing of the kernel: it could not be tried,
- * or the task cannot tell work from none. */
+/* The worth of one result: the ratio (`shaped`: the score) of an ok kernel with a trusted time;
+ * 0 for any other verdict; NAN if the result says nothing about the kernel, because it could not
+ * be tried or the task cannot tell a working kernel from an idle one. */
 double export_worth(const cJSON *result, bool shaped);
 
-/* Two decimals, towards 1. */
+/* Round to two decimals, towards 1. */
 double export_round(double ratio);
 
-/* The rewards of a group's n scores; may be stored over them. */
+/* Compute the rewards of a group from its n scores; `reward` may be `score`. */
 void export_rewards(const double *score, double *reward, int n);
 
 /* "train" or "test". */
@@ -66,21 +70,21 @@ const char *export_split(const char *task, double test_share);
  * the instructions first, as `system`.  NULL if there are none.  Delete it. */
 cJSON *export_messages(const cJSON *request);
 
-/* The kernel as an answer would show it: in a fence that does not occur in it.  Free it. */
+/* The kernel as an answer would show it, in a fence that does not occur in it.  Free it. */
 char *export_fenced(const char *kernel);
 
 /* ---- the checker (export_check.c) ---- */
 
 enum export_kind { EXPORT_NONE, EXPORT_PAIR, EXPORT_RL };
 
-/* Whether one line, without its end, is a row: all columns and no others, of their types, roles
- * that alternate, UTF-8, rewards within their bounds.  Stores its kind, and its task and split
- * (64 and 8 bytes); false, and one sentence in `why`, if it is not. */
+/* Whether a line, without its newline, is a valid row: exactly the expected columns and types,
+ * alternating roles, UTF-8, rewards within their bounds.  Stores its kind, its task and its
+ * split (64 and 8 bytes).  If it is invalid, returns false and one sentence in `why`. */
 bool export_check_line(const char *line, size_t size, enum export_kind *kind, char *task,
                        char *split, char *why, size_t why_size);
 
-/* Check every line of every file, and that no task is on both sides, whichever files it is in.
- * Ends the program with KP_INPUT and FILE:LINE at the first that is bad. */
+/* Check every line of every file, and that no task is on both sides across all files.  Ends the
+ * program with KP_INPUT and FILE:LINE at the first error. */
 void export_check(char **paths);
 
 #endif

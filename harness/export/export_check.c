@@ -1,4 +1,4 @@
-/* export_check.c: whether files of export are what export.h says. */
+/* export_check.c: check that files of export are as export.h says. */
 #define _GNU_SOURCE
 #include "export/export.h"
 #include "base/error.h"
@@ -17,7 +17,7 @@ struct check { /* of one line */
     size_t size;
 };
 
-/* Say why, once.  Always false. */
+/* Record the first error.  Always false. */
 __attribute__((format(printf, 2, 3))) static bool no(const struct check *c, const char *format,
                                                      ...) {
     va_list ap;
@@ -29,8 +29,8 @@ __attribute__((format(printf, 2, 3))) static bool no(const struct check *c, cons
 
 /* ---- bytes ------------------------------------------------------------------------ */
 
-/* The length of the UTF-8 character at p, before `end`; 0 if it is none: cut short, overlong, a
- * surrogate, or beyond the last. */
+/* The length of the UTF-8 character at p, before `end`; 0 if it is invalid: cut short, overlong,
+ * a surrogate, or above U+10FFFF. */
 static size_t character(const unsigned char *p, const unsigned char *end) {
     static const unsigned least[] = {0, 0, 0x80, 0x800, 0x10000};
     if (*p < 0x80) return *p != 0;
@@ -45,7 +45,7 @@ static size_t character(const unsigned char *p, const unsigned char *end) {
     return code < least[n] || surrogate || code > 0x10ffff ? 0 : n;
 }
 
-/* Whether the bytes are text, and hold no escape of a NUL, at which a C program would cut it. */
+/* Whether the bytes are UTF-8 without an escaped NUL, which would cut the string in C. */
 static bool is_text(const struct check *c, const char *line, size_t size) {
     const unsigned char *p = (const unsigned char *)line, *end = p + size;
     while (p < end) {
@@ -53,7 +53,8 @@ static bool is_text(const struct check *c, const char *line, size_t size) {
         if (n == 0) return no(c, "byte %td is not UTF-8", p - (const unsigned char *)line + 1);
         if (*p == '\\' && p + 1 < end) {
             if (end - p >= 6 && !memcmp(p, "\\u0000", 6)) return no(c, "a text holds a NUL");
-            n = 1 + character(p + 1, end); /* what is escaped, were it a backslash */
+            n = 1 + character(p + 1, end); /* skip the escaped character, which may be a
+                                            * backslash */
         }
         p += n ? n : 1;
     }
@@ -62,7 +63,7 @@ static bool is_text(const struct check *c, const char *line, size_t size) {
 
 /* ---- columns ---------------------------------------------------------------------- */
 
-/* Whether an object has these keys, in whatever order, and no others. */
+/* Whether an object has exactly these keys, in any order. */
 static bool has_keys(const struct check *c, const cJSON *object, const char *where,
                      const char *const *key, int n) {
     if (!cJSON_IsObject(object)) return no(c, "%s is no object", where);
@@ -90,7 +91,7 @@ static bool filled(const struct check *c, const cJSON *object, const char *key) 
     return *json_text(object, key, "") || no(c, "\"%s\" is no text, or empty", key);
 }
 
-/* A number from `least` to `most`; null will do where it may be unknown. */
+/* Whether a member is a number from `least` to `most`, or null if it may be unknown. */
 static bool between(const struct check *c, const cJSON *object, const char *key, double least,
                     double most, bool or_null) {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
@@ -101,7 +102,8 @@ static bool between(const struct check *c, const cJSON *object, const char *key,
            no(c, "\"%s\" is %g, not from %g to %g", key, x, least, most);
 }
 
-/* Messages: perhaps one of the system, then user and assistant in turn, the last of `last`. */
+/* Whether the messages are an optional system message, then user and assistant in turn, ending
+ * with `last`. */
 static bool conversation(const struct check *c, const cJSON *list, const char *name,
                          const char *last) {
     static const char *const key[] = {"role", "content"};
@@ -121,7 +123,7 @@ static bool conversation(const struct check *c, const cJSON *list, const char *n
     return !strcmp(role, last) || no(c, "\"%s\" ends with \"%.20s\"", name, role);
 }
 
-/* What both kinds say of the attempt, and where it belongs. */
+/* Check the columns about the attempt, which both kinds have. */
 static bool attempt_of(const struct check *c, const cJSON *object, char *task, char *split) {
     static const char *const sides[] = {"train", "test"};
     const char *name = json_text(object, "task", ""), *side = json_text(object, "split", "");
@@ -152,7 +154,7 @@ static bool pair_row(const struct check *c, const cJSON *row, char *task, char *
     return between(c, row, "speedup", 1e-9, 1e9, true) && is_class(c, row);
 }
 
-/* The verdict of an answer, and the numbers that go with it. */
+/* Check the verdict of an answer and its numbers. */
 static bool judgment(const struct check *c, const cJSON *row, const cJSON *extra) {
     static const char *const verdicts[] = {"ok",      "build", "gate",       "tape",     "crash",
                                            "timeout", "wrong", "impossible", "doubtful", "no-code",
@@ -189,7 +191,7 @@ static bool rl_row(const struct check *c, const cJSON *row, char *task, char *sp
         !conversation(c, cJSON_GetObjectItemCaseSensitive(row, "prompt"), "prompt", "user"))
         return false;
     if (!cJSON_IsString(cJSON_GetObjectItemCaseSensitive(extra, "model")))
-        return no(c, "\"model\" is no text"); /* empty where the server did not say */
+        return no(c, "\"model\" is no text"); /* empty if the server did not name it */
     double index = json_number(extra, "index", -1);
     if (index < 0 || index != floor(index)) return no(c, "\"index\" is no whole number");
     if (strcmp(json_text(model, "style", ""), "rule")) return no(c, "\"style\" is not rule");
@@ -222,13 +224,13 @@ bool export_check_line(const char *line, size_t size, enum export_kind *kind, ch
 
 /* ---- files ------------------------------------------------------------------------ */
 
-struct side { /* where a task was seen first */
+struct side { /* the first place of a task */
     char task[64], split[8];
     const char *path;
     long line;
 };
 
-/* Remember a task's side; dies where it is on the other one, too. */
+/* Remember a task's side; ends the program if the task is also on the other one. */
 static void take_side(struct side **sides, int *n, const struct side *now) {
     for (int i = 0; i < *n; i++) {
         const struct side *then = &(*sides)[i];
@@ -242,7 +244,7 @@ static void take_side(struct side **sides, int *n, const struct side *now) {
     (*sides)[(*n)++] = *now;
 }
 
-/* Check one file and say how long it is. */
+/* Check one file and print its length. */
 static void check_file(const char *path, struct side **sides, int *n) {
     enum export_kind kind, first = EXPORT_NONE;
     char *line = NULL, why[200];

@@ -1,12 +1,12 @@
-/* export_main.c: attempts as data for training (export.h says what is written).
+/* export_main.c: write attempts as training data (export.h describes the files).
  *
  *   export OUT_DIR [ROOT] [--test-share X]   OUT_DIR/{sft,correct,rl}.jsonl from ROOT, which is
- *                                            build/attempts unless it is given
- *   export --check FILE...                   whether every line of these is as it should be
- *   export --reward FILE.time.json           what one result is worth: its ratio, 0, or null
- *   export --score FILE.time.json            the same, but the score, as in rl.jsonl
+ *                                            build/attempts by default
+ *   export --check FILE...                   check every line of these files
+ *   export --reward FILE.time.json           the worth of one result: its ratio, 0, or null
+ *   export --score FILE.time.json            the same with the score, as in rl.jsonl
  *
- * Same attempts, same bytes.  The three files are replaced together, at the end. */
+ * Equal attempts give equal bytes.  The three files are replaced together, at the end. */
 #define _GNU_SOURCE
 #include "gen/attempt.h"
 #include "gen/code.h"
@@ -27,7 +27,7 @@
 
 enum { SFT, CORRECT, RL, FILES };
 static const char *const names[FILES] = {"sft.jsonl", "correct.jsonl", "rl.jsonl"};
-static char *beside[FILES]; /* what is being written; NULL once it has its name */
+static char *beside[FILES]; /* the temporary file; NULL once it is renamed */
 
 struct export {
     const char *root;
@@ -37,7 +37,7 @@ struct export {
     long unmeasured, left_out, void_cells;
 };
 
-/* ---- which cells there are -------------------------------------------------------- */
+/* ---- Cells --------------------------------------------------------------------------- */
 
 struct cells {
     int n;
@@ -56,7 +56,7 @@ static void add_cell(struct cells *c, const char *gpu, const char *task) {
     c->name[c->n++] = name;
 }
 
-/* scandir filters: attempts; GPUs; what is written last of an attempt. */
+/* scandir filters: attempts; GPUs; the last file written of an attempt. */
 static int is_attempt(const struct dirent *e) {
     char mode[24];
     int round, index;
@@ -72,7 +72,7 @@ static int is_stamp(const struct dirent *e) {
     return dot && dot != e->d_name && !strcmp(dot, ".gen.json");
 }
 
-/* Add the cells of one attempt's folder. */
+/* Add the cells in one attempt's folder. */
 static void find_in(struct cells *c, const char *folder) {
     struct dirent **gpu = NULL, **file = NULL;
     int ngpu = scandir(folder, &gpu, is_gpu, alphasort);
@@ -112,16 +112,16 @@ static struct cells find_cells(const char *root) {
     return c;
 }
 
-/* ---- what an attempt came to ------------------------------------------------------ */
+/* ---- Outcomes of attempts --------------------------------------------------------- */
 
 struct judged {
-    const struct attempt *a, *measured; /* measured: a itself, or the one that it repeats */
-    char verdict[16];                   /* "" if it is not known yet */
+    const struct attempt *a, *measured; /* measured: a itself, or the attempt with the same code */
+    char verdict[16];                   /* "" if it is unknown */
     bool verified;
     double score, variance, reward;
 };
 
-/* The attempt that was measured for this one: of a chain of repetitions the last. */
+/* The attempt whose measurement counts for this one: the last of a chain of duplicates. */
 static const struct attempt *measured_for(const struct attempts *l, const struct attempt *a) {
     for (int hops = 0; a && !strcmp(a->outcome, "duplicate"); hops++) {
         const struct attempt *next = NULL;
@@ -141,7 +141,7 @@ static struct judged judge(const struct attempts *l, const struct attempt *a) {
     j.verified = code && *m->class && strcmp(verdict, "doubtful") &&
                  !strcmp(json_text(m->result, "verdict", ""), "ok");
     bool timed = j.verified && m->ratio > 0;
-    /* ok before timing, and what could not be tried, say nothing of the answer */
+    /* untimed, or it could not be tried: says nothing about the answer */
     bool unknown = (!strcmp(verdict, "ok") && !timed) || !strcmp(verdict, "missing") ||
                    !strcmp(verdict, "skipped");
     if (!unknown) snprintf(j.verdict, sizeof j.verdict, "%s", verdict);
@@ -149,19 +149,19 @@ static struct judged judge(const struct attempts *l, const struct attempt *a) {
     return j;
 }
 
-/* ---- what was said ---------------------------------------------------------------- */
+/* ---- Prompts and answers ---------------------------------------------------------- */
 
 struct said {
     cJSON *prompt;
     char *answer;
 };
 
-/* The messages of the request with this hash in a transcript.  NULL if it is not there. */
+/* The messages of the request with this hash in a transcript; NULL if it is not there. */
 static cJSON *find_prompt(const char *path, const char *sha) {
     char *text = file_read(path, NULL), *rest = text, *line;
     cJSON *found = NULL;
     while (!found && (line = strsep(&rest, "\n"))) {
-        cJSON *one = cJSON_Parse(line); /* the last line may have been cut short */
+        cJSON *one = cJSON_Parse(line); /* the last line may be cut short */
         if (one && !strcmp(json_text(one, "request_sha256", ""), sha))
             found = export_messages(cJSON_GetObjectItemCaseSensitive(one, "request"));
         cJSON_Delete(one);
@@ -170,7 +170,7 @@ static cJSON *find_prompt(const char *path, const char *sha) {
     return found;
 }
 
-/* Read an attempt's prompt and answer.  False, after a warning, if they are not both there. */
+/* Read an attempt's prompt and answer.  False, after a warning, unless both are there. */
 static bool read_said(const struct export *e, const struct attempt *a, const char *gpu,
                       const char *task, struct said *s) {
     char sha[65] = "", date[32], model[128];
@@ -199,7 +199,7 @@ static void add_text(cJSON *object, const char *key, const char *text) {
     if (!cJSON_AddStringToObject(object, key, text)) die(KP_MACHINE, "out of memory");
 }
 
-/* Write a row, and delete it.  What its own checker refuses is left out with a warning. */
+/* Write a row and delete it.  Leaves out, with a warning, a row that the checker rejects. */
 static void write_row(struct export *e, int file, cJSON *row, const char *attempt) {
     enum export_kind kind;
     char task[64], split[8], why[200], *line = cJSON_PrintUnformatted(row);
@@ -216,7 +216,7 @@ static void write_row(struct export *e, int file, cJSON *row, const char *attemp
     cJSON_Delete(row);
 }
 
-/* A pair of prompt and completion. */
+/* Write a pair of prompt and completion. */
 static void write_pair(struct export *e, int file, const struct judged *j, const struct said *s,
                        const char *completion, const char *const cell[3]) {
     cJSON *row = cJSON_CreateObject(), *m = cJSON_CreateObject();
@@ -233,8 +233,8 @@ static void write_pair(struct export *e, int file, const struct judged *j, const
     write_row(e, file, row, j->a->name);
 }
 
-/* The pairs of an attempt whose kernel was verified.  A file that was edited since is no
- * longer what the model wrote. */
+/* Write the pairs of an attempt whose kernel was verified.  An edited kernel is left out,
+ * because the model did not write it. */
 static void write_pairs(struct export *e, const struct judged *j, const struct said *s,
                         const char *const cell[3]) {
     char *path = attempt_path(e->root, j->measured->name, cell[0], cell[1], ".cu"), why[200];
@@ -288,15 +288,15 @@ static void write_rl(struct export *e, const struct judged *j, const struct said
     write_row(e, RL, row, j->a->name);
 }
 
-/* Whether a task does not tell a kernel that computes it from one that does not: what is rewarded
- * then is leaving the work undone.  Its results say so. */
+/* Whether a task cannot tell a working kernel from an idle one, as its results' flags say.
+ * There the reward would teach a model to skip the work. */
 static bool is_void(const struct attempts *l) {
     for (int i = 0; i < l->n; i++)
         if (result_flag(l->a[i].result, FLAG_VOID)) return true;
     return false;
 }
 
-/* All rows of one cell.  Only answers that can be read count in its mean and deviation. */
+/* Write all rows of one cell.  Only readable answers count in its mean and deviation. */
 static void write_cell(struct export *e, const char *gpu, const char *task) {
     struct attempts l = attempts_load(e->root, gpu, task, NULL);
     const char *const cell[3] = {gpu, task, export_split(task, e->test_share)};
@@ -333,7 +333,7 @@ static void write_cell(struct export *e, const char *gpu, const char *task) {
 
 /* ---- files ------------------------------------------------------------------------ */
 
-/* Whatever ends the program, nothing half written is left. */
+/* Remove unfinished files, however the program ends. */
 static void remove_unfinished(void) {
     for (int i = 0; i < FILES; i++)
         if (beside[i]) unlink(beside[i]);

@@ -26,8 +26,8 @@ char *attempt_path(const char *root, const char *name, const char *gpu, const ch
     return text_format("%s/%s/%s/%s%s", root, name, gpu, task, suffix);
 }
 
-/* A number of at most six digits, written the only way it should be, so that two names are never
- * the same attempt.  Moves *p behind it; -1 if there is none. */
+/* Read a number of at most six digits without leading zeros, so that an attempt has only one
+ * name.  Moves *p behind it; -1 if there is none. */
 static int number_at(const char **p) {
     size_t n = strspn(*p, "0123456789");
     if (n < 1 || n > 6 || (**p == '0' && n > 1)) return -1;
@@ -52,20 +52,21 @@ bool attempt_parse(const char *name, char mode[24], int *round, int *index) {
     return false;
 }
 
-/* ---- What the answer came to ------------------------------------------------------ */
+/* ---- The answer ------------------------------------------------------------------ */
 
-/* Copy the string at `key` into a field, cut to its size. */
+/* Copy the string at `key` into a field, cut to its size; "" if there is none. */
 static void word(char *field, size_t size, const cJSON *object, const char *key) {
     snprintf(field, size, "%s", json_text(object, key, ""));
 }
 
-/* The number at `key`, NAN if there is none or it is negative. */
+/* The number at `key`; NAN if it is absent or negative. */
 static double amount(const cJSON *object, const char *key) {
     double x = json_number(object, key, NAN);
     return isfinite(x) && x >= 0 ? x : NAN;
 }
 
-/* Fill in a from a->gen, whose name is set.  Returns false, and why, where it does not fit. */
+/* Fill in a from a->gen; a->name is set.  Returns false, and the reason in `why`, if it does not
+ * fit. */
 static bool load_gen(struct attempt *a, const char *gpu, const char *task, char *why, size_t size) {
     static const char *const outcomes[] = {"code",  "ideas",   "duplicate", "cut",
                                            "empty", "refused", "invalid",   "no-code"};
@@ -103,10 +104,10 @@ static bool load_gen(struct attempt *a, const char *gpu, const char *task, char 
     return false;
 }
 
-/* ---- What became of the kernel ---------------------------------------------------- */
+/* ---- The kernel's result ----------------------------------------------------------- */
 
-/* Whether a result is of another kernel than the one that lies there now.  Hashes are compared only
- * where the result is older than the kernel: that is rare, and hashing is slow. */
+/* Whether a result is of a different kernel than the file there now.  Hashing is slow, so hashes
+ * are compared only if the result is older than the kernel, which is rare. */
 static bool stale(const char *result, const char *kernel, const char *sha) {
     struct stat r, k;
     char now[65];
@@ -118,12 +119,14 @@ static bool stale(const char *result, const char *kernel, const char *sha) {
     return strcmp(now, sha) != 0;
 }
 
-/* Take over what a result says; its JSON, too. */
+/* Take over a result, including its JSON. */
 static void take_result(struct attempt *a, struct result *r) {
     snprintf(a->verdict, sizeof a->verdict, "%s", r->verdict);
     snprintf(a->reason, sizeof a->reason, "%s", r->reason);
     snprintf(a->class, sizeof a->class, "%s", r->class);
-    if (result_ok(r) && !(r->ratio > 0)) *a->verdict = 0; /* of a step before timing: so far */
+    if (result_ok(r) && !(r->ratio > 0))
+        *a->verdict = 0; /* an ok of a step before timing is not
+                          * final */
     a->ratio = r->ratio;
     a->low = r->low;
     a->high = r->high;
@@ -140,8 +143,8 @@ static void take_result(struct attempt *a, struct result *r) {
     r->json = NULL;
 }
 
-/* A verify.json does not name its GPU, so result_load() has no use for it.  Only the verdict and
- * the reason are taken. */
+/* Read only the verdict and the reason from a verify.json: it does not name its GPU, so
+ * result_load() rejects it. */
 static bool load_verify(const char *path, const char *task, struct result *r, char *why,
                         size_t size) {
     memset(r, 0, sizeof *r);
@@ -158,7 +161,7 @@ static bool load_verify(const char *path, const char *task, struct result *r, ch
     return false;
 }
 
-/* The furthest step's result.  One that cannot be used is warned of and passed over. */
+/* Load the result of the furthest step.  Warns of an unusable one and skips it. */
 static void load_result(struct attempt *a, const char *root, const char *gpu, const char *task) {
     static const char *const steps[] = {".time.json", ".verify.json", ".build.json"};
     char *kernel = attempt_path(root, a->name, gpu, task, ".cu"), why[300];
@@ -223,7 +226,7 @@ bool attempt_current(struct attempt *a, const char *path, const char *kernel_sha
     return false;
 }
 
-/* ---- All of a cell ---------------------------------------------------------------- */
+/* ---- All attempts at a cell ---------------------------------------------------------- */
 
 static int by_place(const void *x, const void *y) {
     const struct attempt *a = x, *b = y;

@@ -1,4 +1,4 @@
-/* code.c: see code.h.  What is in an answer is code_fence.c's. */
+/* code.c: see code.h; code_fence.c finds the code in an answer. */
 #define _GNU_SOURCE
 #include "gen/code.h"
 #include "gen/code_lex.h"
@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The normal form */
+/* ---- The normal form ---- */
 
 struct normal {
     char *out;
     size_t n;
-    struct lex before; /* the token written last */
-    bool apart;        /* blanks or comments since */
+    struct lex before; /* the last token written */
+    bool apart;        /* blanks or comments came since */
     size_t joins;      /* line continuations since */
-    bool at_start;     /* of a line, but for blanks and comments */
-    int directive;     /* tokens of the directive that we are in; 0: in none */
+    bool at_start;     /* only blanks and comments so far on this line */
+    int directive;     /* tokens of the current directive; 0: outside of one */
     bool is_define, is_include;
 };
 
@@ -30,29 +30,28 @@ static void put(struct normal *s, const char *text, size_t n) {
 
 /* End the line. */
 static void put_newline(struct normal *s) {
-    if (s->n && s->out[s->n - 1] == '\\') put(s, " ", 1); /* not a continuation */
+    if (s->n && s->out[s->n - 1] == '\\') put(s, " ", 1); /* do not make it a continuation */
     put(s, "\n", 1);
     s->before = (struct lex){0};
     s->apart = false;
     s->joins = 0;
 }
 
-/* Begin a line, unless nothing is on this one yet.  (Only an open raw string ends with a line's
- * end.) */
+/* Start a new line, unless this one is empty.  (Only an unclosed raw string ends with a
+ * newline.) */
 static void put_line(struct normal *s) {
     if (s->before.n && s->out[s->n - 1] != '\n') put_newline(s);
     s->joins = 0;
 }
 
-/* Whether a blank before `l` must stay: tokens would merge, or it ends the name of a macro, after
- * which
- * '(' would begin a list of parameters. */
+/* Whether the blank before `l` must stay: without it tokens would merge, or a '(' after the name
+ * of a macro would begin its parameters. */
 static bool needs_blank(const struct normal *s, struct lex l) {
     if (!s->apart || !s->before.n) return false;
     return lex_merge(s->before, l) || (s->is_define && s->directive == 3);
 }
 
-/* Write a token, after what must stand between it and the one before. */
+/* Write a token, and the separator it needs before it. */
 static void put_token(struct normal *s, struct lex l) {
     bool begins = s->at_start && (lex_is(l, "#") || lex_is(l, "%:"));
     if (begins) {
@@ -72,7 +71,7 @@ static void put_token(struct normal *s, struct lex l) {
     }
 }
 
-/* The <name> of an #include, in which nothing is a comment; n 0 if there is none. */
+/* The <name> of an #include, which contains no comments; n is 0 if there is none. */
 static struct lex header_name(const struct normal *s, const char *p) {
     struct lex none = {0};
     if (!s->is_include || s->directive != 2 || *p != '<') return none;
@@ -80,7 +79,7 @@ static struct lex header_name(const struct normal *s, const char *p) {
     return p[n] == '>' ? (struct lex){LEX_SIGN, p, n + 1} : none;
 }
 
-/* The end of a line: of a directive, it stays; elsewhere it is a blank. */
+/* The end of a line ends a directive; elsewhere it is a blank. */
 static void end_line(struct normal *s) {
     if (s->directive) put_line(s);
     s->directive = 0;
@@ -89,7 +88,7 @@ static void end_line(struct normal *s) {
 
 char *code_normal(const char *source) {
     char *text = lex_lines(source);
-    /* A token adds at most a blank and two ends of lines to itself. */
+    /* A token adds at most a blank and two newlines. */
     struct normal s = {.out = malloc(4 * strlen(text) + 4), .at_start = true};
     if (!s.out) die(KP_MACHINE, "out of memory");
     struct lex l;
@@ -103,7 +102,7 @@ char *code_normal(const char *source) {
         case LEX_NEWLINE: end_line(&s); break;
         default:
             put_token(&s, l);
-            /* What is open at its line's end must not swallow the next line. */
+            /* An unclosed literal must not swallow the next line. */
             if (l.kind == LEX_TEXT && !lex_closed(l)) put_newline(&s);
         }
     }
@@ -113,24 +112,24 @@ char *code_normal(const char *source) {
     return s.out;
 }
 
-/* Whether launch is defined */
+/* ---- Whether launch is defined ---- */
 
-/* What a walk over the tokens outside of directives remembers of the declaration that it is in. */
+/* The declaration that the walk over the tokens outside of directives is in. */
 struct walk {
-    int depth, linkage;   /* open braces; how many of them are those of extern "C" { */
+    int depth, linkage;   /* open braces; the number of them that belong to extern "C" { */
     bool is_extern, is_c; /* the declaration begins with extern "C" */
-    bool is_other;        /* it is static, a template, for the device */
+    bool is_other;        /* static, a template, or for the device */
     struct lex before;
-    int parens;      /* open ones, of launch's parameters; -1: not among them */
+    int parens;      /* open ones, in launch's parameters; -1: outside */
     bool was_launch; /* its parameters are closed */
 };
 
-/* Begin another declaration. */
+/* Start another declaration. */
 static void declare(struct walk *w) {
     w->is_extern = w->is_c = w->is_other = w->was_launch = false;
 }
 
-/* Take a token; true if with it the definition of launch begins. */
+/* Take a token; true if it opens the body of launch. */
 static bool walk_token(struct walk *w, struct lex l) {
     static const char *const other[] = {"static",     "template", "__global__",
                                         "__device__", "struct",   "class"};
@@ -180,13 +179,13 @@ bool code_defines_launch(const char *source) {
     return false;
 }
 
-/* The file of an attempt */
+/* ---- The file of an attempt ---- */
 
 static const char first_line[] = "// provenance: ", second_line[] = "// prompt sha256 ",
                   third_line[] = "// kernel sha256 ";
 
-/* At most `most` characters, of printable ASCII; a backslash could join the line to the next.  Free
- * it. */
+/* At most `most` characters, as printable ASCII without backslashes, because a backslash could
+ * continue the comment's line.  Free it. */
 static char *plain(const char *text, size_t most) {
     char *copy = strndup(text, most);
     if (!copy) die(KP_MACHINE, "out of memory");

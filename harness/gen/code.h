@@ -1,34 +1,34 @@
-/* code.h: from a model's answer to a kernel's source. */
+/* code.h: extract a kernel's source from a model's answer. */
 #ifndef KP_CODE_H
 #define KP_CODE_H
 
 #include <stdbool.h>
 
 /* The kernel in an answer: the last closed fenced block tagged cuda, cu, cpp, c++, c or nothing
- * that defines `launch`; <file name="..."> ... </file> counts as a block; the name in it is not
- * used for anything.  NULL and one sentence in `why` (200 bytes) if there is none (no block, an
- * unclosed one, none with launch, larger than 256 KB, bytes that are not UTF-8).  Free it. */
+ * that defines `launch`.  <file name="..."> ... </file> counts as a block; its name is ignored.
+ * NULL, and one sentence in `why` (200 bytes), if there is none: no block, an unclosed one, none
+ * with launch, larger than 256 KB, not UTF-8.  Free it. */
 char *code_extract(const char *answer, char why[200]);
 
-/* The source without comments, and without whitespace that C++ does not need; string and character
- * literals, raw strings and line continuations are left as they are.  Two kernels with the same
- * normal form are the same kernel.  Free it. */
+/* The source without comments and without whitespace that C++ does not need.  String and
+ * character literals, raw strings and line continuations stay.  Kernels with the same normal
+ * form are the same kernel.  Free it. */
 char *code_normal(const char *source);
 
-/* Whether a source defines launch: outside of comments, literals and directives, and not merely
- * declared or called. */
+/* Whether a source defines launch, outside of comments, literals and directives.  A declaration
+ * or a call does not count. */
 bool code_defines_launch(const char *source);
 
-/* The text under a heading "## NAME" (any level, case ignored) up to the next heading of the same
- * or a higher level outside of fences; "" if there is none.  Free it. */
+/* The text under a heading "## NAME" (any level, any case) up to the next heading of the same or
+ * a higher level outside of fences; "" if there is none.  Free it. */
 char *code_section(const char *answer, const char *name);
 
-/* The source of an attempt's file: three comment lines (provenance with model, attempt and date;
- * the prompt's hash and the transcript; the hash of what follows), then the kernel.  Free it. */
+/* The source of an attempt's file: three comment lines (model, attempt and date; the prompt's
+ * hash and the transcript; the hash of what follows), then the kernel.  Free it. */
 char *code_file(const char *kernel, const char *model, const char *attempt, const char *date,
                 const char *request_sha256, const char *transcript);
 
-/* Whether a file is as code_file wrote it: 1 yes, 0 edited since, -1 not one of these. */
+/* Whether a file is as code_file wrote it: 1 yes, 0 edited since, -1 not written by code_file. */
 int code_untouched(const char *source);
 
 #endif

@@ -1,4 +1,4 @@
-/* code_fence.c: blocks of code and headings in an answer; see code.h. */
+/* code_fence.c: find code blocks and headings in an answer; see code.h. */
 #define _GNU_SOURCE
 #include "gen/code.h"
 #include "gen/code_lex.h"
@@ -11,9 +11,9 @@
 enum { MOST_BYTES = 256 * 1024, MOST_BLOCKS = 1000 };
 
 struct block {
-    const char *body, *end, *after; /* its text, and where the answer goes on */
+    const char *body, *end, *after; /* its text, and where the answer continues */
     size_t indent;                  /* blanks before the opening fence */
-    char tag[16];                   /* lower case; "" if there is none */
+    char tag[16];                   /* lower case; "" if none */
     bool closed;
 };
 
@@ -22,13 +22,13 @@ static const char *next_line(const char *p) {
     return *p ? p + 1 : p;
 }
 
-/* Where the line that begins at p has only blanks before its end. */
+/* Whether the rest of the line at p is blank. */
 static bool is_blank(const char *p) {
     p += strspn(p, " \t\r");
     return !*p || *p == '\n';
 }
 
-/* The first word of what follows an opening fence: "cuda", of "CUDA kernel.cu" too. */
+/* Read the tag of an opening fence, its first word: "cuda", also of "CUDA kernel.cu". */
 static void take_tag(struct block *b, const char *p) {
     p += strspn(p, " \t{.");
     size_t n = strcspn(p, " \t\r\n:{},;"), i = 0;
@@ -45,8 +45,8 @@ static bool is_kernel_tag(const char *tag) {
     return false;
 }
 
-/* The length of the fence that the line at p begins with, after `indent` blanks; 0 if none.  A line
- * of backquotes that has more of them is code within prose. */
+/* The length of the fence that starts the line at p, after `indent` blanks; 0 if none.  A line
+ * with more backquotes further on is inline code. */
 static size_t fence(const char *p, size_t *indent) {
     *indent = strspn(p, " \t");
     p += *indent;
@@ -56,8 +56,8 @@ static size_t fence(const char *p, size_t *indent) {
     return n < 3 || (more && *more == '`') ? 0 : n;
 }
 
-/* Find the line that closes a fence of n marks c: with at least as many, and nothing else on it.
- * `code`: one in a block comment or a raw string of the text does not count. */
+/* Find the line that closes a fence of n marks c: at least n of them and nothing else.  `code`:
+ * skip lines inside a block comment or a raw string. */
 static bool find_close(struct block *b, char c, size_t n, bool code) {
     const char *lexed = b->body;
     size_t indent;
@@ -66,7 +66,7 @@ static bool find_close(struct block *b, char c, size_t n, bool code) {
         if (length < n || p[indent] != c || !is_blank(p + indent + length)) continue;
         struct lex l = {0};
         while (code && lexed < p) l = lex_at(lexed), lexed += l.n;
-        if (lexed > p && !*lexed) return false; /* open to the end */
+        if (lexed > p && !*lexed) return false; /* unclosed until the end */
         if (lexed > p && (l.kind == LEX_RAW || l.kind == LEX_COMMENT || !l.n)) continue;
         b->end = p;
         b->after = next_line(p);
@@ -75,8 +75,8 @@ static bool find_close(struct block *b, char c, size_t n, bool code) {
     return false;
 }
 
-/* Whether a fenced block opens at this line, and if so, all of it.  Only what says that it is code
- * is read as code: in a shell's, a file's pattern would open a comment. */
+/* Whether a fenced block opens at this line; if so, read all of it.  Only blocks tagged as code
+ * are lexed as code: in a shell script, a file pattern would open a comment. */
 static bool fence_at(const char *p, struct block *b) {
     size_t n = fence(p, &b->indent);
     if (!n) return false;
@@ -89,7 +89,7 @@ static bool fence_at(const char *p, struct block *b) {
     return true;
 }
 
-/* Whether <file ...> opens at this line, and if so, all up to </file>. */
+/* Whether <file ...> opens at this line; if so, read up to </file>. */
 static bool file_at(const char *p, struct block *b) {
     p += strspn(p, " \t");
     if (strncasecmp(p, "<file", 5) || !strchr(" \t>", p[5])) return false;
@@ -107,7 +107,8 @@ static bool block_at(const char *p, struct block *b) {
     return file_at(p, b) || fence_at(p, b);
 }
 
-/* Where a block holds nothing but another one, a fence in a file or the reverse, step into it. */
+/* If a block contains only another block, a fence in a file or the reverse, replace it by that
+ * one. */
 static void unwrap(struct block *b) {
     const char *p = b->body;
     struct block inner;
@@ -119,7 +120,7 @@ static void unwrap(struct block *b) {
     *b = inner;
 }
 
-/* A block's text without the blanks that its fence is indented by.  Free it. */
+/* A block's text without the indentation of its fence.  Free it. */
 static char *text_of(const struct block *b) {
     char *text = malloc((size_t)(b->end - b->body) + 1), *to = text;
     if (!text) die(KP_MACHINE, "out of memory");
@@ -134,7 +135,8 @@ static char *text_of(const struct block *b) {
     return text;
 }
 
-/* Whether all of it is UTF-8: no stray bytes, overlong forms, surrogates, or above U+10FFFF. */
+/* Whether the text is valid UTF-8: no stray bytes, overlong forms, surrogates, or code points
+ * above U+10FFFF. */
 static bool is_utf8(const char *text) {
     for (const unsigned char *p = (const unsigned char *)text; *p;) {
         int more = *p < 0x80   ? 0
@@ -152,7 +154,7 @@ static bool is_utf8(const char *text) {
     return true;
 }
 
-/* Why a kernel cannot be taken; NULL if it can. */
+/* Why a kernel is rejected; NULL if it is not. */
 static const char *objection(const char *kernel, int blocks) {
     if (!blocks) return "the answer holds no block of code";
     if (!kernel) return "no block of code in the answer defines launch";
@@ -192,7 +194,7 @@ char *code_extract(const char *answer, char why[200]) {
     return NULL;
 }
 
-/* The level of the heading at p, and its title; 0 if it is none. */
+/* The level of the heading at p, and its title; 0 if it is not one. */
 static int heading(const char *p, const char **title, size_t *n) {
     p += strspn(p, " ");
     int level = (int)strspn(p, "#");

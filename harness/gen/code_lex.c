@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-/* What begins a longer sign than its first character; comments are among them, so that '/' is kept
- * apart from what would make it one. */
+/* Operators of more than one character, and the openers of comments, so that '/' is kept apart from
+ * a character that would make it one. */
 static const char *const signs[] = {
     "%:%:", "...", "<<=", ">>=", "->*", "<=>", "//", "/*", "::", ".*", "->", "++",
     "--",   "<<",  ">>",  "<=",  ">=",  "==",  "!=", "&&", "||", "+=", "-=", "*=",
@@ -30,7 +30,7 @@ static bool is_word(char c) {
            c == '$' || (unsigned char)c >= 0x80;
 }
 
-/* Past any line continuations. */
+/* Skip line continuations. */
 static const char *past_joins(const char *p) {
     while (p[0] == '\\' && p[1] == '\n') p += 2;
     return p;
@@ -46,7 +46,7 @@ static const char *end_of_comment(const char *p) {
     return p;
 }
 
-/* From the opening quote to past the closing one, or to the line's end if there is none. */
+/* From the opening quote to past the closing one, or to the end of the line if it is unclosed. */
 static const char *end_of_text(const char *p, bool *closed) {
     char quote = *p++;
     *closed = true;
@@ -58,7 +58,7 @@ static const char *end_of_text(const char *p, bool *closed) {
     return p;
 }
 
-/* From the opening quote of R"x( to past )x"; NULL if it does not begin a raw string. */
+/* From the opening quote of R"x( to past )x"; NULL if it is not a raw string. */
 static const char *end_of_raw(const char *p) {
     char close[20] = ")";
     size_t n = strcspn(p + 1, "( )\\\t\n\"");
@@ -69,7 +69,7 @@ static const char *end_of_raw(const char *p) {
     return end ? end + n + 2 : p + strlen(p);
 }
 
-/* Numbers as the preprocessor has them: 0x1.8p-3f, 1'000, 1e+5. */
+/* Preprocessor numbers: 0x1.8p-3f, 1'000, 1e+5. */
 static const char *end_of_number(const char *p) {
     for (;;) {
         const char *q = past_joins(p + 1);
@@ -84,11 +84,11 @@ static const char *end_of_number(const char *p) {
     }
 }
 
-/* What may stand before a quote and belong to the literal; the first five make a raw string. */
+/* Prefixes of literals; the first five make a raw string. */
 static const char *const prefixes[] = {"R", "LR", "uR", "UR", "u8R", "L", "u", "U", "u8"};
 enum { RAW_PREFIXES = 5, PREFIXES = 9 };
 
-/* A word, or the literal whose prefix it is. */
+/* A word, or the literal that it is the prefix of. */
 static struct lex word(const char *p) {
     const char *end = p + 1, *q;
     bool closed;
@@ -142,7 +142,7 @@ bool lex_is(struct lex l, const char *text) {
     return l.n == strlen(text) && !memcmp(l.at, text, l.n);
 }
 
-/* Whether a sign begins with all of `a` and then the character c. */
+/* Whether `a` followed by the character c begins a longer operator. */
 static bool is_longer_sign(struct lex a, char c) {
     for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
         if (strlen(signs[i]) > a.n && !memcmp(signs[i], a.at, a.n) && signs[i][a.n] == c)
@@ -150,7 +150,7 @@ static bool is_longer_sign(struct lex a, char c) {
     return false;
 }
 
-/* Whether a word would become the prefix of a literal. */
+/* Whether the word could become the prefix of a literal. */
 static bool is_prefix(struct lex a) {
     for (int i = 0; i < PREFIXES; i++)
         if (lex_is(a, prefixes[i])) return true;
@@ -159,14 +159,14 @@ static bool is_prefix(struct lex a) {
 
 bool lex_merge(struct lex a, struct lex b) {
     char first = b.at[0], last = a.at[a.n - 1];
-    bool b_wordy = is_word(first); /* also of a literal with a prefix */
+    bool b_wordy = is_word(first); /* also a literal with a prefix */
     switch (a.kind) {
     case LEX_WORD: return b_wordy || ((first == '"' || first == '\'') && is_prefix(a));
     case LEX_NUMBER:
         return b_wordy || first == '.' || first == '\'' ||
                (strchr("eEpP", last) && (first == '+' || first == '-'));
     case LEX_TEXT:
-    case LEX_RAW: return b_wordy; /* a suffix */
+    case LEX_RAW: return b_wordy; /* a suffix of a literal */
     default: return is_longer_sign(a, first) || (last == '.' && is_digit(first)) || last == '\\';
     }
 }

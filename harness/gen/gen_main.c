@@ -1,13 +1,14 @@
-/* gen_main.c: one attempt at a kernel.
+/* gen_main.c: make one attempt at a kernel.
  *
- *   gen attempt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   make it; attempt.h has its files
- *   gen prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]    print what would be sent
+ *   gen attempt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   make it; see attempt.h
+ *   gen prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]    print its prompt
  *
- * KERNEL.cu is the cell's present kernel.  The order is: prompt, answer kept before?, room on the
- * disk, budget, call, transcript, kernel, and last .gen.json, so that whatever stops it, the next
- * run pays for nothing twice.  What is asked is written down before it is sent (.asked.json), as
- * the prompt may be another one by the time that the answer is used.  The environment configures
- * the model (llm.h), the caps (budget.h) and the search (search.h). */
+ * KERNEL.cu is the cell's current kernel.  The steps are: build the prompt, look for a recorded
+ * answer, reserve disk space, reserve budget, call, record the transcript, write the kernel, and
+ * last .gen.json.  So a run that is interrupted anywhere never pays for an answer twice.  The
+ * question is recorded before it is sent (.asked.json), because the prompt may change before the
+ * answer is used.  The environment configures the model (llm.h), the caps (budget.h) and the search
+ * (search.h). */
 #include "gen/attempt.h"
 #include "gen/code.h"
 #include "base/error.h"
@@ -44,12 +45,13 @@ struct job {
     char request_sha[65], date[32], model[128];
     double cost, seconds;
     char *transcript;
-    cJSON *asked; /* what the answer is to, if the prompt has changed since */
+    cJSON *asked; /* the question that the answer belongs to, if the prompt has changed since */
 };
 
 /* ---- The question ---- */
 
-/* What was asked before this attempt, in its mode: earlier rounds, and this round's ideas. */
+/* The attempts of this mode that the question may depend on: earlier rounds, and this round's
+ * ideas. */
 static struct attempts past_of(const struct job *j) {
     struct attempts all = attempts_load(root, j->gpu, j->task->name, j->mode), past = {0, all.a};
     for (int i = 0; i < all.n; i++)
@@ -59,8 +61,8 @@ static struct attempts past_of(const struct job *j) {
     return past;
 }
 
-/* Load the cell's present kernel, with its result if that is of this very file: the result that was
- * measured here, else the recorded one. */
+/* Load the cell's current kernel, and its result if it is of this very file: the result measured
+ * here, else the recorded one. */
 static void load_current(struct job *j, const char *kernel) {
     char *built = text_format("build/%s/%s.time.json", j->gpu, j->task->name), sha[65], why[400];
     struct recorded recorded;
@@ -77,7 +79,7 @@ static void load_current(struct job *j, const char *kernel) {
     free(built);
 }
 
-/* Everything up to the messages.  A prompt alone needs no model. */
+/* Prepare everything up to the messages.  Printing a prompt needs no model. */
 static void prepare(struct job *j, char **argv, bool ask) {
     j->gpu = argv[2];
     j->mode = argv[5];
@@ -116,7 +118,7 @@ static void add_number(cJSON *json, const char *key, double x) {
     made(cJSON_AddNumberToObject(json, key, x));
 }
 
-/* What this attempt is, and what it asks. */
+/* Describe this attempt and its question. */
 static cJSON *describe(const struct job *j) {
     cJSON *json = made(cJSON_CreateObject()), *shown;
     add_number(json, "schema", 1);
@@ -139,7 +141,7 @@ static cJSON *describe(const struct job *j) {
 
 /* ---- The answer ---- */
 
-/* Hash of the request, with twice the token cap if `caps` is 2. */
+/* The hash of the request, with twice the token cap if `caps` is 2. */
 static void request_sha(const struct job *j, int caps, char sha[65]) {
     char *request = llm_request(&j->llm, j->message, PROMPT_MESSAGES, caps);
     text_sha256(request, strlen(request), sha);
@@ -150,7 +152,7 @@ static char *asked_path(const struct job *j) {
     return attempt_path(root, j->name, j->gpu, j->task->name, ".asked.json");
 }
 
-/* Write down what is about to be asked. */
+/* Record the question before it is sent. */
 static void write_asked(const struct job *j) {
     cJSON *json = describe(j), *hashes = made(cJSON_AddArrayToObject(json, "request_sha256"));
     char *path = asked_path(j), sha[65];
@@ -164,7 +166,7 @@ static void write_asked(const struct job *j) {
     free(path);
 }
 
-/* What was asked with the request of this hash; NULL if that is not known. */
+/* The recorded question of the request with this hash; NULL if there is none. */
 static cJSON *read_asked(const struct job *j, const char *sha) {
     char *path = asked_path(j), why[200];
     cJSON *json = access(path, F_OK) ? NULL : json_load(path, why, sizeof why), *hash;
@@ -178,8 +180,8 @@ static cJSON *read_asked(const struct job *j, const char *sha) {
     return NULL;
 }
 
-/* The answer that was kept before: to this very request, to its repetition with twice the cap, or
- * to what this attempt was asked when the prompt was another one.  NULL if there is none. */
+/* The recorded answer: to this request, to its repetition with twice the cap, or to an earlier
+ * prompt of this attempt.  NULL if there is none. */
 static struct llm_answer *kept_answer(struct job *j) {
     char sha[65], again[65];
     request_sha(j, 1, j->request_sha);
@@ -192,15 +194,16 @@ static struct llm_answer *kept_answer(struct job *j) {
             llm_answer_free(a);
             return NULL;
         }
-        warn("%s is the answer to an earlier prompt, and used, as it was paid for: to ask anew, "
-             "move it away",
-             j->transcript);
+        warn(
+            "%s answers an earlier prompt; it was billed, so it is used: to ask anew, move it away",
+            j->transcript);
     }
     strcpy(j->request_sha, sha);
     return a;
 }
 
-/* Copy a transcript to the attempt's place.  Another one that is there was paid for: it is kept. */
+/* Copy a transcript to the attempt's place.  Move a different one aside: its answers were
+ * billed. */
 static void copy_transcript(const char *from, const char *to) {
     char *text = file_read(from, NULL), *there = file_read(to, NULL);
     char *aside = text_format("%s.before", to);
@@ -238,7 +241,7 @@ static struct llm_answer *replayed_answer(struct job *j) {
     return a;
 }
 
-/* Ask the model; ends the program where there is no answer. */
+/* Ask the model; end the program if there is no answer. */
 static struct llm_answer *ask(struct job *j) {
     struct billed_call call = call_of(j);
     llm_need_key(&j->llm);
@@ -249,17 +252,17 @@ static struct llm_answer *ask(struct job *j) {
         die(a->exit_code, "%s/%s %s: %s", j->gpu, j->task->name, j->name, a->why);
     llm_answer_free(a);
     free(request);
-    /* Read it as the next run would: what was kept is what counts. */
+    /* Read it from the transcript, as the next run would. */
     a = kept_answer(j);
     if (!a) die(KP_BUG, "%s: the answer was not kept", j->transcript);
     return a;
 }
 
-/* ---- What it came to ---- */
+/* ---- The outcome ---- */
 
-/* The first attempt at this cell and in this mode with the same kernel: this one, or an earlier
- * one's name.  An index of hard links decides between attempts that run side by side.  Other modes
- * do not count: none may depend on how far another has come. */
+/* The first attempt of this cell and mode with the same kernel: this one, or the name of an
+ * earlier one.  An index of hard links decides between attempts that run in parallel.  Other
+ * modes do not count, because no mode may depend on the progress of another. */
 static char *first_with(const struct job *j, const char *code_sha) {
     char *folder = text_format("%s/codes/%s/%s/%s", root, j->mode, j->gpu, j->task->name);
     char *path = text_format("%s/%s", folder, code_sha),
@@ -291,7 +294,7 @@ static void add_tokens(cJSON *json, const struct llm_usage *u) {
     add_number(tokens, "reasoning", u->reasoning);
 }
 
-/* The section of an answer under one of two headings. */
+/* Add the section of an answer under one of two headings. */
 static void add_section(cJSON *json, const char *key, const char *answer, const char *heading,
                         const char *otherwise) {
     char *text = code_section(answer, heading);
@@ -303,8 +306,8 @@ static void add_section(cJSON *json, const char *key, const char *answer, const 
     free(text);
 }
 
-/* Take the kernel out of the answer and write it; returns the outcome, and its hash and the reason
- * in json. */
+/* Extract the kernel from the answer and write it.  Returns the outcome; the kernel's hash and
+ * the reason are added to json. */
 static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON *json) {
     char why[200] = "", sha[65];
     char *kernel = code_extract(a->text, why);
@@ -336,7 +339,7 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     return same ? "duplicate" : "code";
 }
 
-/* The line about it. */
+/* Print a line about the attempt. */
 static void say(const struct job *j, const cJSON *json, const struct llm_usage *u) {
     char cost[32] = "", in[32] = "?", out[32] = "?";
     const char *reason = json_text(json, "reason", "");
@@ -349,7 +352,7 @@ static void say(const struct job *j, const cJSON *json, const struct llm_usage *
            json_text(json, "outcome", ""), *reason ? ": " : "", reason, in, out, cost, j->seconds);
 }
 
-/* Write .gen.json, the stamp of the attempt, and say in one line what came of it. */
+/* Write .gen.json, which completes the attempt, and print a line about it. */
 static void conclude(struct job *j, const struct llm_answer *a) {
     static const char *const outcomes[] = {[LLM_CUT] = "cut",
                                            [LLM_EMPTY] = "empty",

@@ -1,13 +1,13 @@
-/* prompt_build.c: the messages of a turn: see prompt.h.
+/* prompt_build.c: the messages of a turn; see prompt.h.
  *
  * The system message is the same for every task on a GPU: rules, a worked example, the GPU.  The
- * user message is the task, then what this turn adds.  Values of templates:
+ * user message is the task, then the parts of this turn.  Values of the templates:
  *
  *   system.txt    headers
  *   gpu.txt       see prompt_gpu.c
  *   task.txt      see prompt_task.c
  *   ask_*.txt     shown, failed, included (headers that those kernels include), ledger, idea,
- * ideas_wanted, attempt, sample (which of how many proposals this is) */
+ *                 ideas_wanted, attempt, sample (its number among the proposals) */
 #define _GNU_SOURCE
 #include "gen/prompt_parts.h"
 #include "base/error.h"
@@ -18,8 +18,8 @@
 #include <string.h>
 
 enum {
-    MOST_CODE = 64 << 10, /* of one kernel or header in it */
-    LEAST_CODE = 1 << 10, /* below this, showing kernels is pointless */
+    MOST_CODE = 64 << 10, /* of one kernel or header in a prompt */
+    LEAST_CODE = 1 << 10, /* if fewer bytes are left, show no kernels */
     MOST_LEDGER = 32 << 10,
     MOST_IDEA = 8 << 10
 };
@@ -31,7 +31,7 @@ static int is_header(const struct dirent *e) {
     return dot && dot > e->d_name && (!strcmp(dot, ".cuh") || !strcmp(dot, ".h"));
 }
 
-/* The first sentence of the comment that a header opens with, without the header's name. */
+/* The first sentence of a header's opening comment, without the header's name. */
 static char *first_sentence(const char *source, const char *name) {
     const char *p = strstr(source, "/*"), *end;
     struct draft t;
@@ -43,14 +43,14 @@ static char *first_sentence(const char *source, const char *name) {
     }
     char *sentence = strndup(p, (size_t)((stop ? end : p) - p));
     if (!sentence) die(KP_MACHINE, "out of memory");
-    for (char *s = sentence; (s = strstr(s, "\n *"));) s[2] = ' '; /* the comment's margin */
+    for (char *s = sentence; (s = strstr(s, "\n *"));) s[2] = ' '; /* the margin of the comment */
     draft_open(&t);
     text_line(t.out, sentence, 300);
     free(sentence);
     return draft_close(&t);
 }
 
-/* One line a header. */
+/* One line for each header. */
 static char *list_headers(void) {
     struct dirent **list = NULL;
     struct draft t;
@@ -84,7 +84,7 @@ static char *system_text(const struct prompt_gpu *g) {
 
 /* ---- The user message ---------------------------------------------------------------------- */
 
-/* The end of a list of outcomes, as data: the oldest go first. */
+/* The end of a list of outcomes, as data; the oldest are dropped. */
 static char *ledger_text(const struct prompt_cell *c, const char *ledger) {
     if (!ledger || !*ledger) return NULL;
     size_t n = strlen(ledger);
@@ -121,9 +121,9 @@ static char *idea_text(const char *idea) {
     return draft_close(&t);
 }
 
-/* Samples of one request must differ, and some models take no temperature: so each is told which it
- * is, and all but the first are asked to leave the beaten path.  Repairs and ideas carried out
- * differ by what they begin from. */
+/* Tell each sample its number, and ask all but the first for something unusual.  Samples of one
+ * request must differ, and some models have no temperature.  Repairs and implemented ideas
+ * differ by their starting point. */
 static char *sample_text(const struct prompt_turn *t) {
     bool alike = strcmp(t->ask, "repair") && strcmp(t->ask, "implement") && t->of > 1;
     if (!alike) return text_format("(Request %s.)", t->attempt);
@@ -135,7 +135,7 @@ static char *sample_text(const struct prompt_turn *t) {
                       : "Take the approach that you judge best.");
 }
 
-/* What an ask cannot do without. */
+/* Check that the turn has what its ask requires. */
 static void check_turn(const struct prompt_turn *t) {
     const struct {
         const char *ask, *needs;
@@ -154,7 +154,7 @@ static void check_turn(const struct prompt_turn *t) {
             die(KP_BUG, "%s: the request %s needs %s", t->attempt, t->ask, needs[i].needs);
 }
 
-/* The turn's part, with `most` bytes of each kernel. */
+/* The part of this turn, with at most `most` bytes of each kernel. */
 static char *ask_text(const struct prompt_cell *c, const struct prompt_turn *t, size_t most) {
     struct prompt_values v = {0};
     values_add(&v, "shown", prompt_shown(c, t, most), true);

@@ -1,5 +1,5 @@
-/* prompt_failure.c: what went wrong with an attempt, as far as it helps to do better: see
- * prompt_parts.h. */
+/* prompt_failure.c: describe what went wrong with an attempt, as far as it helps to do better;
+ * see prompt_parts.h. */
 #define _GNU_SOURCE
 #include "gen/prompt_parts.h"
 #include "base/error.h"
@@ -46,7 +46,7 @@ static const struct {
     {"skipped", "It could not be tried."},
 };
 
-/* The word for what ended an attempt. */
+/* The outcome or verdict that ended an attempt. */
 static const char *fate(const struct attempt *a) {
     if (*a->outcome && strcmp(a->outcome, "code") && strcmp(a->outcome, "ideas")) return a->outcome;
     return *a->verdict ? a->verdict : "not measured";
@@ -64,8 +64,7 @@ static bool has(const char *line, size_t n, const char *word) {
     return memmem(line, n, word, strlen(word)) != NULL;
 }
 
-/* Whether `word` stands in the line as the head of a message: "error: ", "error   : ", "error #20:
- * ". */
+/* Whether `word` starts a message in the line: "error: ", "error   : ", "error #20: ". */
 static bool heads(const char *line, size_t n, const char *word) {
     const char *at = memmem(line, n, word, strlen(word));
     if (!at) return false;
@@ -74,31 +73,30 @@ static bool heads(const char *line, size_t n, const char *word) {
     return at < line + n && (*at == ':' || *at == '#');
 }
 
-/* Whether a line of the log is an error, and not source that it quotes or a count of errors. */
+/* Whether a line of the log is an error, not quoted source or a count of errors. */
 static bool is_error(const char *line, size_t n) {
     return heads(line, n, "error") || heads(line, n, "fatal") ||
            has(line, n, "undefined reference");
 }
 
-/* The end of the run of characters at `p` that a path may have. */
+/* The end of the characters at `p` that may be part of a path. */
 static const char *path_end(const char *p, const char *end) {
     while (p < end && (isalnum((unsigned char)*p) || strchr("./+-_", *p))) p++;
     return p;
 }
 
-/* Where, in the run of characters from p to `end`, the part begins that is shown: a path from the
- * root of this machine, into build/ or to a header of the project keeps its last name, anything
- * else is left as it is. */
+/* The part of [p, end) to show.  An absolute path, and a path into build/ or to a header of the
+ * project, is reduced to its file name; anything else stays. */
 static const char *shown_part(const char *p, const char *end) {
     static const char headers[] = PROMPT_HEADERS "/", build[] = "build/";
     const char *last = memrchr(p, '/', (size_t)(end - p));
     if (!last || last + 1 == end) return p;
-    bool path = *p == '/' && last > p; /* "/SM" is none */
+    bool path = *p == '/' && last > p; /* "/SM" is not a path */
     path |= !strncmp(p, headers, sizeof headers - 1) || !strncmp(p, build, sizeof build - 1);
     return path ? last + 1 : p;
 }
 
-/* A line number that begins at *p, less the lines that are not shown. */
+/* Print the line number at *p minus the number of hidden lines. */
 static void print_line_number(FILE *out, const char **p, int skipped) {
     char *after;
     long number = strtol(*p, &after, 10);
@@ -116,9 +114,10 @@ void failure_message(FILE *out, const char *line, size_t n, const char *name, in
             isdigit((unsigned char)p[sizeof at_line - 1])) {
             fputs(at_line, out);
             p += sizeof at_line - 1;
-            bool other = !strncmp(p + strspn(p, "0123456789"), " of ", 4); /* of another file */
+            bool other = !strncmp(p + strspn(p, "0123456789"), " of ", 4); /* a line of another
+                                                                            * file */
             print_line_number(out, &p, other ? 0 : skipped);
-        } else if (end == p) { /* not of a path */
+        } else if (end == p) { /* not part of a path */
             fputc((unsigned char)*p < ' ' ? ' ' : *p, out);
             p++;
         } else if ((size_t)(end - base) == strlen(name) && !strncmp(base, name, strlen(name))) {
@@ -135,7 +134,7 @@ void failure_message(FILE *out, const char *line, size_t n, const char *name, in
     }
 }
 
-/* The same of a line of a log, at most MOST_MESSAGE bytes of it (and no half characters). */
+/* Print a line of a log in the same way, at most MOST_MESSAGE bytes and no partial character. */
 static void print_message(FILE *out, const char *line, size_t n, const char *name, int skipped) {
     if (n > MOST_MESSAGE)
         for (n = MOST_MESSAGE; n > 0 && ((unsigned char)line[n] & 0xc0) == 0x80;) n--;
@@ -143,7 +142,7 @@ static void print_message(FILE *out, const char *line, size_t n, const char *nam
     fputc('\n', out);
 }
 
-/* The line of the kernel that a message names, counted in its whole file; 0 if none. */
+/* The line of the kernel's whole file that a message names; 0 if none. */
 static long line_named(const char *line, size_t n, const char *name) {
     const char *at = memmem(line, n, name, strlen(name));
     if (!at) return 0;
@@ -151,7 +150,7 @@ static long line_named(const char *line, size_t n, const char *name) {
     return at + 1 < line + n && strchr("(:", *at) ? strtol(at + 1, NULL, 10) : 0;
 }
 
-/* Lines of the kernel round one of them. */
+/* Print the lines of the kernel around a line. */
 static void quote(FILE *out, const char *code, long line) {
     long number = 1;
     for (const char *p = code; *p && number <= line + 1; number++) {
@@ -163,7 +162,8 @@ static void quote(FILE *out, const char *code, long line) {
     }
 }
 
-/* One error that begins at `line`: its message, where templates were instantiated, the source. */
+/* Print the error that starts at `line`: its message, where templates were instantiated, the
+ * source. */
 static void print_error(FILE *out, const char *line, const char *name, const char *code,
                         int skipped) {
     size_t n = strcspn(line, "\n");
@@ -183,8 +183,8 @@ static void print_error(FILE *out, const char *line, const char *name, const cha
     if (number > 0 && code) quote(out, code, number);
 }
 
-/* The first errors of a compiler's log with the source lines that they name.  `name` is the
- * kernel's file in the log, `code` its text without its first `skipped` lines. */
+/* Print the first errors of a compiler's log, with the source lines that they name.  `name` is
+ * the kernel's file in the log, `code` its text without its first `skipped` lines. */
 static void failure_log(FILE *out, const char *log, const char *name, const char *code,
                         int skipped) {
     struct draft t;
@@ -207,7 +207,7 @@ static void failure_log(FILE *out, const char *log, const char *name, const char
     free(body);
 }
 
-/* The log beside an attempt, if it is one of a failed compilation. */
+/* Print the log beside an attempt, if it is the log of a failed compilation. */
 static void print_log(FILE *out, const struct prompt_cell *c, const struct attempt *a,
                       const char *code, int skipped) {
     char *path = attempt_path(c->root, a->name, c->gpu, c->task->name, ".log");
@@ -245,7 +245,7 @@ static const cJSON *member(const cJSON *json, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(json, key);
 }
 
-/* Element `index` of an output as indices along its axes. */
+/* Print element `index` of an output as indices along its axes. */
 static void print_index(FILE *out, const struct kp_task *t, const char *output, double index) {
     for (int k = 0; k < t->noutputs; k++) {
         const struct kp_value *v = &t->values[t->outputs[k]];
@@ -267,10 +267,10 @@ static void print_value(FILE *out, const cJSON *e, const char *key) {
     if (cJSON_IsNumber(x))
         fprintf(out, "%.9g", x->valuedouble);
     else
-        fputs("not finite", out); /* JSON has neither NaN nor infinity */
+        fputs("not finite", out); /* JSON has no NaN and no infinity */
 }
 
-/* The first wrong element, how many there are, where they lie. */
+/* Print the first wrong element, the number of wrong ones, and where they are. */
 static void print_evidence(FILE *out, const struct kp_task *t, const cJSON *e) {
     if (!cJSON_IsObject(e)) return;
     const char *output = json_text(e, "output", "?"), *pattern = json_text(e, "pattern", "");
@@ -295,7 +295,7 @@ static void print_evidence(FILE *out, const struct kp_task *t, const cJSON *e) {
     }
 }
 
-/* The three measures by distribution, against what is allowed. */
+/* Print the three errors of each input distribution beside their limits. */
 static void print_errors(FILE *out, const cJSON *error) {
     static const char *const measures[] = {"norm", "element", "mean"};
     const cJSON *d, *allowed = member(error, "tolerance");

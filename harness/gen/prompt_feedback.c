@@ -1,5 +1,4 @@
-/* prompt_feedback.c: kernels that a model is shown, with what was measured of them: see
- * prompt_parts.h. */
+/* prompt_feedback.c: kernels shown to a model, with their measurements; see prompt_parts.h. */
 #define _GNU_SOURCE
 #include "gen/prompt_parts.h"
 #include "base/error.h"
@@ -20,7 +19,7 @@ static const cJSON *member(const cJSON *json, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(json, key);
 }
 
-/* Time, interval, speedup and class of an attempt that is ok. */
+/* Print time, interval, speedup and class of an ok attempt. */
 static void print_speed(FILE *out, const struct attempt *a) {
     const cJSON *time = member(member(a->result, "time_us"), "candidate");
     const cJSON *speedup = member(a->result, "speedup");
@@ -43,7 +42,7 @@ static void print_speed(FILE *out, const struct attempt *a) {
     fputc('\n', out);
 }
 
-/* How near it is to what the machine allows. */
+/* Print how close it is to the machine's limit. */
 static void print_floor(FILE *out, const struct attempt *a) {
     double floor = json_number(a->result, "floor_us", 0),
            bytes = json_number(a->result, "floor_bytes_us", 0),
@@ -59,7 +58,7 @@ static void print_floor(FILE *out, const struct attempt *a) {
     fprintf(out, "; the kernel runs at %.0f %% of it\n", 100 * floor / a->us);
 }
 
-/* What the compiler said of each device function. */
+/* Print the resources of each device function, as the compiler reports them. */
 static void print_resources(FILE *out, const cJSON *result) {
     const cJSON *list = member(member(result, "kernel"), "resources"), *r;
     int n = 0;
@@ -76,7 +75,7 @@ static void print_resources(FILE *out, const cJSON *result) {
     if (n > MOST_LISTED) fprintf(out, "- and %d more device functions\n", n - MOST_LISTED);
 }
 
-/* Launches, scratch and flags. */
+/* Print launches, scratch and flags. */
 static void print_circumstances(FILE *out, const cJSON *result) {
     char bytes[TASK_TEXT_BYTES];
     double launches = json_number(result, "launches", 0),
@@ -95,7 +94,7 @@ static void print_circumstances(FILE *out, const cJSON *result) {
     if (any) fputc('\n', out);
 }
 
-/* What a profiler found, if it was run. */
+/* Print the profiler's findings, if it ran. */
 static void print_profile(FILE *out, const struct prompt_cell *c, const struct attempt *a) {
     char why[256];
     char *path = attempt_is_current(c, a)
@@ -161,18 +160,17 @@ struct included {
     char *text[MOST_INCLUDED];
 };
 
-/* Whether a header of the project lies at `path`.  What a kernel includes is the model's choice:
- * "." is a folder. */
+/* Whether `path` is a header of the project.  The model chose the name, and "." is a folder. */
 static bool is_header(const char *path) {
     struct stat s;
     return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, R_OK) == 0;
 }
 
-/* Take each header of the project that a source includes, and then what those include. */
+/* Collect each header of the project that a source includes, and the headers that those include. */
 static void collect(struct included *h, const char *source) {
     for (const char *p = source; p; p = strchr(p, '\n')) {
         char name[64];
-        int end = 0; /* stays 0 unless the name ends with its quotation mark */
+        int end = 0; /* stays 0 unless the name has its closing quote */
         p += *p == '\n';
         if (sscanf(p, " # include \"%63[A-Za-z0-9_.]\"%n", name, &end) != 1 || !end) continue;
         bool known = h->n == MOST_INCLUDED;

@@ -1,7 +1,7 @@
-/* prompt_gpu.c: what a model is told of the GPU: see prompt_parts.h.
+/* prompt_gpu.c: the description of the GPU; see prompt_parts.h.
  *
- * Limits and instructions come from harness/gen/prompts/arch.json, sizes and rates from what was
- * measured. What is not known is left out. */
+ * Limits and instructions come from harness/gen/prompts/arch.json, sizes and rates from
+ * measurements.  Unknown values are left out. */
 #define _GNU_SOURCE
 #include "gen/prompt_parts.h"
 #include "base/error.h"
@@ -27,7 +27,7 @@ static void read_peaks(struct prompt_gpu *g, const cJSON *peaks) {
     g->f64_tflops = round_two(json_number(peaks, "f64_tflops", 0));
 }
 
-/* Take a result's machine.  False if it describes none, or one of another architecture. */
+/* Read the machine of a result.  False if it has none, or one of another architecture. */
 static bool read_machine(struct prompt_gpu *g, const cJSON *result) {
     const cJSON *m = cJSON_GetObjectItemCaseSensitive(result, "machine");
     const cJSON *peaks = cJSON_GetObjectItemCaseSensitive(m, "peaks");
@@ -64,8 +64,8 @@ static bool use_recorded(void *state, const char *where, const char *as, cJSON *
     return !s->found;
 }
 
-/* Read the machine of the first recorded result that describes one: the same for every task, so
- * that the block is the same, too.  Returns false if there is none. */
+/* Read the machine of the first recorded result that describes one, so that every task gets the
+ * same block.  False if there is none. */
 static bool read_recorded(struct prompt_gpu *g, const char *gpu) {
     struct search_machine s = {g, false};
     struct recorded recorded;
@@ -132,8 +132,7 @@ static void add_number(struct prompt_values *v, const cJSON *limits, const char 
     values_add(v, name, x > 0 ? text_format("%.0f", x) : NULL, false);
 }
 
-/* What the architecture has and lacks.  Some instructions exist only for a target with an a
- * ("90a"). */
+/* Add the architecture's instructions.  Some exist only for a target with an a ("90a"). */
 static void add_instructions(struct prompt_values *v, const struct prompt_gpu *g,
                              const cJSON *limits) {
     const char *has = json_text(limits, "has", ""), *more = json_text(limits, "has_a", ""),

@@ -1,4 +1,4 @@
-/* prompt_task.c: a task as a model is told of it: see prompt_parts.h. */
+/* prompt_task.c: the description of a task; see prompt_parts.h. */
 #include "gen/prompt_parts.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Which other contents a tensor is checked with. */
+/* The other contents that a tensor is checked with, by domain. */
 static const char *const domains[] = {
     [KP_DOMAIN_REAL] = "checked also with any sign and widely varying magnitudes",
     [KP_DOMAIN_MODERATE] = "checked also with any sign, magnitudes within a few powers of two",
@@ -19,7 +19,7 @@ static const char *const domains[] = {
     [KP_DOMAIN_UNIT] = "checked also with other values in [0,1]",
     [KP_DOMAIN_DECLARED] = "always such values"};
 
-/* What a fill means beyond its name: structure, which holds for all contents. */
+/* Print the structure that a fill implies, which holds for all contents. */
 static void print_structure(const struct kp_task *t, const struct kp_fill *f, FILE *out) {
     if (f->wrap & KP_WRAP_SYMMETRIC) fputs(", always symmetric in its last two axes", out);
     if (f->wrap & KP_WRAP_UPPER) fputs(", always zero below the diagonal", out);
@@ -81,7 +81,7 @@ static char *outputs(const struct kp_task *t) {
     return draft_close(&x);
 }
 
-/* The meaning of each op of the graph, once. */
+/* The meaning of each op of the graph, each once. */
 static char *meanings(const struct kp_task *t) {
     static const char path[] = PROMPT_FOLDER "/ops.json";
     if (access(path, R_OK)) die(KP_INPUT, "%s: cannot read it: restore it", path);
@@ -128,7 +128,7 @@ static char *header(const struct kp_task *t) {
 
 static char *floor_bytes(const struct kp_cost *c, const struct prompt_gpu *g) {
     double bytes = c->bytes_in + c->bytes_out;
-    bool reads = c->bytes_out < 0.05 * bytes; /* as time_main.c has it */
+    bool reads = c->bytes_out < 0.05 * bytes; /* the same rule as time_main.c */
     double gbs = reads ? g->read_gbs : g->copy_gbs;
     if (!(gbs > 0)) return NULL;
     struct draft x;
@@ -147,7 +147,7 @@ static const char *half_type(const struct kp_task *t) {
     return NULL;
 }
 
-/* The time of the products in each class at the measured rates, which are those of time_main.c. */
+/* The time of the products in each class at the measured rates, the same as in time_main.c. */
 static char *floor_flops(const struct kp_task *t, const struct kp_cost *c,
                          const struct prompt_gpu *g) {
     double fp32 = fmax(g->fp32_tflops, g->f16_tflops / 3);

@@ -1,4 +1,4 @@
-/* prompt_text.c: fences, templates and other small text: see prompt_parts.h. */
+/* prompt_text.c: fences, templates and other short text; see prompt_parts.h. */
 #define _GNU_SOURCE
 #include "gen/prompt_parts.h"
 #include "base/error.h"
@@ -21,7 +21,7 @@ char *draft_close(struct draft *t) {
     return t->s;
 }
 
-/* The most backticks in a row. */
+/* The longest run of backticks. */
 static size_t longest_run(const char *s, size_t n) {
     size_t longest = 0, run = 0;
     for (size_t i = 0; i < n; i++) {
@@ -31,7 +31,7 @@ static size_t longest_run(const char *s, size_t n) {
     return longest;
 }
 
-/* How much of a text to show: all, or whole lines of at most `most` bytes. */
+/* The number of bytes to show: all, or whole lines of at most `most` bytes. */
 static size_t whole_lines(const char *s, size_t most) {
     size_t n = strlen(s);
     if (n <= most) return n;
@@ -55,7 +55,7 @@ void text_line(FILE *out, const char *s, size_t most) {
     size_t n = strlen(s);
     bool cut = n > most, blank = false, begun = false;
     if (cut) n = most;
-    while (cut && n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80) n--; /* never half a character */
+    while (cut && n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80) n--; /* cut between characters */
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
         if (c <= ' ' || c == 0x7f) {
@@ -83,7 +83,7 @@ double round_two(double x) {
 
 void values_add(struct prompt_values *v, const char *name, char *text, bool must) {
     if (v->n == PROMPT_VALUES) die(KP_BUG, "more than %d values for a template", PROMPT_VALUES);
-    if (text) { /* lines are the template's business */
+    if (text) { /* the template breaks the lines */
         size_t n = strlen(text);
         while (n > 0 && text[n - 1] == '\n') text[--n] = 0;
         if (!n) free(text), text = NULL;
@@ -115,8 +115,8 @@ static int value_at(const struct prompt_values *v, const char *path, int line, c
         path, line, (int)n, at + 2);
 }
 
-/* Write one line of a template (without its end) with values filled in.  False, and nothing
- * written, if one of them is not known. */
+/* Write one line of a template (without its newline) with values filled in.  If one of them is
+ * unknown, writes nothing and returns false. */
 static bool expand_line(FILE *out, struct prompt_values *v, const char *path, int number,
                         const char *line, size_t n) {
     const char *end = line + n, *at, *after;
@@ -139,7 +139,7 @@ char *prompt_expand(const char *file, struct prompt_values *v) {
         die(KP_INPUT, "%s: cannot read this template: %s", path, strerror(errno));
     char *template = file_read(path, NULL);
     struct draft t;
-    bool blank = true; /* above: nothing yet, or a blank line */
+    bool blank = true; /* above this line: the start, or a blank line */
     int number = 1;
     draft_open(&t);
     for (const char *line = template; *line; number++) {
@@ -166,7 +166,7 @@ bool attempt_is_current(const struct prompt_cell *c, const struct attempt *a) {
     return a == c->current || !strcmp(a->name, "current");
 }
 
-/* Whether a line is one of those that say where a kernel comes from. */
+/* Whether a line is one of the provenance. */
 static bool is_origin(const char *line) {
     static const char *const begins[] = {"// provenance:", "// prompt sha256", "// kernel sha256"};
     for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)

@@ -1,4 +1,4 @@
-/* search.c: see search.h.  Options, and what the modes share. */
+/* search.c: options, and code that the modes share; see search.h. */
 #define _GNU_SOURCE
 #include "gen/search.h"
 #include "gen/code.h"
@@ -14,8 +14,8 @@
 
 /* ---- Options ---------------------------------------------------------------------- */
 
-/* A number from the environment, or the default where it is not set or empty.  KP_USAGE unless it
- * lies in [low,high]. */
+/* A number from the environment; the default if it is unset or empty.  KP_USAGE unless it is in
+ * [low,high]. */
 static double number_of(const char *name, double otherwise, double low, double high, bool whole) {
     const char *text = getenv(name);
     if (!text || !*text) return otherwise;
@@ -39,14 +39,14 @@ void search_options_read(struct search_options *o) {
     if (!o->seed || !*o->seed) o->seed = "0";
 }
 
-/* ---- What is known of earlier attempts -------------------------------------------- */
+/* ---- Earlier attempts ------------------------------------------------------------- */
 
 bool search_earlier(const struct search *s, const struct attempt *a) {
     bool unknown = !strcmp(a->outcome, "code") && !*a->verdict;
     return !strcmp(a->mode, s->mode) && a->round < s->round && !unknown;
 }
 
-/* The first attempt with this name that may be known by now: of `past`, or of another mode. */
+/* The first attempt with this name that the turn may depend on: of `past`, or of another mode. */
 static const struct attempt *find(const struct search *s, const char *name) {
     char mode[24], why[300];
     int round, index;
@@ -71,14 +71,14 @@ const struct attempt *search_resolve(const struct search *s, const struct attemp
     return first && !strcmp(first->outcome, "code") && *first->verdict ? first : NULL;
 }
 
-/* Whether `hash` is that of one of the pool; a kernel of unknown hash is like no other. */
+/* Whether the pool has a kernel with this hash; an unknown hash equals no other. */
 static bool in_pool(const struct attempt *const *pool, int n, const char *hash) {
     for (int i = 0; i < n; i++)
         if (*hash && !strcmp(pool[i]->code_hash, hash)) return true;
     return false;
 }
 
-/* The hash of the present kernel, as attempts have it; "" if it is not known. */
+/* The hash of the current kernel, computed as for attempts; "" if it is unknown. */
 static void current_hash(const struct search *s, char hash[65]) {
     strcpy(hash, s->cell->current->code_hash);
     if (*hash || !s->cell->kernel) return;

@@ -1,9 +1,9 @@
-/* search_branching.c: ideas in words first, then several kernels of each.
+/* search_branching.c: first ideas in words, then several kernels of each.
  *
- * A round begins with a call for ideas, which is shown the best kernels so far and what came of
- * every earlier idea.  Attempt A of the round realises idea (A-1) mod K, starting from a seed: the
- * best kernel so far, or, for every other pass over the ideas, the second of the bank, so that one
- * line of descent does not take everything. */
+ * A round begins with a call for ideas, which shows the best kernels so far and the outcome of
+ * every earlier idea.  Attempt A of the round implements idea (A-1) mod K and starts from a seed:
+ * the best kernel so far or, in every second pass over the ideas, the second best of the bank, so
+ * that one line of descent does not take over. */
 #define _GNU_SOURCE
 #include "gen/search.h"
 #include "base/error.h"
@@ -16,12 +16,12 @@ enum { BANK = 3, MOST_IDEAS = 32, IDEA_BYTES = 1500 };
 
 /* ---- The bank --------------------------------------------------------------------- */
 
-/* Whether two kernels realise one idea.  One that realises none is like no other. */
+/* Whether two kernels implement the same idea.  A kernel without an idea equals no other. */
 static bool same_idea(const struct attempt *a, const struct attempt *b) {
     return a->idea >= 0 && a->idea == b->idea && a->round == b->round && !strcmp(a->mode, b->mode);
 }
 
-/* The best kernel so far, then the best of other ideas; best first.  Returns their number. */
+/* The best kernel so far, then the best of each other idea, best first.  Returns their number. */
 static int fill_bank(const struct search *s, const struct attempt *bank[BANK]) {
     const struct attempt **pool;
     int n = search_pool(s, &pool), kept = 0;
@@ -40,13 +40,13 @@ static int fill_bank(const struct search *s, const struct attempt *bank[BANK]) {
     return kept;
 }
 
-/* ---- What became of ideas --------------------------------------------------------- */
+/* ---- The outcomes of ideas -------------------------------------------------------- */
 
 static const cJSON *ideas_of(const struct attempt *a) {
     return cJSON_GetObjectItemCaseSensitive(a->gen, "ideas");
 }
 
-/* Outcome of an idea: of the best of its kernels, else of the last. */
+/* The outcome of an idea: of the best of its kernels, else of the last. */
 static const char *idea_outcome(const struct search *s, int round, int idea) {
     const struct attempt *best = NULL, *last = NULL;
     for (int i = 0; i < s->past->n; i++) {
@@ -62,7 +62,7 @@ static const char *idea_outcome(const struct search *s, int round, int idea) {
     return last ? text_format("failed: %s", search_outcome(s, last)) : "untried";
 }
 
-/* Every idea of earlier rounds and what became of it; NULL if there was none. */
+/* Every idea of earlier rounds with its outcome; NULL if there was none. */
 static const char *idea_ledger(const struct search *s) {
     char *text = NULL;
     for (int i = 0; i < s->past->n; i++) {
@@ -81,8 +81,8 @@ static const char *idea_ledger(const struct search *s) {
     return text;
 }
 
-/* The idea that this attempt realises, and its number in *at; NULL if this round has none.  Of more
- * ideas than were asked for, the first count. */
+/* The idea that this attempt implements, and its number in *at; NULL if this round has none.  If
+ * there are more ideas than requested, the first ones count. */
 static const char *idea_for(const struct search *s, int *at, int *pass) {
     for (int i = 0; i < s->past->n; i++) {
         const struct attempt *a = &s->past->a[i];
@@ -125,8 +125,8 @@ void search_branching(struct search *s) {
 
 /* ---- Ideas in an answer ----------------------------------------------------------- */
 
-/* Add an idea: one line, trimmed, cut (between characters) where it is too long.  An empty one is
- * none. */
+/* Add an idea as one trimmed line, cut between characters if it is too long.  Ignores an empty
+ * one. */
 static void add_idea(cJSON *ideas, const char *text, size_t size) {
     char line[IDEA_BYTES + 1];
     size_t n = 0, i = 0;
@@ -150,8 +150,8 @@ static cJSON *new_list(void) {
     return list;
 }
 
-/* The ideas of one JSON array, or NULL if it is about something else.  *objects tells those that
- * were asked for from bare strings. */
+/* The ideas of one JSON array; NULL if it holds anything else.  *objects: they are objects, as
+ * requested, not bare strings. */
 static cJSON *ideas_of_array(const cJSON *array, bool *objects) {
     cJSON *found = new_list(), *item;
     *objects = false;
@@ -166,8 +166,8 @@ static cJSON *ideas_of_array(const cJSON *array, bool *objects) {
     return NULL;
 }
 
-/* The last array of ideas in the answer, one of objects before one of strings; NULL if there is
- * none.  At most 1000 places are tried: an answer of brackets alone must not take for ever. */
+/* The last array of ideas in the answer; objects win over strings.  NULL if there is none.
+ * Tries at most 1000 positions, so that an answer of brackets alone takes little time. */
 static cJSON *json_ideas(const char *answer) {
     cJSON *best = NULL;
     bool best_objects = false;
@@ -198,8 +198,8 @@ static cJSON *json_ideas(const char *answer) {
     return best;
 }
 
-/* The text behind "N. " or "N) " at the start of a line, at most two spaces in; NULL if the line is
- * no item with that number. */
+/* The text after "N. " or "N) " at the start of a line, indented by at most two spaces; NULL if
+ * the line is not the item with that number. */
 static const char *item_text(const char *line, int number) {
     size_t in = strspn(line, " ");
     char *end;
@@ -210,8 +210,8 @@ static const char *item_text(const char *line, int number) {
     return end + 2;
 }
 
-/* The numbered list that begins at the line *p; moves *p behind it.  An item goes on until the next
- * one, a heading, another list, or a line that is not indented after an empty one. */
+/* The numbered list that begins at the line *p; moves *p behind it.  An item continues until the
+ * next item, a heading, another list, or an unindented line after an empty one. */
 static cJSON *list_at(const char **p) {
     cJSON *list = new_list();
     const char *line = *p, *next, *from = NULL, *to = NULL;
@@ -238,7 +238,7 @@ static cJSON *list_at(const char **p) {
     return list;
 }
 
-/* The longest numbered list of the answer, the last of equals. */
+/* The longest numbered list of the answer; the last one wins a tie. */
 static cJSON *listed_ideas(const char *answer) {
     cJSON *best = new_list();
     for (const char *p = answer; *p;) {

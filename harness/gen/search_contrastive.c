@@ -1,9 +1,9 @@
-/* search_contrastive.c: exemplars of different speed, side by side.
+/* search_contrastive.c: show exemplars of different speed side by side.
  *
- * All kernels that work so far are put into buckets by the logarithm of their speedup.  Buckets are
- * drawn without replacement, each with a probability proportional to exp((mean - mean of all) /
- * tau), and of each one member, all alike.  The model is shown code that differs in speed, and told
- * by how much. */
+ * All working kernels so far are put into buckets by the logarithm of their speedup.  Buckets are
+ * drawn without replacement, with probabilities proportional to exp((mean - mean of all) / tau),
+ * and one member of each is drawn uniformly.  The model sees code that differs in speed, with the
+ * speeds. */
 #define _GNU_SOURCE
 #include "gen/search.h"
 #include "base/error.h"
@@ -21,9 +21,8 @@ struct bucket {
     double mean; /* of the members' log2 of speedup */
 };
 
-/* Sort the pool into at most `most` buckets of equal width between the least and the largest
- * speedup; empty ones are dropped.  Returns how many there are.  All of one speed are one bucket.
- */
+/* Sort the pool into at most `most` buckets of equal width between the lowest and the highest
+ * speedup, and drop empty ones.  Returns their number.  Kernels of one speed are one bucket. */
 static int fill_buckets(const struct attempt *const *pool, int n, int most, struct bucket *bucket) {
     double low = INFINITY, high = -INFINITY;
     int kept = 0;
@@ -50,8 +49,8 @@ static int fill_buckets(const struct attempt *const *pool, int n, int most, stru
     return kept;
 }
 
-/* Draw one of n buckets.  The largest mean stands in for the mean of all: that changes no ratio of
- * two weights, and none of them overflows. */
+/* Draw one of n buckets.  Subtracts the largest mean instead of the mean of all: the ratios of
+ * the weights are the same, and no weight overflows. */
 static int draw(const struct bucket *bucket, int n, double tau, struct choice *c) {
     double top = -INFINITY, total = 0, at;
     int i = 0;
@@ -69,7 +68,7 @@ static int by_speed(const void *x, const void *y) {
                                 : strcmp(a->name, b->name);
 }
 
-/* Choose the exemplars among n > 0 kernels; slowest first. */
+/* Choose exemplars among n > 0 kernels, slowest first. */
 static void choose(struct search *s, const struct attempt *const *pool, int n) {
     struct bucket *bucket = calloc((size_t)s->o->buckets, sizeof *bucket);
     char *text =
@@ -90,7 +89,7 @@ static void choose(struct search *s, const struct attempt *const *pool, int n) {
     free(text);
 }
 
-/* All earlier attempts, for a model that has nothing better to learn from. */
+/* All earlier attempts, for a model that has no working kernel to learn from. */
 static const char *all_failures(const struct search *s) {
     const struct attempt **failed = calloc((size_t)s->past->n + 1, sizeof *failed);
     int n = 0;

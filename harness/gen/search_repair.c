@@ -1,8 +1,9 @@
-/* search_repair.c: a chain of turns that mends what failed, and improves what works.
+/* search_repair.c: a chain of turns that repairs failures and improves working kernels.
  *
- * Chain A is the attempts rR aA of all rounds.  A turn that failed is shown with its evidence, to
- * be mended; after `turns` failures in a row the chain leaves that line and goes back to the best
- * it knows.  What works is improved from the chain's best, which need not be its last. */
+ * Chain A is the attempts rR aA of all rounds.  A failed turn is shown with its evidence and
+ * repaired.  After `turns` consecutive failures the chain abandons that line and returns to the
+ * best kernel it knows.  Improvement starts from the chain's best kernel, which may not be its
+ * last. */
 #include "gen/search.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -12,8 +13,8 @@
 
 struct chain {
     int n;
-    const struct attempt **turn;   /* as they were asked, by round */
-    const struct attempt **result; /* what was measured for each; NULL if that is not known */
+    const struct attempt **turn;   /* in order of rounds */
+    const struct attempt **result; /* the measured result of each; NULL if unknown */
 };
 
 static struct chain chain_of(const struct search *s) {
@@ -33,8 +34,8 @@ static bool worked(const struct chain *c, int i) {
     return c->result[i] && attempt_ok(c->result[i]);
 }
 
-/* Number of the first turn of the failures that the chain ends in: the one after which only repairs
- * were asked for, and none worked. */
+/* The first turn of the failures at the chain's end: since then only repairs were asked for, and
+ * none worked. */
 static int line_start(const struct chain *c) {
     int i = c->n - 1;
     while (i > 0 && !strcmp(json_text(c->turn[i]->gen, "ask", ""), "repair") && !worked(c, i - 1))
@@ -42,15 +43,15 @@ static int line_start(const struct chain *c) {
     return i;
 }
 
-/* What is to be mended: the last failure, or the last that has code if an answer since then had
- * none (the ledger tells of that one). */
+/* The attempt to repair: the last failure or, if its answer had no code, the last one with code
+ * (the ledger reports the failure). */
 static const struct attempt *to_mend(const struct chain *c, int start) {
     for (int i = c->n - 1; i >= start; i--)
         if (c->result[i] && !strcmp(c->result[i]->outcome, "code")) return c->result[i];
     return c->result[c->n - 1];
 }
 
-/* The best that worked in the chain; NULL if nothing did. */
+/* The best working kernel of the chain; NULL if there is none. */
 static const struct attempt *best_of(const struct chain *c) {
     const struct attempt *best = NULL;
     for (int i = 0; i < c->n; i++)
@@ -58,7 +59,7 @@ static const struct attempt *best_of(const struct chain *c) {
     return best;
 }
 
-/* The best that worked in any chain of the mode; NULL if nothing did. */
+/* The best working kernel of any chain of the mode; NULL if there is none. */
 static const struct attempt *best_of_mode(const struct search *s) {
     const struct attempt *best = NULL;
     for (int i = 0; i < s->past->n; i++) {

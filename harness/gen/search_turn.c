@@ -1,4 +1,4 @@
-/* search_turn.c: the turn of an attempt, by its mode; see search.h. */
+/* search_turn.c: choose the turn of an attempt by its mode; see search.h. */
 #include "gen/search.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -26,7 +26,7 @@ void search_turn(const struct search_options *o, const char *mode, int round, in
         search_branching(&s);
     else
         search_fresh(&s);
-    /* The control must be told of all its samples: nothing else keeps them apart. */
+    /* Tell the control (best_of_n) about all its samples: nothing else makes them differ. */
     if (!strcmp(mode, "best_of_n")) {
         turn->number = (round - 1) * o->width + index;
         turn->of = o->rounds * o->width;

@@ -1,12 +1,13 @@
-# profile.jq: ncu's table (--csv --page raw: a line of names, a line of units, then a line for each
-# launch) to PREFIX.profile.json.  Arguments: task, gpu, tool, cubin, asked (names of metrics).
+# profile.jq: convert ncu's table (--csv --page raw: a line of names, a line of units, then a line
+# for each launch) to PREFIX.profile.json.  Arguments: task, gpu, tool, cubin, asked (names of
+# metrics).
 
 def fields: [scan("\"((?:[^\"]|\"\")*)\"") | .[0] | gsub("\"\""; "\"")];
 def number: gsub(","; "") | if test("^[-+]?[0-9.]+([eE][-+]?[0-9]+)?$") then tonumber else null end;
 
 def time: "gpu__time_duration.sum";
 def stall: "smsp__average_warps_issue_stalled_";
-# What a warp waits for in each kind of stall.
+# The reason for each kind of stall.
 def meaning: {
     long_scoreboard: "data from global or local memory",
     short_scoreboard: "data from shared memory, or a special function",
@@ -38,7 +39,7 @@ def bound:
          elif $memory > $compute then "memory-bound" else "compute-bound" end)
     end;
 
-# The second sentence: why warps wait, and why there are no more of them.
+# The second sentence: why warps wait, and what limits their number.
 def waits:
     [.metrics | to_entries[] | select((.key | startswith(stall)) and .value.value != null) |
         {name: (.key | ltrimstr(stall) | rtrimstr("_per_issue_active.ratio")), cycles: .value.value}] | max_by(.cycles);

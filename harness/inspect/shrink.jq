@@ -1,16 +1,16 @@
-# shrink.jq: tasks with shorter axes, for harness/inspect/shrink, one task on each line.  $step says
-# which:
+# shrink.jq: write tasks with shorter axes for harness/inspect/shrink, one task a line.  $step
+# chooses:
 #
-#   ways     one for each way to shorten an axis of the first input, together with any axes of other
-#            tensors that are as long, because these may have to be; fewest axes first.  A line is
-#            "AXIS AXES LENGTH PARAMETERS SET TASK": the axis, all axes of the first input that go
-#            with it, their length, how many axes of parameters go with it, the set of all axes as
+#   ways     one task for each way to shorten an axis of the first input together with some axes of
+#            the same length, which may have to stay equal; fewest axes first.  A line is "AXIS AXES
+#            LENGTH PARAMETERS SET TASK": the axis, all shortened axes of the first input, their
+#            length, the number of shortened axes of parameters, the set of all shortened axes as
 #            [[TENSOR,AXIS],...], and the task with these at the longest divisor of the length
 #   shorten  the task with the axes of $set at each length of $to: "LENGTH TASK"
 #
-# It does not decide whether the shapes of such a task fit together.
+# It does not check whether the shapes of such a task fit together.
 
-# All lists that take one member of each list.
+# All ways to take one member of each list.
 def choices: if length == 0 then [] else .[0][] as $first | .[1:] | [$first] + choices end;
 def subsets: map([[], [.]]) | [choices | add // []];
 

@@ -29,7 +29,7 @@ void features_free(struct features *v) {
 
 /* ---- Tokens ------------------------------------------------------------------------- */
 
-/* The end of the token that begins at p, and its kind. */
+/* The end of the token at p, and its kind. */
 static const char *token_end(const char *p, enum token_kind *kind) {
     const char *end = p;
     if (isalpha((unsigned char)*p) || *p == '_') {

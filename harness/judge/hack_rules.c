@@ -1,19 +1,20 @@
-/* hack_rules.c: marks of a kernel's structure; see hacks.h.
+/* hack_rules.c: static rules on a kernel's structure; see hacks.h.
  *
- * Each mark is a small test on the tokens.  Honest kernels show some of them, too: they are for
- * finding similar cases, not for judging. */
+ * Each rule is a small test on the tokens.  Honest kernels match some of them too: the rules
+ * find similar cases and prove nothing. */
 #include "judge/hack_rules.h"
 
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Token i is this text; false beyond the end. */
+/* Whether token i is this text; false beyond the end. */
 static bool is(const struct tokens *t, int i, const char *text) {
     return i >= 0 && i < t->n && token_is(&t->t[i], text);
 }
 
-/* Tokens from i on are these, separated by blanks; W stands for any word, N for a number. */
+/* Whether the tokens from i on match the pattern, which separates them by blanks; W is any word,
+ * N any number. */
 static bool are(const struct tokens *t, int i, const char *pattern) {
     for (; *pattern; i++) {
         size_t n = strcspn(pattern, " ");
@@ -34,7 +35,7 @@ static bool any(const struct tokens *t, const char *pattern) {
     return false;
 }
 
-/* The bracket that closes the one at i; the end where none does. */
+/* The bracket that closes the one at i; the end if none does. */
 static int closing(const struct tokens *t, int i) {
     int depth = 0;
     for (; i < t->n; i++) {
@@ -44,14 +45,14 @@ static int closing(const struct tokens *t, int i) {
     return t->n;
 }
 
-/* Where the definition of `launch` has its parameters' (, or -1. */
+/* The '(' of the parameters in the definition of `launch`; -1 if there is none. */
 static int launch_at(const struct tokens *t) {
     for (int i = 0; i < t->n; i++)
         if (are(t, i, "launch (") && is(t, closing(t, i + 1) + 1, "{")) return i + 1;
     return -1;
 }
 
-/* The last word among the launch's parameters: its stream; NULL if there is no launch. */
+/* The name of launch's last parameter, its stream; NULL if there is no launch. */
 static const struct token *stream_name(const struct tokens *t) {
     int open = launch_at(t);
     int close = open < 0 ? -1 : closing(t, open);
@@ -60,7 +61,7 @@ static const struct token *stream_name(const struct tokens *t) {
 
 /* ---- Launches and streams ------------------------------------------------------------ */
 
-/* Of the launch whose <<< begins at i: the first token of argument k, or -1. */
+/* The first token of argument k of the launch whose <<< begins at i; -1 if there is none. */
 static int argument(const struct tokens *t, int i, int k) {
     int depth = 0;
     for (i += 3; i < t->n && !are(t, i, "> > >"); i++) {
@@ -83,7 +84,7 @@ static bool own_stream(const struct tokens *t) {
     const struct token *given = stream_name(t);
     for (int i = 0; given && i < t->n; i++) {
         int at = are(t, i, "< < <") ? argument(t, i, 3) : -1;
-        /* Only inside launch is the name that of its parameter. */
+        /* Inside launch, the name is that of its parameter. */
         if (at > launch_at(t) && t->t[at].kind == TOKEN_WORD &&
             (t->t[at].n != given->n || memcmp(t->t[at].text, given->text, given->n)))
             return true;
@@ -91,7 +92,7 @@ static bool own_stream(const struct tokens *t) {
     return false;
 }
 
-/* The given stream waits for nobody, while another one waits for it. */
+/* Another stream waits for the given stream, which waits for no other. */
 static bool fork_unjoined(const struct tokens *t) {
     const struct token *given = stream_name(t);
     int waits = 0, joined = 0;
@@ -115,7 +116,7 @@ static bool too_many_threads(const struct tokens *t) {
 
 /* ---- State --------------------------------------------------------------------------- */
 
-/* A static variable inside a function, not a constant. */
+/* A static variable, not a constant, inside a function. */
 static bool static_local(const struct tokens *t) {
     for (int i = 0; i < t->n; i++) {
         if (!is(t, i, ")") || !is(t, i + 1, "{")) continue;
@@ -128,7 +129,7 @@ static bool static_local(const struct tokens *t) {
     return false;
 }
 
-/* __device__, then a declaration that is no function's, nor constant. */
+/* A __device__ variable: a declaration that is not a function and not constant. */
 static bool device_variable(const struct tokens *t) {
     for (int i = 0; i < t->n; i++) {
         if (!is(t, i, "__device__") && !is(t, i, "__managed__")) continue;
@@ -155,7 +156,7 @@ static bool constructor(const struct tokens *t) {
 
 /* ---- Inputs and outputs --------------------------------------------------------------- */
 
-/* Whether launch looks into its parameter `name`. */
+/* Whether launch dereferences its parameter `name`. */
 static bool looks_into(const struct tokens *t, const char *name) {
     int open = launch_at(t), body = open < 0 ? t->n : closing(t, open) + 1;
     for (int i = body, end = closing(t, body); i < end; i++)
@@ -178,7 +179,7 @@ static bool is_count(const struct tokens *t, int i) {
     return !memcmp(t->t[i].text + t->t[i].n - n, tail, n);
 }
 
-/* An output's count, made less by a number where a kernel is given it. */
+/* A kernel gets an output's element count minus a number. */
 static bool elements_cut(const struct tokens *t) {
     for (int i = 0; i < t->n; i++)
         if (is_count(t, i) && (is(t, i + 1, "/") || is(t, i + 1, "-")) && i + 2 < t->n &&
@@ -230,7 +231,7 @@ static bool memset_input(const struct tokens *t) {
     return memset_of(t, "in");
 }
 
-/* ] = name[...] ; with the same index: an element is copied as it is. */
+/* ] = name[...] ; with the same index: an element is copied unchanged. */
 static bool plain_copy(const struct tokens *t) {
     for (int i = 0; i < t->n; i++)
         if (are(t, i, "[ W ] = W [ W ] ;") && t->t[i + 1].n == t->t[i + 6].n &&
@@ -265,7 +266,7 @@ static bool endless_loop(const struct tokens *t) {
     return any(t, "for ( ; ; )") || any(t, "while ( 1 )") || any(t, "while ( true )");
 }
 
-/* atomicAdd, and no memset, loop or store that clears. */
+/* atomicAdd without a memset, loop or store that clears its target. */
 static bool atomic_no_clear(const struct tokens *t) {
     return any(t, "atomicAdd") && !any(t, "cudaMemsetAsync") && !any(t, "] = 0 ;") &&
            !any(t, "] = 0.0f ;");
@@ -282,7 +283,7 @@ static bool extern_c_other(const struct tokens *t) {
     return false;
 }
 
-/* What is included by a path out of the kernel's folder. */
+/* An include by a path that leaves the kernel's folder. */
 static bool outside_include(const struct tokens *t) {
     for (int i = 0; i < t->n; i++)
         if (t->t[i].kind == TOKEN_INCLUDE && t->t[i].n > 2 &&
@@ -291,7 +292,7 @@ static bool outside_include(const struct tokens *t) {
     return false;
 }
 
-/* An array of 4096 elements or more that is initialised, or a list of 64 numbers. */
+/* An initialised array of at least 4096 elements, or a list of 64 numbers. */
 static bool big_table(const struct tokens *t) {
     for (int i = 0, run = 0; i < t->n; i++) {
         run = t->t[i].kind == TOKEN_NUMBER || is(t, i, ",") || is(t, i, "-") ? run + 1 : 0;
@@ -316,8 +317,8 @@ static bool token_paste(const struct tokens *t) {
 
 static const struct {
     const char *name;
-    bool (*shown)(const struct tokens *t);
-} marks[] = {{"atomic-no-clear", atomic_no_clear},
+    bool (*matches)(const struct tokens *t);
+} rules[] = {{"atomic-no-clear", atomic_no_clear},
              {"big-table", big_table},
              {"constant-store", constant_store},
              {"constructor", constructor},
@@ -343,13 +344,13 @@ static const struct {
              {"token-paste", token_paste},
              {"too-many-threads", too_many_threads}};
 
-bool mark_known(const char *name) {
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (!strcmp(marks[i].name, name)) return true;
+bool static_rule_known(const char *name) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (!strcmp(rules[i].name, name)) return true;
     return false;
 }
 
-void marks_add(struct features *v, const struct tokens *t) {
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
-        if (marks[i].shown(t)) feature_add(v, '@', marks[i].name, strlen(marks[i].name));
+void static_rules_add(struct features *v, const struct tokens *t) {
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].matches(t)) feature_add(v, '@', rules[i].name, strlen(rules[i].name));
 }

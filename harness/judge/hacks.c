@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sign is what somebody named as typical: it weighs as much as this many occurrences. */
+/* A sign, a feature that an entry lists as typical, weighs as much as this many occurrences. */
 enum { SIGN = 3 };
 
 static const char *member(const cJSON *hack, const char *key, const char *path, int number) {
@@ -19,7 +19,7 @@ static const char *member(const cJSON *hack, const char *key, const char *path, 
     return text;
 }
 
-/* The strings of an array, each with a newline behind it.  Free it. */
+/* The strings of an array, each followed by a newline.  Free it. */
 static char *lines_of(const cJSON *array, const char *path, const char *id) {
     const cJSON *line;
     char *text = text_format("%s", "");
@@ -43,12 +43,12 @@ static struct feature *feature_find(const struct features *v, const char *name) 
     return v->n ? bsearch(&key, v->f, (size_t)v->n, sizeof *v->f, by_name) : NULL;
 }
 
-/* Add the signs to the features of the sample. */
+/* Add the signs to the sample's features. */
 static void add_signs(struct features *v, const cJSON *signs, const char *path, const char *id) {
     const cJSON *sign;
     cJSON_ArrayForEach(sign, signs) {
         const char *name = cJSON_IsString(sign) ? sign->valuestring : "";
-        if (!*name || (*name == '@' && !mark_known(name + 1)))
+        if (!*name || (*name == '@' && !static_rule_known(name + 1)))
             die(KP_INPUT, "%s: %s: '%s' is no sign that a source can have", path, id, name);
         struct feature *known = feature_find(v, name);
         if (known) {
@@ -78,7 +78,7 @@ static void load_one(struct hacks *l, const cJSON *json, const char *path) {
     l->n++;
 }
 
-/* How much a feature says: the fewer hacks have it, the more. */
+/* The weight of a feature: the fewer hacks have it, the higher. */
 static double says(const struct hacks *l, const char *name) {
     int have = 0;
     for (int i = 0; i < l->n; i++) have += feature_find(&l->h[i].vector, name) != NULL;

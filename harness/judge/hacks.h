@@ -1,12 +1,12 @@
-/* hacks.h: known ways to cheat (harness/judge/hacks.json), and which of them a kernel is
- * most like.
+/* hacks.h: the catalogue of known cheats (harness/judge/hacks.json), and those most similar to a
+ * kernel.
  *
- * Likeness is the cosine between two vectors of features.  Features of a source are its
- * identifiers, what it includes, the words of its strings, and marks of its structure (@own-stream:
- * a launch on another stream than the given one).  A hack has those of its sample and its signs.
- * A feature that few hacks have weighs more.  Nothing is learnt and nothing drawn: the same
- * source always has the same neighbours.  They are shown to a model as examples; no verdict
- * depends on them. */
+ * Similarity is the cosine of two feature vectors.  The features of a source are its
+ * identifiers, its includes, the words of its strings, and the static rules that it matches
+ * (@own-stream: a launch on a stream other than the given one).  A hack has the features of its
+ * sample and its signs.  A feature that few hacks have weighs more.  Nothing is trained and
+ * nothing is random: a source always has the same neighbours.  A model sees them as examples; no
+ * verdict depends on them. */
 #ifndef KP_HACKS_H
 #define KP_HACKS_H
 
@@ -14,9 +14,9 @@
 
 struct hack {
     const char *id, *class, *title, *why, *test;
-    char *looks; /* the sample, lines joined */
+    char *looks; /* the sample, its lines joined */
     struct features vector;
-    double length; /* of the vector, features weighed */
+    double length; /* of the weighted vector */
 };
 struct hacks {
     int n;
@@ -24,15 +24,15 @@ struct hacks {
     void *json; /* owns the strings */
 };
 
-/* Read the file.  Ends the program with KP_INPUT and the entry that is malformed, has an id twice,
- * or a sign that no source can have. */
+/* Read the file.  Ends the program with KP_INPUT and the entry's id if an entry is malformed,
+ * repeats an id, or has a sign that no source can have. */
 struct hacks hacks_load(const char *path);
 void hacks_free(struct hacks *l);
 
 struct hack *hacks_find(const struct hacks *l, const char *id);
 
-/* The `n` hacks that a source without comments is most like, the most similar first, with their
- * cosines; equal ones in the order of the file. */
+/* The `n` hacks most similar to a source without comments, best first, with their cosines; ties
+ * keep the order of the file. */
 void hacks_nearest(const struct hacks *l, const char *source, int n, const struct hack **nearest,
                    double *cosine);
 

@@ -1,7 +1,7 @@
-/* hacks_features.c: what a source consists of; see hacks_features.h.
+/* hacks_features.c: extract the features of a source; see hacks_features.h.
  *
- * This is no parser: it goes by tokens and depths of brackets, takes what it does not know for
- * harmless, and may be wrong about either. */
+ * This is not a parser: it uses tokens and bracket depth, takes unknown code for harmless, and
+ * may err either way. */
 #define _GNU_SOURCE
 #include "judge/hacks_features.h"
 #include "judge/hack_rules.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words of the language and of every kernel: they tell nothing. */
+/* Words of the language and of every kernel, which distinguish nothing. */
 static const char *const common[] = {"__device__",
                                      "__forceinline__",
                                      "__global__",
@@ -78,7 +78,8 @@ static int by_text(const void *a, const void *b) {
     return strcmp(a, *(const char *const *)b);
 }
 
-/* The words of a string literal, those of three letters or more, with a quotation mark before. */
+/* Add the words of a string literal with at least three letters, each prefixed by a quotation
+ * mark. */
 static void add_words(struct features *v, const struct token *t) {
     for (size_t i = 0, n; i < t->n; i += n + 1) {
         for (n = 0;
@@ -88,15 +89,15 @@ static void add_words(struct features *v, const struct token *t) {
     }
 }
 
-/* What an #include directive names, without the brackets. */
+/* Add the name in an #include directive, without its brackets. */
 static void add_include(struct features *v, const struct token *t) {
     if (t->n > 2) feature_add(v, '#', t->text + 1, t->n - 2);
 }
 
-/* Every kernel names the sizes of its own task: X_ELEMENTS, X_DIM0. */
+/* Add a word, unless it is a size of the kernel's own task (X_ELEMENTS, X_DIM0). */
 static void add_word(struct features *v, const struct token *t) {
     char word[64];
-    if (t->n < 2 || t->n >= sizeof word) return; /* letters, and names nobody gives twice */
+    if (t->n < 2 || t->n >= sizeof word) return; /* single letters, and overlong names */
     memcpy(word, t->text, t->n);
     word[t->n] = 0;
     if (strstr(word, "_ELEMENTS") || strstr(word, "_DIM")) return;
@@ -108,7 +109,7 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const struct feature *)a)->name, ((const struct feature *)b)->name);
 }
 
-/* Sort, and let each name stand once with its weight. */
+/* Sort, and merge repeated names into one with its weight. */
 static void settle(struct features *v) {
     int n = 0;
     if (v->n) qsort(v->f, (size_t)v->n, sizeof *v->f, by_name);
@@ -122,7 +123,7 @@ static void settle(struct features *v) {
     for (int i = 0; i < n; i++) v->f[i].weight = 1 + log(v->f[i].weight);
 }
 
-/* A copy without continued lines, which may cut a name in two. */
+/* A copy with continued lines joined, because a continuation may split a name. */
 static char *joined(const char *source) {
     char *out = malloc(strlen(source) + 1), *to = out;
     if (!out) die(KP_MACHINE, "out of memory");
@@ -144,7 +145,7 @@ struct features features_of(const char *source, bool whole) {
         if (t.t[i].kind == TOKEN_STRING) add_words(&v, &t.t[i]);
         if (t.t[i].kind == TOKEN_INCLUDE) add_include(&v, &t.t[i]);
     }
-    if (whole) marks_add(&v, &t);
+    if (whole) static_rules_add(&v, &t);
     settle(&v);
     free(t.t);
     free(text);

@@ -1,17 +1,17 @@
-/* judge_main.c: a second opinion on one kernel, by a model that is asked whether it cheats.
+/* judge_main.c: ask a model whether a kernel cheats.
  *
  *   judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump "1.2 -> 14.8"] [--transcript FILE]
  *         [--name NAME]
  *
- * It prints JSON: verdict (clean, suspect, cheat), rule (of harness/judge/hacks.json), lines,
- * quote, test.  It is advice: no verdict, no measurement and no promotion asks for it.  The model
- * sees the source without comments, fenced as data, the tape, and the known cheats that are most
- * like it; what it quotes must occur in the source, or is dropped.
+ * Prints JSON: verdict (clean, suspect, cheat), rule (of harness/judge/hacks.json), lines,
+ * quote, test.  It is advice: no verdict, measurement or promotion depends on it.  The model
+ * sees the source without comments, fenced as data, the tape, and the known cheats most similar
+ * to it.  A quote that is not in the source is dropped.
  *
- * The model is that of JUDGE_LLM, or of LLM; caps on spending are those of budget.h.  With
- * --transcript every answer is kept, and one that answers the same request is not paid for
- * again.  LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; NAME is the kernel's file without its
- * suffix, unless given. */
+ * The model is JUDGE_LLM, or else LLM; the spending caps are those of budget.h.  With
+ * --transcript every answer is recorded, and the same request is not billed again.
+ * LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; the default of NAME is the kernel's file name
+ * without its suffix. */
 #include "base/error.h"
 #include "judge/hacks.h"
 #include "base/hash.h"
@@ -35,8 +35,8 @@ enum { SIMILAR = 3, TAPE_MOST = 16 << 10, KERNEL_MOST = 256 << 10 };
 
 struct job {
     const char *gpu, *task_path, *kernel_path, *tape_path, *jump;
-    const char *transcript;  /* NULL: nothing is kept */
-    const char *task, *name; /* names: of the task, of the kernel's file */
+    const char *transcript;  /* NULL: record nothing */
+    const char *task, *name; /* of the task; of the kernel's file */
     char *source;            /* without comments */
     struct hacks hacks;
     const struct hack *similar[SIMILAR];
@@ -49,7 +49,7 @@ struct job {
 
 /* ---- The prompt --------------------------------------------------------------------- */
 
-/* The name of a file without folders and suffix.  New. */
+/* The name of a file without folders and suffix.  Free it. */
 static char *base_name(const char *path) {
     const char *slash = strrchr(path, '/');
     char *name = strdup(slash ? slash + 1 : path);
@@ -66,7 +66,7 @@ static char *catalogue(const struct hacks *l) {
     return draft_close(&t);
 }
 
-/* The most similar cases in full; those that have nothing in common with the kernel are none. */
+/* The most similar cases in full, without those that share nothing with the kernel. */
 static char *cases(const struct job *j) {
     struct draft t;
     draft_open(&t);
@@ -94,7 +94,7 @@ static char *fenced(const char *heading, const char *tag, char *body, size_t mos
     return draft_close(&t);
 }
 
-/* Fill in the two messages: harness/judge/judge.txt holds both, with a line ===== between. */
+/* Fill in the two messages of harness/judge/judge.txt, which a line ===== separates. */
 static void build(struct job *j) {
     struct prompt_values v = {0};
     values_add(&v, "catalogue", catalogue(&j->hacks), true);
@@ -130,8 +130,8 @@ static struct billed_call call_of(const struct job *j) {
                                 .n = 2};
 }
 
-/* The answer that the transcript holds to this request, or to its repetition with twice the
- * cap; NULL if it holds none. */
+/* The recorded answer to this request, or to its repetition with twice the cap; NULL if there is
+ * none. */
 static struct llm_answer *kept_answer(struct job *j) {
     char sha[65], again_sha[65], *again = llm_request(&j->llm, j->message, 2, 2);
     text_sha256(again, strlen(again), again_sha);
@@ -153,7 +153,7 @@ static struct llm_answer *replayed_answer(struct job *j) {
     return a;
 }
 
-/* Ask, unless the answer is known; ends the program where there is none. */
+/* Ask, unless the answer is recorded; end the program if there is none. */
 static struct llm_answer *answer(struct job *j) {
     if (j->llm.api == LLM_REPLAY) return replayed_answer(j);
     struct billed_call call = call_of(j);
@@ -174,7 +174,7 @@ static struct llm_answer *answer(struct job *j) {
     return a;
 }
 
-/* ---- What it came to ------------------------------------------------------------------ */
+/* ---- The outcome -------------------------------------------------------------------------- */
 
 static void *made(void *item) {
     if (!item) die(KP_MACHINE, "out of memory");
@@ -185,19 +185,19 @@ static void add_item(cJSON *list, cJSON *item) {
     if (!cJSON_AddItemToArray(list, made(item))) die(KP_MACHINE, "out of memory");
 }
 
-/* A text of the model's, cut to what is sensible; null where there is none. */
+/* Add a text of the model, cut to `most` bytes; null if there is none. */
 static void add_text(cJSON *to, const char *key, const char *text, int most) {
     int n = (int)strlen(text);
     if (n > most)
         for (n = most; n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80;)
-            n--; /* whole characters */
+            n--; /* cut between characters */
     char *cut = text_format("%.*s", n, text);
     made(*cut ? cJSON_AddStringToObject(to, key, cut) : cJSON_AddNullToObject(to, key));
     free(cut);
 }
 
-/* The lines that it names, where there are such, and its quote, where that occurs in the source:
- * the line on which it does then comes first. */
+/* Add the lines that the model names, if they exist, and its quote, if the source has it; the
+ * quote's line comes first. */
 static void add_place(const struct job *j, const cJSON *said, cJSON *out) {
     const cJSON *lines = cJSON_GetObjectItemCaseSensitive(said, "lines"), *x;
     const char *quote = json_text(said, "quote", "");
@@ -218,7 +218,7 @@ static void add_place(const struct job *j, const cJSON *said, cJSON *out) {
     }
 }
 
-/* Print the answer as JSON, or end with KP_INPUT if it is none. */
+/* Print the answer as JSON; end with KP_INPUT if it is not JSON. */
 static void print(const struct job *j, const struct llm_answer *a) {
     static const char *const verdicts[] = {"clean", "suspect", "cheat"};
     if (a->outcome != LLM_COMPLETE)

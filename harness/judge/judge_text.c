@@ -33,8 +33,7 @@ static const char *raw_end(const char *p) {
     return end;
 }
 
-/* The end of the string or character literal that begins at p; that of its line if it is not
- * closed there. */
+/* The end of the string or character literal at p; the end of its line if it is unclosed there. */
 static const char *literal_end(const char *p) {
     char mark = *p++;
     while (*p && *p != mark && *p != '\n')
@@ -42,8 +41,8 @@ static const char *literal_end(const char *p) {
     return *p == mark ? p + 1 : p;
 }
 
-/* Whether the quotation mark at p opens a raw string: an R, with or without an encoding, is
- * directly before it and is not the end of a name. */
+/* Whether the quotation mark at p opens a raw string: an R, with or without an encoding prefix,
+ * stands directly before it and does not end a longer name. */
 static bool is_raw(const char *from, const char *p) {
     const char *word = p;
     while (word > from && in_word(word[-1])) word--;
@@ -54,8 +53,8 @@ static bool is_raw(const char *from, const char *p) {
     return false;
 }
 
-/* The end of the comment at p, its line's end excluded; a backslash continues a line.  A lone CR
- * ends a line for some compilers: what follows it is not hidden. */
+/* The end of the comment at p, without its newline; a backslash continues a line.  A lone CR
+ * ends it, as it does for some compilers, so that the code behind it stays visible. */
 static const char *comment_end(const char *p) {
     if (p[1] == '*') {
         const char *end = strstr(p + 2, "*/");
@@ -72,7 +71,7 @@ static const char *comment_end(const char *p) {
 char *strip_comments(const char *source) {
     char *out = room(strlen(source) + 2), *to = out;
     for (const char *p = source, *end; *p; p = end) {
-        /* 1'000 is a number: its mark opens nothing. */
+        /* 1'000 is a number: its quote opens nothing. */
         bool digit = *p == '\'' && p > source && isalnum((unsigned char)p[-1]) &&
                      isalnum((unsigned char)p[1]) && p[2] != '\'';
         end = p + 1;
@@ -83,7 +82,7 @@ char *strip_comments(const char *source) {
             const char *before = to;
             for (; p < end; p++)
                 if (*p == '\n') *to++ = '\n';
-            if (!last && to == before) *to++ = ' '; /* what it parted stays two words */
+            if (!last && to == before) *to++ = ' '; /* keep the words on both sides apart */
             continue;
         }
         if (*p == '"' && is_raw(source, p)) end = raw_end(p);
@@ -114,7 +113,7 @@ char *number_lines(const char *text) {
 
 /* ---- Out of the answer -------------------------------------------------------------- */
 
-/* The end of the balanced {...} at p, or NULL; braces inside strings do not count. */
+/* The end of the balanced {...} at p, or NULL; braces in strings do not count. */
 static const char *balanced_end(const char *p) {
     int depth = 0;
     bool string = false;
@@ -132,7 +131,7 @@ static const char *balanced_end(const char *p) {
 }
 
 cJSON *json_first(const char *answer, const char *key) {
-    enum { TRIES = 1000 }; /* an answer of braces alone must not take for ever */
+    enum { TRIES = 1000 }; /* bounds the time for an answer of braces alone */
     const char *p = strchr(answer, '{');
     for (int i = 0; p && i < TRIES; i++, p = strchr(p + 1, '{')) {
         const char *end = balanced_end(p);
@@ -143,8 +142,8 @@ cJSON *json_first(const char *answer, const char *key) {
     return NULL;
 }
 
-/* Whether `quote` stands at p: white space against white space, of whatever kind and length, and
- * against none at all where neither side is inside a word. */
+/* Whether `quote` is at p.  Any run of white space matches any other.  White space in only one of
+ * the two is ignored, unless it separates two words. */
 static bool stands_at(const char *from, const char *p, const char *quote) {
     while (*quote) {
         if (isspace((unsigned char)*quote) || isspace((unsigned char)*p)) {

@@ -1,4 +1,4 @@
-/* answer_text.c: text as servers send it, made safe to keep. */
+/* answer_text.c: make the text of a server safe to store and to print. */
 #include "base/error.h"
 #include "llm/wire.h"
 
@@ -11,7 +11,7 @@ static bool blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The value of \uXXXX at s, -1 if that is none. */
+/* The value of the \uXXXX at s; -1 if there is none. */
 static int escape_at(const char *s, const char *end) {
     int x = 0;
     if (end - s < 6 || s[0] != '\\' || s[1] != 'u') return -1;
@@ -49,7 +49,7 @@ char *json_armour(const char *s, size_t n) {
             add_three(&out, x);
         else if (k == 2 && s[1] == 0)
             text_add(&out, s, k = 1);
-        else if (x < 0 && k == 2 && s[1] == 'u') /* no digits: to cJSON that is a NUL, too */
+        else if (x < 0 && k == 2 && s[1] == 'u') /* invalid hex digits: cJSON would read a NUL */
             text_add(&out, "\\!", 2);
         else
             text_add(&out, s, k);
@@ -58,7 +58,7 @@ char *json_armour(const char *s, size_t n) {
     return out.s;
 }
 
-/* The half of a surrogate pair at s, as json_armour writes one; -1 if that is none. */
+/* The surrogate half at s, as json_armour encodes it; -1 if there is none. */
 static int half_at(const char *s, size_t n) {
     const unsigned char *b = (const unsigned char *)s;
     if (n < 3 || b[0] != 0xED || b[1] < 0xA0 || b[1] > 0xBF || (b[2] & 0xC0) != 0x80) return -1;
@@ -130,7 +130,7 @@ void text_excerpt(char *out, size_t room, const char *s, size_t n) {
             continue;
         }
         size_t k = utf8_length(p, strlen(p));
-        /* C1 controls are C2 80 to C2 9F. */
+        /* C1 control characters are C2 80 to C2 9F. */
         bool control = (unsigned char)*p <= ' ' || *p == 0x7F ||
                        ((unsigned char)*p == 0xC2 && (unsigned char)p[1] < 0xA0);
         if (control) {

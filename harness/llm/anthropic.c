@@ -4,8 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The system prompt is the part that stays the same from call to call: the cache's mark is at
- * its end. */
+/* The system prompt is the same in every call, so the cache breakpoint is at its end. */
 static void anthropic_request(cJSON *body, const struct llm_config *c, const struct llm_message *m,
                               int n, double cap) {
     cJSON *system = NULL, *block = NULL;
@@ -30,8 +29,8 @@ static void anthropic_request(cJSON *body, const struct llm_config *c, const str
     wire_bool(body, "stream", true);
 }
 
-/* Usage comes in parts, each of which replaces what came before.  What was read from or written to
- * a cache is not in input_tokens and is added here. */
+/* Usage comes in several events; each replaces the counts before it.  input_tokens excludes
+ * tokens read from or written to a cache, so add those. */
 static void anthropic_usage(struct llm_reader *r, const cJSON *usage) {
     const cJSON *written = wire_get(usage, "cache_creation");
     struct llm_usage *u = &r->usage;
@@ -51,7 +50,7 @@ static void anthropic_block(struct llm_reader *r, const cJSON *block) {
     wire_add(&r->reasoning, wire_get(block, "thinking"));
 }
 
-/* Why it stopped; where it refused, of what kind. */
+/* Read why the model stopped and, if it refused, the category of the refusal. */
 static void anthropic_stop(struct llm_reader *r, const cJSON *object) {
     const cJSON *reason = wire_get(object, "stop_reason"),
                 *details = wire_get(object, "stop_details");
@@ -80,13 +79,13 @@ static void anthropic_event(struct llm_reader *r, const char *event, const cJSON
         const cJSON *usage = wire_get(data, "usage");
         anthropic_usage(r, usage);
         anthropic_stop(r, wire_get(data, "delta"));
-        /* The count in message_start is of the first token only, and any before the reason to stop
-         * is of the tokens so far. */
+        /* output_tokens of message_start counts the first token only, and counts before the stop
+         * reason are partial. */
         if (cJSON_IsNumber(wire_get(usage, "output_tokens"))) r->usage.known = r->stop != STOP_NONE;
     } else if (!strcmp(event, "message_stop")) {
         r->ended = true;
     } else {
-        return; /* ping, content_block_stop, and those to come */
+        return; /* ping, content_block_stop, unknown events */
     }
     r->begun = true;
 }

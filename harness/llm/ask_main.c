@@ -1,10 +1,10 @@
-/* ask_main.c: a prompt on stdin, the model's answer on stdout.
+/* ask_main.c: read a prompt from stdin, print the model's answer to stdout.
  *
- *   ask [-s SYSTEM] [-t TRANSCRIPT.jsonl] < PROMPT    ask the model that LLM names (llm.h)
- *   ask --read chat|responses|anthropic FILE          print what a kept response body says
+ *   ask [-s SYSTEM] [-t TRANSCRIPT.jsonl] < PROMPT    ask the model named by LLM (llm.h)
+ *   ask --read chat|responses|anthropic FILE          print the answer in a stored response body
  *
- * Exits 0 if the answer is complete, 3 if it was cut, is empty, was refused or cannot be a
- * source, and with another code of error.h if there is none. */
+ * Exit status: 0 if the answer is complete; 3 if it is cut, empty, refused or not valid source
+ * text; another code of error.h if there is no answer. */
 #include "base/error.h"
 #include "base/json.h"
 #include "llm/wire.h"
@@ -19,12 +19,12 @@ enum { PROMPT_MAX = 8 << 20 };
 
 struct asked {
     const struct llm_config *c;
-    const char *transcript; /* NULL: keep none */
-    double next;            /* when to show progress again */
+    const char *transcript; /* NULL: write none */
+    double next;            /* seconds at which progress is shown next */
     bool shown;
 };
 
-/* Everything on stdin, as UTF-8.  Free it. */
+/* Read all of stdin and make it valid UTF-8.  Free it. */
 static char *read_prompt(void) {
     struct text t = {0};
     char some[16384];
@@ -48,7 +48,7 @@ static void keep(void *context, const struct llm_try *t) {
     if (t->answer->will_retry) transcript_reserve(strlen(t->request), 2 * (double)a->c->max_tokens);
 }
 
-/* A terminal gets a line that is written over; anything else one line a minute. */
+/* On a terminal, overwrite one line; otherwise print a line a minute. */
 static void show(void *context, double seconds, size_t bytes) {
     struct asked *a = context;
     bool terminal = isatty(2);
@@ -59,11 +59,11 @@ static void show(void *context, double seconds, size_t bytes) {
     a->shown = terminal;
 }
 
-/* Print an answer and the line about it; returns the exit code. */
+/* Print an answer and a summary line; return the exit code. */
 static int finish(const char *model, const struct llm_answer *a) {
     char in[32] = "?", out[32] = "?";
     size_t n = strlen(a->text);
-    /* A last line without an end gets one. */
+    /* End the last line if the answer does not. */
     if (fwrite(a->text, 1, n, stdout) != n ||
         (n && a->text[n - 1] != '\n' && putchar('\n') == EOF) || fflush(stdout))
         die(KP_IO, "the answer cannot be written to stdout");

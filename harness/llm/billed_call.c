@@ -15,15 +15,16 @@ struct call {
     const struct billed_call *p;
     const char *request;
     struct price price;
-    long ticket; /* of the try that is to come; 0: none */
-    int billed;  /* tries so far that may have cost something without saying so */
+    long ticket; /* of the next try; 0: none */
+    int billed;  /* tries so far that may have been billed without a stated usage */
     double cost;
 };
 
-/* A token of any vocabulary in use stands for one byte or more (those that work on characters fall
- * back to bytes), and four bytes of code are nearer the truth than one; but what is seldom in text,
- * such as long numbers in base 64, does come near one, and a cap on spending is not for guesses.  A
- * byte that is not UTF-8 travels as three.  A message adds a handful for its role. */
+/* The bound is one token a byte: every tokenizer in use makes at most one token of a byte,
+ * because byte-level fallback is its worst case.  Code averages four bytes a token, but rare
+ * text such as long base64 strings comes close to one, and a spending cap needs a bound, not an
+ * estimate.  A byte that is not UTF-8 is sent as U+FFFD, three bytes.  Each message adds a few
+ * tokens for its role. */
 double tokens_bound(const struct llm_message *m, int n) {
     double bound = 16;
     for (int i = 0; i < n; i++) {
@@ -35,7 +36,8 @@ double tokens_bound(const struct llm_message *m, int n) {
 
 static const struct llm_usage nothing = {.known = true, .cost = NAN}, unsaid = {.cost = NAN};
 
-/* What a try with this cap may need: room for its answer first, as that costs nothing. */
+/* Reserve the worst case of a try with this cap.  The disk comes first: a failure there leaves
+ * no entry in the ledger. */
 static void reserve(struct call *c, double cap) {
     const struct billed_call *p = c->p;
     if (p->transcript) transcript_reserve(strlen(c->request), cap);
@@ -43,8 +45,7 @@ static void reserve(struct call *c, double cap) {
                                tokens_bound(p->message, p->n), cap);
 }
 
-/* After each try: keep it, settle what it took, and reserve for one more where there will be one.
- */
+/* After each try: record it, settle its cost, and reserve for the next try if there is one. */
 static void keep(void *context, const struct llm_try *t) {
     struct call *c = context;
     const struct llm_answer *a = t->answer;
@@ -59,7 +60,7 @@ static void keep(void *context, const struct llm_try *t) {
     c->billed = a->maybe_billed;
     c->cost += cost;
     c->ticket = 0;
-    /* From the request with twice the cap on, every further one has that. */
+    /* Once the cap was doubled, every further request has the doubled cap. */
     bool doubled = a->outcome != LLM_FAILED || strcmp(t->request, c->request) != 0;
     if (a->will_retry) reserve(c, (doubled ? 2 : 1) * (double)c->p->llm->max_tokens);
 }
@@ -78,7 +79,7 @@ struct llm_answer *billed_call(const struct billed_call *p, const char *request,
     reserve(&c, (double)p->llm->max_tokens);
     struct llm_answer *a = llm_call(p->llm, request, keep, p->progress ? show_progress : NULL, &c);
     if (p->progress) fprintf(stderr, "\r\033[K");
-    if (c.ticket) budget_settle(ledger, c.ticket, &nothing, 0, 0); /* nothing was sent */
+    if (c.ticket) budget_settle(ledger, c.ticket, &nothing, 0, 0); /* no request was sent */
     *cost = c.cost;
     return a;
 }

@@ -1,13 +1,13 @@
 /* budget.c: the ledger and the caps; see budget.h.
  *
- * The ledger's lines, fields parted by tabs; an amount that is not known is "-":
+ * A line of the ledger has fields separated by tabs; "-" is an unknown amount:
  *
- *   R ticket epoch gpu task attempt usd tokens    reserved
- *   S ticket usd tokens seconds                   settled
+ *   R ticket epoch gpu task attempt usd tokens    reservation
+ *   S ticket usd tokens seconds                   settlement
  *
- * Tickets grow.  Whoever writes holds the file's lock from reading the sums to writing the line, so
- * that of many at once none sees room that another is about to take.  A line that a crash cut short
- * was promised to nobody: the next writer ends it with a mark, and readers pass over it. */
+ * Ticket numbers increase.  A writer locks the file from reading the sums to writing its line, so
+ * two writers never spend the same remainder of a cap.  A line that a crash cut short granted
+ * nothing: the next writer marks it as torn and ends it, and readers skip it. */
 #define _GNU_SOURCE
 #include "llm/budget.h"
 #include "base/error.h"
@@ -27,11 +27,11 @@
 
 #define TORN "\t(torn)"
 
-/* The ledger */
+/* ---- The ledger ---- */
 
-struct call { /* one reservation, and what became of it */
+struct call { /* one reservation and its settlement */
     long ticket;
-    bool mine, settled; /* mine: of the cell that is asked about */
+    bool mine, settled; /* mine: of the requested cell */
     double usd, tokens, seconds;
 };
 
@@ -40,12 +40,12 @@ struct ledger {
     int fd;
     char *text;
     long size;
-    bool torn; /* the last line has no end */
+    bool torn; /* the last line has no newline */
     int n, room;
     struct call *call;
 };
 
-/* Open and lock the ledger; to append, it is made if need be.  fd -1 if there is none to read. */
+/* Open and lock the ledger; create it to append.  fd is -1 if there is none to read. */
 static struct ledger ledger_open(const char *path, bool append) {
     struct ledger l = {.path = path};
     l.fd =
@@ -59,7 +59,7 @@ static struct ledger ledger_open(const char *path, bool append) {
     return l;
 }
 
-/* Lets the lock go, too. */
+/* Closing also releases the lock. */
 static void ledger_close(struct ledger *l) {
     if (l->fd >= 0) close(l->fd);
     free(l->text);
@@ -80,8 +80,8 @@ static void ledger_load(struct ledger *l) {
     l->text[l->size] = 0;
 }
 
-/* An amount of a field; NAN for "-".  False if it is neither.  Up to 15 digits, which is nearly all
- * of them, are exact as a whole number over a power of ten, and faster read so. */
+/* Read an amount; NAN for "-".  False if the field is neither.  The fast path is exact: up to 15
+ * digits, which is nearly every amount, are a whole number divided by a power of ten. */
 static bool amount(const char *field, double *x) {
     long long whole = 0, scale = 0;
     const char *p = field;
@@ -115,7 +115,7 @@ static struct call *find(const struct ledger *l, long ticket) {
     return low < l->n && l->call[low].ticket == ticket ? &l->call[low] : NULL;
 }
 
-/* A reservation's line, split into fields.  False if it is malformed. */
+/* Read the fields of a reservation.  False if it is malformed. */
 static bool take_reserved(struct ledger *l, char *field[8], const char *gpu, const char *task) {
     double ticket, epoch, usd, tokens;
     if (!amount(field[1], &ticket) || !amount(field[2], &epoch) || !amount(field[6], &usd) ||
@@ -133,7 +133,7 @@ static bool take_reserved(struct ledger *l, char *field[8], const char *gpu, con
     return true;
 }
 
-/* What is unknown of a settlement stays as it was reserved; a second one overrules the first. */
+/* An unknown amount keeps its reserved value.  A second settlement overrides the first. */
 static bool take_settled(struct ledger *l, char *field[8]) {
     double ticket, usd, tokens, seconds;
     if (!amount(field[1], &ticket) || !amount(field[2], &usd) || !amount(field[3], &tokens) ||
@@ -148,7 +148,7 @@ static bool take_settled(struct ledger *l, char *field[8]) {
     return true;
 }
 
-/* Take one line, without its end.  False if it is malformed. */
+/* Read one line, without its newline.  False if it is malformed. */
 static bool take_line(struct ledger *l, char *line, const char *gpu, const char *task) {
     char *field[8];
     int n = 0;
@@ -162,7 +162,7 @@ static bool take_line(struct ledger *l, char *line, const char *gpu, const char 
     return n == 5 && !strcmp(field[0], "S") && take_settled(l, field);
 }
 
-/* Read all calls.  Ends the program with KP_INPUT at a malformed line. */
+/* Read all calls.  Ends the program with KP_INPUT if a line is malformed. */
 static void ledger_read(struct ledger *l, const char *gpu, const char *task) {
     const size_t mark = strlen(TORN);
     int line = 1;
@@ -180,7 +180,7 @@ static void ledger_read(struct ledger *l, const char *gpu, const char *task) {
     }
 }
 
-/* Append a line in one write, after ending a torn one; on the disk when this returns. */
+/* Append a line in one write, after marking a torn one, and flush it to the disk. */
 static void ledger_append(const struct ledger *l, char *line) {
     char *text = text_format("%s%s", l->torn ? TORN "\n" : "", line);
     size_t n = strlen(text), done = 0;
@@ -196,14 +196,14 @@ static void ledger_append(const struct ledger *l, char *line) {
     free(line);
 }
 
-/* Reserve room for a line, and behind it for one that settles each call which is then open: every
- * reservation does this under the lock, so no line of another takes the room that a settlement
- * counts upon.  It stays reserved, as it is little.  Where the file system reserves nothing, a
- * settlement that fails costs no answer: the transcript has it, and the reservation counts. */
-static void ledger_room(const struct ledger *l, const char *line, long open) {
-    enum { SETTLED = 128 }; /* four numbers of 20 digits or so, the end of a torn line */
+/* Reserve disk space for a line and for the settlement of every call that will then be open.
+ * Every reservation does this under the lock, so no other line can use the space of a
+ * settlement.  The space is small and is never released.  If the file system cannot reserve and
+ * a settlement fails, no answer is lost: the transcript has it, and the reservation counts. */
+static void ledger_reserve(const struct ledger *l, const char *line, long open) {
+    enum { SETTLED = 128 }; /* four numbers of about 20 digits, and the mark of a torn line */
     off_t bytes = (off_t)strlen(line) + (off_t)strlen(TORN "\n") + open * SETTLED;
-    int why = room_reserve(l->fd, l->size, bytes);
+    int why = disk_reserve(l->fd, l->size, bytes);
     if (why && why != EOPNOTSUPP)
         die(KP_IO,
             "%s: no room for a call: %lld bytes are needed: %s: free some on that disk; no request "
@@ -234,9 +234,9 @@ struct spent budget_spent(const char *path, const char *gpu, const char *task) {
     return s;
 }
 
-/* Caps */
+/* ---- Caps ---- */
 
-/* The number in an environment variable; NAN if it is absent or empty. */
+/* The number in an environment variable; NAN if it is unset or empty. */
 static double number_of(const char *name) {
     const char *text = getenv(name);
     char *end;
@@ -247,20 +247,20 @@ static double number_of(const char *name) {
     return x;
 }
 
-/* What one call asks for, beside what was spent. */
+/* The worst case of one call. */
 struct asked {
     const struct price *price;
     double usd, tokens; /* usd NAN: unknown */
     const char *ledger;
 };
 
-/* An amount for people: tokens and calls whole, money to four places or two figures. */
+/* Format an amount for messages: four decimals, or two significant digits below 0.01. */
 static const char *shown(double x, char text[32]) {
     snprintf(text, 32, x < 0.01 ? "%.2g" : "%.12g", x < 0.01 ? x : round(x * 1e4) / 1e4);
     return text;
 }
 
-/* End the program if `used` and `more` are above the cap called name. */
+/* End the program if `used` plus `more` exceeds the cap `name`. */
 static void hold(const char *name, double used, const char *was, double more, const char *is) {
     double cap = number_of(name);
     char a[32], b[32];
@@ -269,7 +269,8 @@ static void hold(const char *name, double used, const char *was, double more, co
             name, getenv(name), shown(used, a), was, is, shown(more, b));
 }
 
-/* A cap in hours is reached, not exceeded: how long a call will take is not known before. */
+/* A cap in hours stops the next call once it is reached, because a call's duration is not known
+ * beforehand. */
 static void hold_hours(const char *name, double hours, const char *what) {
     double cap = number_of(name);
     if (!isnan(cap) && hours >= cap)
@@ -277,7 +278,7 @@ static void hold_hours(const char *name, double hours, const char *what) {
             getenv(name), hours, what);
 }
 
-/* All caps of one kind, BUDGET or TASK. */
+/* Check all caps of one kind, BUDGET or TASK. */
 static void hold_all(const char *kind, const struct spent *s, const struct asked *a) {
     char name[32];
     snprintf(name, sizeof name, "%s_USD", kind);
@@ -306,7 +307,7 @@ static void hold_all(const char *kind, const struct spent *s, const struct asked
     hold(name, (double)s->calls, "made", 1, "is");
 }
 
-/* Hours of the whole run since KP_RUN_STARTED, in seconds since 1970; 0 if no cap needs it. */
+/* Hours since KP_RUN_STARTED (seconds since 1970); 0 if no cap needs them. */
 static double run_hours(void) {
     if (isnan(number_of("BUDGET_HOURS"))) return 0;
     double started = number_of("KP_RUN_STARTED");
@@ -315,14 +316,15 @@ static double run_hours(void) {
     return ((double)time(NULL) - started) / 3600;
 }
 
-/* The dearest that a call can be: all of the prompt newly read, or written to the dearer cache. */
+/* The highest possible cost: the whole prompt is uncached, or written to the more expensive
+ * cache. */
 static double worst_usd(const struct price *p, double prompt_tokens, double answer_tokens) {
     if (!p->known || (p->up_to > 0 && prompt_tokens > p->up_to)) return NAN;
     double in = fmax(p->input, fmax(p->cache_write, p->cache_write_1h));
     return (prompt_tokens * in + answer_tokens * p->output) / 1e6;
 }
 
-/* A number for the ledger, "-" if it is unknown, or none that a reader would take.  Free it. */
+/* Format a number for the ledger; "-" if it is unknown or not valid there.  Free it. */
 static char *written(double x) {
     return isfinite(x) && x >= 0 ? text_format("%.12g", x) : text_format("-");
 }
@@ -344,7 +346,7 @@ long budget_reserve(const char *path, const char *gpu, const char *task, const c
     char *usd = written(a.usd), *tokens = written(a.tokens);
     char *line = text_format("R\t%ld\t%lld\t%s\t%s\t%s\t%s\t%s\n", ticket, (long long)time(NULL),
                              gpu, task, attempt, usd, tokens);
-    ledger_room(&l, line, all.open + 1);
+    ledger_reserve(&l, line, all.open + 1);
     ledger_append(&l, line);
     free(usd);
     free(tokens);

@@ -1,54 +1,54 @@
-/* budget.h: what may be spent, and what was.
+/* budget.h: spending caps and the ledger.
  *
- * The ledger is a text file that only grows, a line an event, under a lock: a call's worst case is
- * reserved before it is made, and settled after.  A reservation that was never settled (the client
- * was killed) counts in full.  Caps come from the environment; absent means none:
+ * The ledger is a text file that only grows, one line an event, under a lock.  Each call reserves
+ * its worst case before it is sent and settles afterwards.  A reservation without a settlement (the
+ * client was killed) counts in full.  Caps come from the environment; an unset cap does not limit:
  *
- *   BUDGET_USD BUDGET_TOKENS BUDGET_CALLS BUDGET_HOURS   all of the ledger
+ *   BUDGET_USD BUDGET_TOKENS BUDGET_CALLS BUDGET_HOURS   the whole ledger
  *   TASK_USD   TASK_TOKENS   TASK_CALLS   TASK_HOURS     one task on one GPU
  *
- * BUDGET_HOURS are those since KP_RUN_STARTED (seconds since 1970), TASK_HOURS those of the task's
+ * BUDGET_HOURS counts from KP_RUN_STARTED (seconds since 1970); TASK_HOURS adds up the task's
  * calls. */
 #ifndef KP_BUDGET_H
 #define KP_BUDGET_H
 
 #include "llm/llm.h"
 
-struct price { /* USD for a million tokens, from harness/llm/prices.json */
+struct price { /* USD per million tokens, from harness/llm/prices.json */
     bool known;
     double input, cached, cache_write, cache_write_1h, output;
-    double up_to; /* tokens of a prompt: what a longer one costs is unknown; 0: no such limit */
+    double up_to; /* the prices hold up to this prompt length in tokens; 0: any length */
     char valid_from[16];
-    char model[256]; /* as it was asked for */
+    char model[256]; /* as requested */
 };
 
-/* The price of a model today: of the listed name that it is, or that it is a dated version of (what
- * follows the name is '-', ':' or '@' and a date or "latest": gpt-5-2025-08-07 costs what gpt-5
- * does, and gpt-5-pro does not).  Of several prices of a name, the newest that is valid.  known is
- * false where there is none.  A server on loopback (c->host) and a replay cost nothing: known,
- * zero. */
+/* The current price of a model.  A listed name also prices its dated versions: '-', ':' or '@'
+ * and then a date or "latest" may follow (gpt-5-2025-08-07 costs what gpt-5 does; gpt-5-pro does
+ * not).  Of several prices of a name, the newest valid one counts.  known is false if there is
+ * none.  A server on loopback (c->host) and a replay cost nothing: known is true and all rates
+ * are 0. */
 struct price price_find(const char *prices_path, const struct llm_config *c);
 
-/* Cost in USD, or NAN where the price (for a prompt as long as this) or the usage is unknown.  A
- * cost that the server states wins. */
+/* Cost in USD.  A cost that the server states overrides the price list.  NAN if the usage, or
+ * the price of a prompt of this length, is unknown. */
 double price_cost(const struct price *p, const struct llm_usage *u);
 
-/* Reserve one call's worst case: `prompt_tokens` in (an upper bound), `answer_tokens` out.  Returns
- * a ticket.  Where a cap would be exceeded, or a cap in money meets an unknown price, ends the
- * program with KP_BUDGET (exit 6) and one line: which cap, what was spent, what was asked for.
- * KP_USAGE where a cap is no number, KP_INPUT where the ledger is malformed, KP_IO where it cannot
- * be written, or has no room for the settling of all calls that are on their way. */
+/* Reserve one call's worst case: `prompt_tokens` in (an upper bound), `answer_tokens` out.
+ * Returns a ticket.  Ends the program with KP_BUDGET (exit 6) if a cap would be exceeded or a
+ * cap in money meets an unknown price; the message names the cap, the amount spent and the
+ * amount requested.  KP_USAGE if a cap is not a number, KP_INPUT if the ledger is malformed,
+ * KP_IO if it cannot be written or the disk has no space to settle all open calls. */
 long budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
                     const struct price *p, double prompt_tokens, double answer_tokens);
 
-/* Replace a reservation by what the call took: usage (unknown: the reservation stands), cost (NAN:
- * tokens only, and the money that was reserved stands), seconds. */
+/* Replace a reservation by the call's usage, cost and duration.  An unknown usage keeps the
+ * reserved tokens, and a cost of NAN keeps the reserved money. */
 void budget_settle(const char *ledger, long ticket, const struct llm_usage *u, double cost,
                    double seconds);
 
-/* Sums over the ledger, for all (gpu and task NULL) or for one cell; zero if there is no ledger.
- * usd counts known costs; calls of unknown cost are counted apart (unpriced), and so are those not
- * settled (open). */
+/* Sums over the ledger: over everything (gpu and task NULL) or over one cell; zero if there is
+ * no ledger.  usd adds up the known costs; unpriced counts the calls of unknown cost, open those
+ * not settled. */
 struct spent {
     double usd, tokens, seconds;
     long calls, unpriced, open;

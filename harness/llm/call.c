@@ -1,4 +1,4 @@
-/* call.c: a call, which is one request after another until one is answered.  See llm.h. */
+/* call.c: one call: send requests until one is answered.  See llm.h. */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "llm/wire.h"
@@ -21,13 +21,13 @@ struct call {
     double began;
     struct llm_usage sum;
     bool unknown;                     /* an answer came without its usage */
-    int tries, of_body, maybe_billed; /* requests; of them, with the present body */
+    int tries, of_body, maybe_billed; /* requests; of_body: with the current body */
 };
 
-struct verdict { /* on one try */
+struct verdict { /* the judgment of one try */
     struct llm_answer *answer;
-    bool again, starved; /* try on; the whole cap went into reasoning */
-    double wait;         /* seconds that the server asks for; NAN */
+    bool again, starved; /* again: retry; starved: reasoning used up the cap */
+    double wait;         /* seconds that the server asks for; NAN: none */
 };
 
 static double now(void) {
@@ -52,7 +52,7 @@ static void sleep_for(double seconds) {
     while (nanosleep(&t, &t)) continue;
 }
 
-/* Add to a sentence, as far as there is room. */
+/* Append to the sentence in a->why; cut it at the buffer's end. */
 __attribute__((format(printf, 2, 3))) static void more(struct llm_answer *a, const char *format,
                                                        ...) {
     size_t n = strlen(a->why);
@@ -62,7 +62,7 @@ __attribute__((format(printf, 2, 3))) static void more(struct llm_answer *a, con
     va_end(ap);
 }
 
-/* A status that is no answer: what the server says, and whether that passes. */
+/* Judge an error status: what the server says, and whether to retry. */
 static void judge_status(const struct http_reply *reply, struct verdict *v) {
     struct fault f = {0};
     char says[360];
@@ -80,7 +80,7 @@ static void judge_status(const struct http_reply *reply, struct verdict *v) {
     v->answer = answer_failed(fault_exit(&f), "%s: %s", says, fault_advice(&f));
     v->again = fault_retry(&f);
     v->wait = http_wait(reply->after_ms, reply->after, time(NULL));
-    /* The server knows best, but a wrong key or prompt stays wrong. */
+    /* Follow the server's x-should-retry, except that a wrong key or prompt stays wrong. */
     static const long never[] = {400, 401, 402, 403, 404, 413, 422};
     bool may = true;
     for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) may &= f.status != never[i];
@@ -88,14 +88,14 @@ static void judge_status(const struct http_reply *reply, struct verdict *v) {
     if (!strcasecmp(reply->should_retry, "true")) v->again = may;
 }
 
-/* What one response amounts to. */
+/* Judge one response. */
 static struct verdict judge(const struct http_reply *reply, struct llm_reader *r) {
     struct verdict v = {.wait = NAN};
     const char *body = reply->body.s ? reply->body.s : "";
     if (reply->status == 0) {
         v.answer = answer_failed(KP_MACHINE, "%s: check the base URL and the server", reply->error);
         v.again = reply->again;
-        v.answer->maybe_billed = reply->sent; /* the model may have been at work on it */
+        v.answer->maybe_billed = reply->sent; /* the model may have started on it */
     } else if (reply->status < 200 || reply->status > 299) {
         judge_status(reply, &v);
     } else if (reply->foreign) {
@@ -110,7 +110,7 @@ static struct verdict judge(const struct http_reply *reply, struct llm_reader *r
         v.answer = reader_end(r);
         v.again = r->again;
         v.starved = v.answer->outcome == LLM_CUT && r->stop == STOP_CAP && !*v.answer->text;
-        /* A model may think for long before the first word, and that is paid for, too. */
+        /* A model may think for long before its first word, and that is billed. */
         if (v.answer->outcome == LLM_FAILED && !stream_says) v.answer->maybe_billed = 1;
         if (*reply->error && v.answer->outcome == LLM_FAILED && !stream_says) {
             snprintf(v.answer->why, sizeof v.answer->why, "the answer broke off: %s", reply->error);
@@ -118,13 +118,14 @@ static struct verdict judge(const struct http_reply *reply, struct llm_reader *r
         }
         return v;
     }
-    struct llm_answer *none = reader_end(r); /* frees what it holds */
+    struct llm_answer *none = reader_end(r); /* frees the reader */
     llm_answer_free(none);
     return v;
 }
 
-/* Take a key out of an answer; the body is free of it.  One that a server sent in pieces is found
- * only in the joined text; then nothing of the body is kept, for the pieces are in it. */
+/* Remove a key from an answer.  The body is clean already, unless the server split the key over
+ * several pieces: then it shows up only in the joined text, and the body is dropped because it
+ * holds the pieces. */
 static void redact(struct llm_answer *a, struct http_reply *reply) {
     bool pieces =
         key_within(a->text, strlen(a->text)) || key_within(a->reasoning, strlen(a->reasoning));
@@ -154,7 +155,7 @@ static void add_usage(struct call *k, const struct llm_answer *a) {
                                 cost};
 }
 
-/* Decide how long to wait before the next try, or that there is none. */
+/* Seconds to wait before the next try, or that there is none. */
 static double next_wait(const struct call *k, struct verdict *v) {
     double wait =
         isnan(v->wait) ? llm_backoff(k->c->backoff_seconds, k->of_body, random_unit()) : v->wait;
@@ -172,7 +173,7 @@ static double next_wait(const struct call *k, struct verdict *v) {
     return wait;
 }
 
-/* Send one body once, keep what came of it, and wait where another try is to follow. */
+/* Send a body once, hand the try to the caller to record, and wait if another try follows. */
 static struct verdict try_once(struct call *k, const char *body, bool may_double) {
     struct llm_reader r;
     struct http_reply reply;
@@ -207,7 +208,7 @@ static struct verdict try_once(struct call *k, const char *body, bool may_double
     return v;
 }
 
-/* Send one body until it is answered.  *starved: the answer is that the cap was too small. */
+/* Send a body until it is answered.  *starved: reasoning used up the token cap. */
 static struct llm_answer *try_on(struct call *k, const char *body, bool may_double, bool *starved) {
     for (k->of_body = 0;;) {
         struct verdict v = try_once(k, body, may_double);
@@ -217,7 +218,7 @@ static struct llm_answer *try_on(struct call *k, const char *body, bool may_doub
     }
 }
 
-/* The same request with twice the token cap; NULL if it has none.  Free it. */
+/* The request with twice the token cap; NULL if it has none.  Free it. */
 static char *doubled(const char *request) {
     static const char *const names[] = {"max_completion_tokens", "max_output_tokens", "max_tokens"};
     cJSON *json = cJSON_ParseWithOpts(request, NULL, 1);

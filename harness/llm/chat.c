@@ -1,4 +1,4 @@
-/* chat.c: OpenAI Chat Completions, as spoken by every server that calls itself compatible. */
+/* chat.c: OpenAI Chat Completions, also spoken by every server that calls itself compatible. */
 #include "llm/wire.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static void chat_usage(struct llm_usage *u, const cJSON *usage) {
                cJSON_IsNumber(wire_get(usage, "completion_tokens"));
     wire_get_number(usage, "prompt_tokens", &u->input);
     wire_get_number(usage, "completion_tokens", &u->output);
-    /* Some servers count reasoning in the total alone; it is paid for all the same. */
+    /* Some servers count reasoning in the total only; it is billed all the same. */
     wire_get_number(usage, "total_tokens", &total);
     if (total - u->input > u->output) u->output = total - u->input;
     wire_get_number(in, "cached_tokens", &u->cached);
@@ -45,7 +45,7 @@ static void chat_content(struct llm_reader *r, const cJSON *content) {
     cJSON_ArrayForEach(part, content) wire_add(&r->text, wire_get(part, "text"));
 }
 
-/* One choice; both spellings of reasoning may come, with the same text. */
+/* Read one choice.  Servers may send reasoning under both names, with the same text. */
 static void chat_choice(struct llm_reader *r, const cJSON *choice, const char *key) {
     const cJSON *delta = wire_get(choice, key), *finish = wire_get(choice, "finish_reason");
     const cJSON *reasoning = wire_get(delta, "reasoning_content");
@@ -64,7 +64,7 @@ static void chat_take(struct llm_reader *r, const cJSON *data, const char *key) 
     wire_name_model(r, data);
     chat_usage(&r->usage, wire_get(data, "usage"));
     cJSON_ArrayForEach(choice, choices) chat_choice(r, choice, key);
-    /* Some servers count as they go: what comes with a word is not the sum. */
+    /* Some servers send running counts: usage before the end of the answer is not final. */
     if (r->stop == STOP_NONE && cJSON_GetArraySize(choices) > 0) r->usage.known = false;
 }
 

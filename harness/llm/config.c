@@ -1,4 +1,4 @@
-/* config.c: which model, where, how; and the body of a request. */
+/* config.c: read the configuration, and build the body of a request. */
 #include "base/error.h"
 #include "base/json.h"
 #include "llm/wire.h"
@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-/* The value of a variable, NULL if it is absent or empty. */
+/* The value of a variable; NULL if it is unset or empty. */
 static const char *setting(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
@@ -62,7 +62,7 @@ static void read_model(struct llm_config *c) {
     memcpy(c->model, model, n + 1);
 }
 
-/* Name of the variable that holds the key; the key goes out of the environment. */
+/* Find the variable that holds the key, and move the key out of the environment. */
 static void read_key(struct llm_config *c) {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
     const char *key = setting("LLM_KEY_ENV");
@@ -102,7 +102,7 @@ static void read_settings(struct llm_config *c) {
 void llm_config_read(struct llm_config *c) {
     const struct rlimit none = {0, 0};
     *c = (struct llm_config){.api = LLM_CHAT};
-    /* The key will be in this process's memory: no core may hold it, no other process read it. */
+    /* This process will hold the key: allow no core file and no reading by other processes. */
     if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
         die(KP_MACHINE, "core files cannot be turned off: %s", strerror(errno));
     read_model(c);
@@ -117,7 +117,7 @@ void llm_config_read(struct llm_config *c) {
 
 void llm_need_key(const struct llm_config *c) {
     if (c->api == LLM_REPLAY || c->loopback || key_held(c->key_env)) return;
-    /* Some keys could be names: what looks more like one is not repeated. */
+    /* A user may have put the key itself here: do not print what does not look like a name. */
     bool name = c->key_env[strcspn(c->key_env, "abcdefghijklmnopqrstuvwxyz")] == 0;
     die(KP_USAGE,
         "%s is not set, and %s answers nobody without a key: set it, or name another "

@@ -7,9 +7,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-int room_reserve(int fd, off_t end, off_t bytes) {
+int disk_reserve(int fd, off_t end, off_t bytes) {
     struct rlimit most;
-    /* Some file systems do not hold this against a file whose size stays, others send a signal. */
+    /* Some file systems do not enforce the limit here, because the size stays; others send a
+     * signal. */
     if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
         (rlim_t)(end + bytes) > most.rlim_cur)
         return EFBIG;
@@ -19,7 +20,7 @@ int room_reserve(int fd, off_t end, off_t bytes) {
     return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? errno : EOPNOTSUPP;
 }
 
-void room_give_back(int fd, off_t end) {
-    /* Where this fails, some blocks stay taken, and the file is as good as before. */
+void disk_release(int fd, off_t end) {
+    /* On failure some blocks stay allocated; the file itself is unharmed. */
     if (ftruncate(fd, end)) return;
 }

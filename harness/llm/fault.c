@@ -1,4 +1,4 @@
-/* fault.c: errors as servers state them, and what to make of each. */
+/* fault.c: read the errors that servers state, and decide what to do. */
 #include "base/error.h"
 #include "llm/wire.h"
 
@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Words of "type" and "code", and the status that says the same: a stream that has begun with
- * 200 has only the word.  402 stands for an account that is empty and 413 for a prompt that is too
- * long, whatever status they come with. */
+/* Words of "type" and "code", and the HTTP status with the same meaning: inside a stream, whose
+ * status was 200, there are only words.  402 stands for an empty account and 413 for a prompt
+ * that is too long, whatever status they come with. */
 static const struct {
     const char *word;
     long status;
@@ -44,7 +44,7 @@ static long status_of(const char *word) {
     return 0;
 }
 
-/* A member as one short line; numbers are written out ("code" is one at some servers). */
+/* A member as one short line.  Some servers send "code" as a number. */
 static void take(char *out, size_t room, const cJSON *object, const char *key) {
     const cJSON *v = wire_get(object, key);
     if (cJSON_IsString(v))
@@ -53,7 +53,7 @@ static void take(char *out, size_t room, const cJSON *object, const char *key) {
         snprintf(out, room, "%.15g", v->valuedouble);
 }
 
-/* Let the words overrule or supply the status. */
+/* Derive the status from the words where they say more. */
 static void weigh(struct fault *f) {
     long type = status_of(f->type), code = status_of(f->code);
     if (type == 402 || code == 402)
@@ -78,7 +78,7 @@ void fault_read(struct fault *f, const cJSON *error) {
         take(f->message, sizeof f->message, error, "message");
         if (!*f->message) take(f->message, sizeof f->message, error, "detail");
     }
-    if (!strcmp(f->type, "error")) f->type[0] = 0; /* says nothing */
+    if (!strcmp(f->type, "error")) f->type[0] = 0; /* carries no information */
     weigh(f);
 }
 

@@ -1,4 +1,4 @@
-/* http.c: one POST through libcurl, bounded in bytes, lines and time. */
+/* http.c: one POST through libcurl, limited in bytes, line length and time. */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "llm/wire.h"
@@ -23,13 +23,13 @@ struct transfer {
     curl_off_t size; /* of the request */
     enum body kind;
     size_t header_bytes;
-    bool stopped; /* by us: all that was wanted is here */
-    double shown; /* seconds at which progress was shown last */
+    bool stopped; /* we ended it: enough has arrived */
+    double shown; /* seconds at which progress was last shown */
 };
 
 /* ---- Addresses ---- */
 
-/* A part of a URL into `out`; false if it has none, or one that does not fit. */
+/* Copy a part of a URL to `out`; false if it is absent or too long. */
 static bool part(CURLU *u, CURLUPart what, char *out, size_t room) {
     char *value = NULL;
     bool ok = curl_url_get(u, what, &value, 0) == CURLUE_OK && strlen(value) < room;
@@ -69,7 +69,7 @@ void http_base(struct llm_config *c, const char *variable, const char *url) {
     if (curl_url_set(u, CURLUPART_URL, c->base, 0) ||
         !part(u, CURLUPART_SCHEME, scheme, sizeof scheme) || !url_host(u, c->host, sizeof c->host))
         die(KP_USAGE, "%s is not a URL: https://HOST/PATH is expected", variable);
-    /* Not printed: what stands there may be a password. */
+    /* Do not print it: it may be a password. */
     if (part(u, CURLUPART_USER, any, sizeof any) || part(u, CURLUPART_PASSWORD, any, sizeof any))
         die(KP_USAGE, "%s carries credentials: take them out, the key has a variable of its own",
             variable);
@@ -84,7 +84,7 @@ void http_base(struct llm_config *c, const char *variable, const char *url) {
 
 /* ---- Waiting ---- */
 
-/* A number of seconds, NAN if the text is none. */
+/* A number of seconds; NAN if the text is not one. */
 static double seconds_of(const char *text) {
     char *end;
     if (!*text || strspn(text, "0123456789.") != strlen(text)) return NAN;
@@ -105,7 +105,7 @@ double http_wait(const char *after_ms, const char *after, time_t now) {
 
 /* ---- What curl calls ---- */
 
-/* Keep a header that helps to understand an answer. */
+/* Store a header that helps to explain an answer. */
 static void keep_header(struct http_reply *reply, const char *name, char *value) {
     static const char *const kept[] = {"content-type",   "date",           "server",
                                        "x-request-id",   "request-id",     "retry-after",
@@ -130,7 +130,7 @@ static void keep_header(struct http_reply *reply, const char *name, char *value)
         if (!strcmp(name, used[i].name)) snprintf(used[i].to, used[i].room, "%s", clean);
 }
 
-/* One line of the response's head. */
+/* Take one line of the response's headers. */
 static size_t take_header(char *line, size_t size, size_t n, void *context) {
     struct transfer *t = context;
     char name[64], value[1024];
@@ -139,7 +139,7 @@ static size_t take_header(char *line, size_t size, size_t n, void *context) {
         snprintf(t->reply->error, sizeof t->reply->error, "its headers are larger than 64 KB");
         return 0;
     }
-    if (n > 5 && !strncmp(line, "HTTP/", 5)) { /* what came before was of a 1xx */
+    if (n > 5 && !strncmp(line, "HTTP/", 5)) { /* drop the headers of a 1xx response */
         cJSON_Delete(t->reply->headers);
         if (!(t->reply->headers = cJSON_CreateObject())) die(KP_MACHINE, "out of memory");
         t->reply->content_type[0] = t->reply->after[0] = t->reply->after_ms[0] =
@@ -156,7 +156,7 @@ static size_t take_header(char *line, size_t size, size_t n, void *context) {
     return n;
 }
 
-/* What kind of body this is, seen from its head and, where that does not say, its first bytes. */
+/* The kind of body, from the status and content type, else from its first bytes. */
 static enum body kind_of(const struct transfer *t, const char *bytes, size_t n) {
     const char *type = t->reply->content_type;
     long status = 0;
@@ -169,7 +169,8 @@ static enum body kind_of(const struct transfer *t, const char *bytes, size_t n) 
     return n && *bytes == '{' ? BODY_JSON : BODY_STREAM;
 }
 
-/* Some bytes of the body.  Anything but their number ends the transfer. */
+/* Take some bytes of the body.  libcurl ends the transfer if the return value is not their
+ * number. */
 static size_t take_body(char *bytes, size_t size, size_t n, void *context) {
     struct transfer *t = context;
     n *= size;
@@ -181,14 +182,14 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *context) {
     if (t->kind == BODY_STREAM && !reader_feed(t->reader, bytes, fits)) {
         t->stopped = true;
     } else if (fits < n) {
-        t->stopped = t->kind == BODY_ERROR; /* enough to see what is wrong */
+        t->stopped = t->kind == BODY_ERROR; /* enough to see the error */
         if (!t->stopped)
             snprintf(t->reply->error, sizeof t->reply->error, "its answer is larger than 16 MB");
     }
     return fits < n || t->stopped ? 0 : n;
 }
 
-/* About once a second, and whenever something came. */
+/* libcurl calls this about once a second and whenever data arrives. */
 static int take_time(void *context, curl_off_t down, curl_off_t downed, curl_off_t up,
                      curl_off_t upped) {
     struct transfer *t = context;
@@ -210,7 +211,7 @@ static struct curl_slist *add(struct curl_slist *list, const char *header) {
     return more;
 }
 
-/* All but libcurl's own.  The first is the key's, if there is one. */
+/* Our request headers.  If there is a key, its header is the first. */
 static struct curl_slist *headers_of(const struct llm_config *c, bool *keyed) {
     char *key = key_header(c);
     struct curl_slist *list = NULL;
@@ -222,7 +223,7 @@ static struct curl_slist *headers_of(const struct llm_config *c, bool *keyed) {
     }
     list = add(list, "content-type: application/json");
     list = add(list, "accept: text/event-stream, application/json");
-    list = add(list, "Expect:"); /* no waiting for a 100 */
+    list = add(list, "Expect:"); /* do not wait for 100 Continue */
     if (c->api == LLM_ANTHROPIC) list = add(list, "anthropic-version: 2023-06-01");
     return list;
 }
@@ -234,7 +235,7 @@ static struct curl_slist *headers_of(const struct llm_config *c, bool *keyed) {
             die(KP_MACHINE, "libcurl does not take %s: %s", #option, curl_easy_strerror(code_)); \
     } while (0)
 
-/* Everything that bounds a transfer and keeps the key where it belongs. */
+/* Limit the transfer, and keep the key on the way to its host. */
 static void set_limits(struct transfer *t, const struct llm_config *c, double seconds) {
     const char *ca = getenv("SSL_CERT_FILE");
     if (!ca || !*ca) ca = getenv("CURL_CA_BUNDLE");
@@ -258,10 +259,10 @@ static void set_limits(struct transfer *t, const struct llm_config *c, double se
     SET(CURLOPT_LOW_SPEED_TIME, (long)c->idle_seconds);
 }
 
-/* Whether what went wrong may go right next time. */
+/* Whether a retry may succeed. */
 static bool passes(CURLcode code) {
     switch (code) {
-    case CURLE_UNSUPPORTED_PROTOCOL: /* an answer that is not HTTP */
+    case CURLE_UNSUPPORTED_PROTOCOL: /* the reply is not HTTP */
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_COULDNT_RESOLVE_PROXY:
     case CURLE_COULDNT_RESOLVE_HOST:
@@ -278,7 +279,7 @@ static bool passes(CURLcode code) {
     }
 }
 
-/* Note how the transfer ended. */
+/* Record how the transfer ended. */
 static void conclude(struct transfer *t, CURLcode code, const char *words) {
     struct http_reply *reply = t->reply;
     char *redirect = NULL;
@@ -298,7 +299,7 @@ static void conclude(struct transfer *t, CURLcode code, const char *words) {
     reply->foreign = t->kind == BODY_ERROR && reply->status >= 200 && reply->status < 300;
     if (code == CURLE_OK || t->stopped || *reply->error) return;
     reply->again = passes(code);
-    /* A header of 100 KB is that to libcurl, and an error of its own to newer ones. */
+    /* Headers above 100 KB are out of memory to libcurl, and error 100 to newer versions. */
     if (code == CURLE_OUT_OF_MEMORY || (int)code == 100) words = "its headers are too large";
     if (!*words) words = curl_easy_strerror(code);
     text_excerpt(reply->error, sizeof reply->error, words, strlen(words));
@@ -310,8 +311,8 @@ void http_post(const struct llm_config *c, const char *request, double seconds,
     static bool ready;
     char words[CURL_ERROR_SIZE] = "", url[600];
     bool keyed;
-    /* libcurl is told to leave signals alone, so what a server that goes away does to a socket is
-     * for us to ignore: it must end the try, not the program. */
+    /* CURLOPT_NOSIGNAL leaves SIGPIPE to us.  Ignore it: a lost connection must end the try, not
+     * the program. */
     if (!ready && (curl_global_init(CURL_GLOBAL_DEFAULT) || signal(SIGPIPE, SIG_IGN) == SIG_ERR))
         die(KP_MACHINE, "libcurl cannot start");
     ready = true;

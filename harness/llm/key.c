@@ -1,4 +1,4 @@
-/* key.c: the only place that knows a key. */
+/* key.c: the only file that holds the key. */
 #define _GNU_SOURCE
 #include "base/error.h"
 #include "llm/wire.h"
@@ -25,8 +25,8 @@ static char *copy(const char *s) {
     return c;
 }
 
-/* Move one variable here.  What the environment was started with is overwritten where it
- * lies: /proc/PID/environ shows that memory. */
+/* Move one variable here.  Overwrite the memory that the environment started with, because
+ * /proc/PID/environ shows it. */
 static void take(const char *name) {
     const char *value = getenv(name);
     size_t n = strlen(name);
@@ -73,8 +73,8 @@ char *key_header(const struct llm_config *c) {
     return header;
 }
 
-/* How many bytes at s are the key, each of its characters as it is, after backslashes, or as
- * \uXXXX; 0 if they are not. */
+/* The number of bytes at s that spell the key, each character plain, after backslashes or as
+ * \uXXXX; 0 if they do not. */
 static size_t match(const char *s, size_t n, const char *key) {
     size_t i = 0;
     for (; *key; key++) {
@@ -98,14 +98,14 @@ static size_t match(const char *s, size_t n, const char *key) {
     return i;
 }
 
-/* The first place of a key in s; *length 0 and n if there is none. */
+/* The first occurrence of a key in s; n with *length 0 if there is none. */
 static size_t find(const char *s, size_t n, size_t *length) {
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < nkeys; k++) {
             const char *key = keys[k].value;
             if (s[i] != key[0] && s[i] != '\\') continue;
-            /* A run of backslashes is read to its end from its first: megabytes of them are not
-             * to be read from each. */
+            /* Skip all but the first of a run of backslashes: match() reads the run to its end,
+             * and starting at each of them would take quadratic time. */
             if (i && s[i] == '\\' && s[i - 1] == '\\') continue;
             if (strlen(key) < SECRET) continue;
             if ((*length = match(s + i, n - i, key))) return i;

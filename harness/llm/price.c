@@ -1,4 +1,4 @@
-/* price.c: what a call costs; see budget.h. */
+/* price.c: the cost of a call; see budget.h. */
 #define _GNU_SOURCE
 #include "llm/budget.h"
 #include "base/error.h"
@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Whether `host`, with a port or without, is this machine.  A name that merely begins like an
- * address of it is not. */
+/* Whether `host`, with or without a port, is this machine.  A name that only starts like a
+ * loopback address is not. */
 static bool is_loopback(const char *host) {
     char name[256];
     struct in_addr v4;
@@ -26,7 +26,7 @@ static bool is_loopback(const char *host) {
     return inet_pton(AF_INET, name, &v4) == 1 && ntohl(v4.s_addr) >> 24 == 127;
 }
 
-/* Whether a month and a day can be. */
+/* Whether a month and a day are valid. */
 static bool is_day(int m, int d) {
     return m >= 1 && m <= 12 && d >= 1 && d <= 31;
 }
@@ -42,13 +42,13 @@ static bool is_date(const char *s) {
     return length == 4 && sscanf(s, "%2d%2d", &m, &d) == 2 && is_day(m, d);
 }
 
-/* Whether what follows a listed name says only which version of that model it is. */
+/* Whether the text after a listed name only gives a version of that model. */
 static bool is_version(const char *rest) {
     if (!*rest) return true;
     return strchr("-:@", *rest) && (is_date(rest + 1) || !strcmp(rest + 1, "latest"));
 }
 
-/* A rate of an entry; absent or null is `otherwise`, NAN where the file must state it. */
+/* A rate of an entry.  If it is absent or null: `otherwise`, or an error if that is NAN. */
 static double rate(const char *path, const cJSON *entry, const char *key, double otherwise) {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(entry, key);
     if ((!v || cJSON_IsNull(v)) && !isnan(otherwise)) return otherwise;
@@ -57,8 +57,8 @@ static double rate(const char *path, const cJSON *entry, const char *key, double
     return v->valuedouble;
 }
 
-/* Take an entry's prices if it is of this model, valid, and better than what `p` holds: a longer
- * name, or the same name and newer. */
+/* Take an entry's prices if it is for this model, is valid, and beats what `p` holds: its name
+ * is longer, or the same and the entry is newer. */
 static void consider(struct price *p, size_t *length, const char *path, const cJSON *entry,
                      const char *today) {
     const char *name = json_text(entry, "model", NULL), *from = json_text(entry, "valid_from", "");

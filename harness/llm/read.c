@@ -1,4 +1,4 @@
-/* read.c: from the bytes of a response to an answer, in any of the formats. */
+/* read.c: turn the bytes of a response into an answer, for every wire format. */
 #include "base/error.h"
 #include "llm/wire.h"
 
@@ -41,7 +41,7 @@ static void broke(struct llm_reader *r, const char *what, bool again) {
     r->again = again;
 }
 
-/* Note an "error" member, unless it is there to say that there is none. */
+/* Read an "error" member, unless it says that there is no error. */
 static bool has_error(struct llm_reader *r, const cJSON *json) {
     const cJSON *error = wire_get(json, "error");
     bool any = cJSON_IsObject(error) || cJSON_IsTrue(error) ||
@@ -50,7 +50,7 @@ static bool has_error(struct llm_reader *r, const cJSON *json) {
     return any;
 }
 
-/* sse_event: one event's data.  Stops at the terminal marker, and at an error. */
+/* sse_event: take one event's data.  Stop at the terminal marker and at an error. */
 static bool take_event(void *context, const char *event, const char *data, size_t n, bool last) {
     struct llm_reader *r = context;
     while (n && data[n - 1] == ' ') n--;
@@ -107,7 +107,7 @@ void llm_answer_free(struct llm_answer *a) {
     free(a);
 }
 
-/* An answer to which the model did not get, for a fault or a break. */
+/* The answer of a call that failed or broke before the model ended. */
 static struct llm_answer *no_answer(struct llm_reader *r) {
     if (r->fault.any) {
         char says[360];
@@ -124,7 +124,7 @@ static struct llm_answer *no_answer(struct llm_reader *r) {
     return answer_failed(KP_MACHINE, "the server gave up on its answer: try again later");
 }
 
-/* An answer that the model ended: `bad` is what its text holds that no source may, or NULL. */
+/* Judge an answer that the model ended.  `bad` names what makes its text invalid; NULL: nothing. */
 static void weigh(const struct llm_reader *r, const char *bad, struct llm_answer *a) {
     bool blank = text_blank(&r->text), refused = !text_blank(&r->refusal);
     char says[256] = "";
@@ -157,7 +157,7 @@ static void weigh(const struct llm_reader *r, const char *bad, struct llm_answer
     }
 }
 
-/* Take back counts that cannot be: what they stand for is not known. */
+/* Treat impossible counts as unknown. */
 static void check_usage(struct llm_usage *u) {
     const double counts[] = {u->input,          u->cached, u->cache_write,
                              u->cache_write_1h, u->output, u->reasoning};

@@ -37,7 +37,7 @@ static void responses_usage(struct llm_usage *u, const cJSON *usage) {
     wire_get_number(usage, "cost", &u->cost);
 }
 
-/* Text of another item than before begins on a line of its own, so that a fence stays one. */
+/* Start the text of each item on a new line, so that a code fence stays at the start of a line. */
 static void add_of(struct llm_reader *r, struct text *t, long part, const cJSON *string) {
     if (cJSON_IsString(string) && part != r->part && t->n && t->s[t->n - 1] != '\n')
         text_add(t, "\n", 1);
@@ -45,7 +45,7 @@ static void add_of(struct llm_reader *r, struct text *t, long part, const cJSON 
     r->part = part;
 }
 
-/* One item of the output of a whole answer. */
+/* Read one output item of a whole answer. */
 static void responses_item(struct llm_reader *r, struct text *text, struct text *reasoning,
                            const cJSON *item, long number) {
     const cJSON *part, *type = wire_get(item, "type");
@@ -67,7 +67,7 @@ static void swap(struct text *a, struct text *b) {
     *b = old;
 }
 
-/* A response object that is final.  Its text replaces what the deltas gave, unless it has none. */
+/* Read a final response object.  Its text replaces the deltas, unless it is empty. */
 static void responses_whole(struct llm_reader *r, const cJSON *body) {
     const cJSON *item, *status = wire_get(body, "status"), *error = wire_get(body, "error");
     const cJSON *reason = wire_get(wire_get(body, "incomplete_details"), "reason");
@@ -108,7 +108,7 @@ static void responses_event(struct llm_reader *r, const char *event, const cJSON
     } else if (!strcmp(event, "error")) {
         if (!r->fault.any) fault_read(&r->fault, data);
     } else if (strcmp(event, "response.output_item.added") != 0) {
-        return; /* one that says nothing about the answer, or is not known */
+        return; /* an unknown event, or one without text */
     }
     r->begun = true;
 }

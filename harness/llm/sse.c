@@ -1,10 +1,10 @@
-/* sse.c: server-sent events, however the bytes happen to be cut into pieces. */
+/* sse.c: parse server-sent events from pieces of any size. */
 #include "llm/wire.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Hand over the event that has been gathered, if it has data, and begin the next. */
+/* Deliver the gathered event if it has data, and start the next. */
 static bool dispatch(struct sse *s, sse_event *event, void *context, bool last) {
     bool on = true;
     if (s->has_data) on = event(context, s->event, s->data.s, s->data.n, last);
@@ -14,7 +14,7 @@ static bool dispatch(struct sse *s, sse_event *event, void *context, bool last) 
     return on;
 }
 
-/* One line without its end: a comment, a field with a value, a field alone. */
+/* Take one line, without its newline: a comment, a field with a value, or a field alone. */
 static void take_line(struct sse *s) {
     const char *line = s->line.s, *end = line + s->line.n;
     if (!s->begun && s->line.n >= 3 && !memcmp(line, "\xEF\xBB\xBF", 3)) line += 3;

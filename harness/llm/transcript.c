@@ -36,7 +36,7 @@ static char *base64_of(const char *s, size_t n) {
     return out;
 }
 
-/* The bytes; what is no base64 is passed over.  Free them. */
+/* Decode base64, skipping all other characters.  Free the bytes. */
 static char *base64_bytes(const char *s, size_t *n) {
     char *out = malloc(strlen(s) + 1);
     unsigned x = 0, bits = 0;
@@ -55,15 +55,15 @@ static char *base64_bytes(const char *s, size_t *n) {
 
 /* ---- Reading ---- */
 
-struct kept {               /* what a transcript comes to */
-    cJSON *answered;        /* the newest line with an answer; NULL */
-    int line;               /* its number */
-    struct llm_usage usage; /* up to it, of its call */
+struct kept {               /* the contents of a transcript */
+    cJSON *answered;        /* the newest line with an answer; NULL if none */
+    int line;               /* its line number */
+    struct llm_usage usage; /* of its call, up to that line */
     double cost, seconds;   /* of all lines */
-    double call;            /* of the last line; 0 */
+    double call;            /* of the last line; 0 if none */
 };
 
-/* The outcome that a line states; -1 if that is not one. */
+/* The outcome that a line states; -1 if it is unknown. */
 static int outcome_of(const cJSON *line) {
     const char *name = json_text(line, "outcome", "");
     for (int i = LLM_COMPLETE; i <= LLM_FAILED; i++)
@@ -86,7 +86,7 @@ static bool is_line(const cJSON *line) {
             cJSON_IsString(wire_get(line, "response_base64")));
 }
 
-/* Add the usage of a line to that of its call. */
+/* Add the usage of a line to the sum of its call. */
 static void add_usage(struct llm_usage *sum, const cJSON *usage) {
     if (!cJSON_IsObject(usage)) return;
     double cost = json_number(usage, "cost", NAN);
@@ -118,7 +118,7 @@ static void take_line(struct kept *k, cJSON *line, int number, struct llm_usage 
     k->usage.known &= cJSON_IsObject(wire_get(line, "usage"));
 }
 
-/* Read a transcript; an absent one is empty.  Ends the program with KP_INPUT on a foreign line. */
+/* Read a transcript; an absent one is empty.  Ends the program with KP_INPUT at an invalid line. */
 static struct kept load(const char *path) {
     struct kept k = {0};
     struct llm_usage of_call = {.cost = NAN};
@@ -137,14 +137,15 @@ static struct kept load(const char *path) {
     return k;
 }
 
-/* The request of a line, in the bytes that were sent.  Free it. */
+/* The request of a line, byte for byte as it was sent.  Free it. */
 static char *request_of(const cJSON *line) {
     char *text = cJSON_PrintUnformatted(wire_get(line, "request"));
     if (!text) die(KP_MACHINE, "out of memory");
     return text;
 }
 
-/* Read the response of a line again.  What was not kept, for it held a key, is as it was stated. */
+/* Parse the response of a line again.  A response that was dropped because it held a key keeps
+ * its recorded outcome. */
 static struct llm_answer *read_again(const char *path, const struct kept *k) {
     const cJSON *line = k->answered;
     const char *coded = json_text(line, "response_base64", NULL),
@@ -243,7 +244,7 @@ static void add_response(cJSON *line, const struct llm_try *t) {
     free(coded);
 }
 
-/* The line of a try, without its end.  Free it. */
+/* A try as a line, without its newline.  Free it. */
 static char *line_of(const struct llm_config *c, const struct llm_try *t, double call,
                      double cost_usd) {
     const struct llm_answer *a = t->answer;
@@ -280,13 +281,14 @@ static char *line_of(const struct llm_config *c, const struct llm_try *t, double
     return text;
 }
 
-/* Write all of it at the end and flush it; false leaves the file as it was, and errno. */
+/* Append all of `text` and flush it.  On failure leaves the file as it was; returns false and
+ * errno. */
 static bool append(int fd, off_t size, const char *text, size_t n) {
     size_t done = 0;
     ssize_t k = 0;
     while (done < n && ((k = write(fd, text + done, n - done)) > 0 || (k < 0 && errno == EINTR)))
         done += k > 0 ? (size_t)k : 0;
-    /* A pipe or a device has nothing to flush. */
+    /* A pipe or a device cannot be flushed. */
     if (done == n && (fsync(fd) == 0 || errno == EINVAL || errno == EROFS)) return true;
     int why = k == 0 && done < n ? ENOSPC : errno;
     if (done && ftruncate(fd, size))
@@ -295,8 +297,7 @@ static bool append(int fd, off_t size, const char *text, size_t n) {
     return false;
 }
 
-/* Open the file to append to and lock it; one that is no file, such as a terminal, is not locked.
- */
+/* Open a file to append to and lock it.  A terminal or device is not locked. */
 static int open_locked(const char *path) {
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (fd < 0) die(KP_IO, "%s: cannot write: %s: nothing was asked", path, strerror(errno));
@@ -306,22 +307,22 @@ static int open_locked(const char *path) {
     return fd;
 }
 
-static struct { /* the transcript that this process holds, until it ends */
+static struct { /* the transcript that this process holds until it ends */
     char *path;
     int fd;
-    bool reserved; /* room from `end` on, which no try has taken yet */
+    bool reserved; /* space from `end` on, which no try has used yet */
     off_t end;
 } hold;
 
-/* Whether the file that is held is the one at its path. */
+/* Whether the held file is still the one at its path. */
 static bool is_there(const char *path, int fd, struct stat *s) {
     struct stat there;
     return fstat(fd, s) == 0 && stat(path, &there) == 0 && s->st_ino == there.st_ino &&
            s->st_dev == there.st_dev;
 }
 
-/* Leave no empty file, which would look like a transcript, and no room that is not used: neither
- * this process's, nor what one that was killed had reserved. */
+/* Remove an empty file, which would look like a transcript.  Release unused reserved space, also
+ * that of an earlier process that was killed. */
 static void let_go(void) {
     struct stat s;
     if (!is_there(hold.path, hold.fd, &s) || !S_ISREG(s.st_mode)) return;
@@ -329,13 +330,13 @@ static void let_go(void) {
     if (end == 0)
         unlink(hold.path);
     else
-        room_give_back(hold.fd, end);
+        disk_release(hold.fd, end);
 }
 
 void transcript_hold(const char *path) {
     struct stat held;
     int fd = open_locked(path);
-    /* Who held it may have put another file in its place, or removed it. */
+    /* The previous holder may have replaced or removed the file. */
     while (!is_there(path, fd, &held)) {
         close(fd);
         fd = open_locked(path);
@@ -347,8 +348,8 @@ void transcript_hold(const char *path) {
     cJSON_Delete(k.answered);
 }
 
-/* Where the last whole line ends; what follows it, which a crash cut short or pad() wrote, is taken
- * off.  -1 on failure. */
+/* The end of the last whole line; -1 on failure.  Cuts off what follows it: a line that a crash
+ * cut short, or the blanks of pad(). */
 static off_t end_of(int fd) {
     off_t size = lseek(fd, 0, SEEK_END), whole = size;
     char some[16384];
@@ -362,8 +363,8 @@ static off_t end_of(int fd) {
     return whole == size || ftruncate(fd, whole) == 0 ? whole : -1;
 }
 
-/* Write blanks at the end, without a line's end: for readers that is a line cut short, and the next
- * one that is appended takes its place.  Returns 0, or errno. */
+/* Write blanks at the end, without a newline.  Readers take them for a line that was cut short,
+ * and the next append replaces them.  Returns 0, or errno. */
 static int pad(int fd, off_t end, off_t bytes) {
     char *blanks = malloc((size_t)bytes);
     if (!blanks) die(KP_MACHINE, "out of memory");
@@ -374,20 +375,20 @@ static int pad(int fd, off_t end, off_t bytes) {
 }
 
 void transcript_reserve(size_t request, double tokens) {
-    enum { TOKEN = 512, REST = LLM_HEADERS_MAX }; /* the rest of a line: headers, names, counts */
+    enum { TOKEN = 512, REST = LLM_HEADERS_MAX }; /* REST: headers, names and counts of the line */
     struct stat s;
     if (!hold.path) die(KP_BUG, "room is wanted in a transcript that nobody holds");
-    if (fstat(hold.fd, &s) == 0 && !S_ISREG(s.st_mode)) return; /* a device has room */
+    if (fstat(hold.fd, &s) == 0 && !S_ISREG(s.st_mode)) return; /* a device needs no space */
     double answer = fmin(tokens * TOKEN, LLM_BODY_MAX / 3.0 * 4);
     off_t bytes = (off_t)answer + (off_t)request + REST, end = end_of(hold.fd);
     int why = end < 0 ? errno : 0;
     if (!why) {
         hold.reserved = true;
         hold.end = end;
-        why = room_reserve(hold.fd, end, bytes);
+        why = disk_reserve(hold.fd, end, bytes);
     }
-    /* Some file systems, such as those of networks, reserve nothing, but they have quotas: there,
-     * what is written is what is certain.  It is taken off just before the line is written. */
+    /* Network file systems may not reserve but have quotas, so write blanks to claim the space.
+     * transcript_append cuts them off just before it writes the line. */
     if (why == EOPNOTSUPP) why = pad(hold.fd, end, bytes);
     if (why)
         die(KP_IO,
@@ -404,13 +405,13 @@ void transcript_append(const char *path, const struct llm_config *c, const struc
     cJSON_Delete(k.answered);
     char *line = line_of(c, t, k.call + (t->number == 1 || k.call == 0), cost_usd);
     size_t n = key_redact(line, strlen(line));
-    line[n++] = '\n'; /* in place of the NUL */
+    line[n++] = '\n'; /* replaces the NUL */
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     off_t size = fd < 0 ? -1 : end_of(fd);
     bool kept = size >= 0 && append(fd, size, line, n);
     int why = errno;
     if (kept) {
-        room_give_back(fd, size + (off_t)n);
+        disk_release(fd, size + (off_t)n);
         hold.reserved = false;
     }
     if (fd >= 0 && close(fd) && kept) kept = false, why = errno;

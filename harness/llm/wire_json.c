@@ -1,4 +1,4 @@
-/* wire_json.c: what the wire formats share: members of requests, and of answers. */
+/* wire_json.c: helpers shared by the wire formats, for members of requests and answers. */
 #include "base/error.h"
 #include "llm/wire.h"
 

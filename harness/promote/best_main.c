@@ -1,9 +1,9 @@
-/* best_main.c: which attempt is the best of its cell, and all attempts as a table.
+/* best_main.c: print the best attempt of a cell, or all attempts as a table.
  *
  *   best GPU TASK                 the name of the best attempt of all modes; nothing if none is ok
- *   best --all GPU TASK           every ok attempt, the best first: its name and its class
- *   best --table GPU TASK...      CSV, a header line and then a row an attempt, by task as given,
- *                                 mode, round and index; what is not known is empty */
+ *   best --all GPU TASK           every ok attempt, best first: its name and its class
+ *   best --table GPU TASK...      CSV: a header line, then one row an attempt, by task as given,
+ *                                 mode, round and index; unknown values are empty */
 #include "gen/attempt.h"
 #include "base/error.h"
 #include "report/result.h"
@@ -16,8 +16,7 @@
 
 static const char root[] = "build/attempts";
 
-/* A field, quoted where CSV asks for it; a line break would be another row, so it becomes a space.
- */
+/* Print a field, quoted if CSV requires it.  A line break would start a row, so print a space. */
 static void put_text(const char *text) {
     bool quoted = text[strcspn(text, ",\"\r\n")] != 0;
     putchar(',');
@@ -29,7 +28,7 @@ static void put_text(const char *text) {
     if (quoted) putchar('"');
 }
 
-/* A number; empty if it is not known. */
+/* Print a number; nothing if it is unknown. */
 static void put_number(double x) {
     putchar(',');
     if (isfinite(x)) printf("%.9g", x);
@@ -66,7 +65,7 @@ static void table(const char *gpu, char **task) {
     }
 }
 
-/* qsort: the better one first; of equals the first. */
+/* qsort: the better one first; ties keep their order. */
 static int by_rank(const void *x, const void *y) {
     const struct attempt *a = *(const struct attempt *const *)x,
                          *b = *(const struct attempt *const *)y;
@@ -74,7 +73,7 @@ static int by_rank(const void *x, const void *y) {
     return better ? better : (a > b) - (a < b);
 }
 
-/* All that are ok, best first. */
+/* Print all ok attempts, best first. */
 static void ranking(const char *gpu, const char *task) {
     struct attempts l = attempts_load(root, gpu, task, NULL);
     const struct attempt **ok = calloc((size_t)l.n + 1, sizeof *ok);

@@ -1,15 +1,16 @@
-/* promote_main.c: `promote GPU TASK.json ATTEMPT CONFIRM.time.json [CURRENT.time.json]`: whether an
- * attempt becomes the kernel of its cell.
+/* promote_main.c: decide whether an attempt becomes the kernel of its cell.
  *
- * CONFIRM is the attempt measured again, in fresh processes with new seeds: the best of many was
- * chosen for its luck, too, so the measurement that chose it does not count.  CURRENT is the
- * present kernel, measured in the same session.  The attempt is copied byte for byte to
- * optimized/GPU/TASK.cu, after its transcript went to results/transcripts/, if it is ok and the
- * present kernel is not, or if it is at least as accurate and surely faster.  If not, one line says
- * why, and the exit status is 0.
+ *   promote GPU TASK.json ATTEMPT CONFIRM.time.json [CURRENT.time.json]
  *
- * What it replaces is first copied to build/attempts/ATTEMPT/GPU/TASK.replaced.cu.  A kernel that
- * no model wrote, or that was edited since, is replaced only with FORCE=1. */
+ * CONFIRM is a new measurement of the attempt, in fresh processes with new seeds.  The
+ * measurement that selected it does not count, because the best of many is partly lucky.
+ * CURRENT is the current kernel, measured in the same session.  The attempt is promoted if it is
+ * ok and the current kernel is not, or if it is at least as accurate and significantly faster.
+ * Then its transcript is copied to results/transcripts/ and its kernel, byte for byte, to
+ * optimized/GPU/TASK.cu.  Otherwise one line says why not, and the exit status is 0.
+ *
+ * The replaced kernel is first copied to build/attempts/ATTEMPT/GPU/TASK.replaced.cu.  A kernel
+ * that no model wrote, or that was edited since, is replaced only with FORCE=1. */
 #define _GNU_SOURCE
 #include "gen/attempt.h"
 #include "gen/code.h"
@@ -32,14 +33,14 @@ struct promotion {
     const char *gpu, *name; /* name: of the attempt */
     char task[64];
     struct attempt a;
-    struct result confirm, current; /* current.json NULL: there is no kernel yet */
-    char *kernel, *target;          /* files: the attempt's, the cell's */
-    char *transcript, *kept;        /* files: the attempt's, and where it is kept */
+    struct result confirm, current; /* current.json is NULL if there is no kernel yet */
+    char *kernel, *target;          /* paths: of the attempt and of the cell */
+    char *transcript, *kept;        /* paths: of the attempt's, and of its copy in results/ */
 };
 
-/* ---- What is given ---------------------------------------------------------------- */
+/* ---- Inputs --------------------------------------------------------------------- */
 
-/* The SHA-256 that a file has, compared with one that was noted. */
+/* Whether a file has this SHA-256. */
 static bool is_hash_of(const char *path, const char *sha) {
     char now[65];
     file_sha256(path, now);
@@ -78,7 +79,7 @@ static void load_attempt(struct promotion *p) {
             strerror(errno));
 }
 
-/* Where the contents of a measurement came from; NULL if it does not say. */
+/* The seed of a measurement's contents; NULL if it is not recorded. */
 static const char *seed_of(const cJSON *result) {
     return json_text(cJSON_GetObjectItemCaseSensitive(result, "harness"), "master_seed", NULL);
 }
@@ -94,7 +95,7 @@ static void load_confirm(struct promotion *p, const char *path) {
             p->name);
 }
 
-/* The present kernel's result; it must be of the file that lies there. */
+/* Load the current kernel's result, which must belong to the current file. */
 static void load_current(struct promotion *p, const char *path) {
     load(p, path, &p->current);
     const char *at =
@@ -113,14 +114,14 @@ static double time_end(const struct result *r, const char *end) {
     return json_number(cJSON_GetObjectItemCaseSensitive(times, "candidate"), end, NAN);
 }
 
-/* Why the attempt is not to be promoted, as a new string; NULL if it is. */
+/* The reason not to promote the attempt, as a new string; NULL if there is none. */
 static char *objection(const struct promotion *p) {
     const struct result *new = &p->confirm, *old = &p->current;
     const char *doubt = result_flag(new->json, FLAG_DOUBT);
     if (!result_ok(new))
         return text_format("%s, measured again, has the verdict %s%s%s", p->name, new->verdict,
                            *new->reason ? ": " : "", new->reason);
-    if (doubt) /* a search is good at finding such kernels */
+    if (doubt) /* a search tends to find such kernels */
         return text_format("%s, measured again, is flagged %s: look at it, and if it is honest "
                            "copy it by hand",
                            p->name, doubt);
@@ -146,7 +147,7 @@ static char *objection(const struct promotion *p) {
         p->name, most, least);
 }
 
-/* A kernel that someone wrote or edited by hand is theirs: exit 2 without FORCE=1. */
+/* Exit 2 without FORCE=1 if the current kernel was written or edited by hand. */
 static void protect(const struct promotion *p) {
     const char *force = getenv("FORCE");
     if (access(p->target, F_OK) || (force && !strcmp(force, "1"))) return;
@@ -159,9 +160,9 @@ static void protect(const struct promotion *p) {
             p->name);
 }
 
-/* ---- What is written -------------------------------------------------------------- */
+/* ---- Outputs ----------------------------------------------------------------- */
 
-/* Make the folders in which `path` lies. */
+/* Create the folders of `path`. */
 static void folders_of(const char *path) {
     char *folder = text_format("%s", path);
     for (char *p = folder; (p = strchr(p + 1, '/'));) {
@@ -173,7 +174,7 @@ static void folders_of(const char *path) {
     free(folder);
 }
 
-/* Copy byte for byte, beside the place and renamed. */
+/* Copy byte for byte, to a temporary file that is then renamed. */
 static void copy(const char *from, const char *to) {
     long size;
     char *bytes = file_read(from, &size), *beside = text_format("%s.%ld+", to, (long)getpid());
@@ -201,8 +202,8 @@ static bool same_bytes(const char *x, const char *y) {
     return same;
 }
 
-/* Copy the file that is about to be replaced beside the attempt: TASK.replaced.EXT, or
- * TASK.replaced.2.EXT and so on where that is taken by another. */
+/* Copy the file that is about to be replaced to TASK.replaced.EXT beside the attempt, or to
+ * TASK.replaced.2.EXT and so on if another file has that name. */
 static void keep_replaced(const struct promotion *p, const char *path, const char *ext) {
     if (access(path, F_OK)) return;
     for (int k = 1;; k++) {
@@ -217,7 +218,7 @@ static void keep_replaced(const struct promotion *p, const char *path, const cha
     }
 }
 
-/* The transcript first: a kernel never stands there without one. */
+/* Copy the transcript first, so that a kernel never lacks one. */
 static void promote(const struct promotion *p) {
     keep_replaced(p, p->target, ".cu");
     if (access(p->kept, F_OK) == 0 && !same_bytes(p->kept, p->transcript))
@@ -227,7 +228,7 @@ static void promote(const struct promotion *p) {
     copy(p->kernel, p->target);
 }
 
-/* One line of what was done. */
+/* Print one line about the promotion. */
 static void announce(struct promotion *p) {
     const struct result *new = &p->confirm, *old = &p->current;
     for (char *c = p->a.model; *c; c++)

@@ -1,5 +1,5 @@
-/* answer.c: see mock.h.  The three stream formats as their vendors describe them; the tests of
- * other servers' habits script their events one by one. */
+/* answer.c: the three stream formats as their vendors document them; see mock.h.  Tests of other
+ * servers script their events one by one. */
 #define _GNU_SOURCE
 #include "mock.h"
 
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-struct speech { /* one answer on its way */
+struct speech { /* one answer being sent */
     const struct rule *rule;
     const char *text;
     size_t size;
@@ -28,7 +28,8 @@ enum api answer_api(const char *path) {
     return strstr(path, "/messages") ? ANTHROPIC : NO_API;
 }
 
-/* Quotes inside of JSON strings are escaped, so "name": is found at keys alone. */
+/* Whether the body has a member of this name.  Quotes inside JSON strings are escaped, so
+ * `"name":` only matches keys. */
 static bool has(const char *body, const char *name) {
     char key[64];
     snprintf(key, sizeof key, "\"%s\":", name);
@@ -68,7 +69,7 @@ static bool is(const struct speech *s, const char *finish) {
     return !strcmp(s->rule->finish, finish);
 }
 
-/* Hand over an event; `name` NULL: of the kind without names.  Empties `json`. */
+/* Emit an event; `name` NULL: without a name.  Empties `json`. */
 static bool say(struct speech *s, const char *name, struct text *json) {
     struct text event = {0};
     if (name) text_printf(&event, "event: %s\n", name);
@@ -79,7 +80,7 @@ static bool say(struct speech *s, const char *name, struct text *json) {
     return ok;
 }
 
-/* The end of a piece of about `delta` bytes that begins at `at`, not inside a character. */
+/* The end of a piece of about `delta` bytes from `at`, not inside a character. */
 static size_t piece_end(const struct speech *s, size_t at) {
     size_t step = s->rule->delta > 0 ? (size_t)s->rule->delta : 1;
     size_t end = at + step < s->size ? at + step : s->size;
@@ -97,7 +98,7 @@ static void chat_usage(const struct speech *s, struct text *t) {
                 s->input, s->output, s->input + s->output, s->cached, s->thought);
 }
 
-/* The start of a chunk, up to where its choices come. */
+/* The start of a chunk, up to its choices. */
 static void chat_chunk(const struct speech *s, struct text *t) {
     text_printf(t, "{\"id\":\"chatcmpl-mock\",\"object\":\"chat.completion.chunk\","
                    "\"created\":1700000000,\"model\":");
@@ -191,7 +192,7 @@ static void response_whole(const struct speech *s, struct text *t) {
                 s->input, s->cached, s->output, s->thought, s->input + s->output);
 }
 
-/* The start of an event, up to the members of its own. */
+/* The start of an event, up to the members specific to its type. */
 static void response_event(struct speech *s, struct text *t, const char *type) {
     text_printf(t, "{\"type\":\"%s\",\"sequence_number\":%d", type, s->sequence++);
 }
@@ -235,7 +236,7 @@ static const char *stop_reason(const struct speech *s) {
     return is(s, "length") ? "max_tokens" : is(s, "stop") ? "end_turn" : "refusal";
 }
 
-/* The usage; what is read from the cache is no part of input_tokens here. */
+/* The usage; here input_tokens excludes what is read from the cache. */
 static void message_usage(const struct speech *s, struct text *t, double output) {
     text_printf(t,
                 "{\"input_tokens\":%.0f,\"cache_creation_input_tokens\":0,"

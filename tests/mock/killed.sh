@@ -1,11 +1,11 @@
-# killed.sh: searches that are killed, and what may be left of them.  Sourced after tests/mock/lib.sh
-# by who defines `searching MODE`, a search from its beginning to its end.
+# killed.sh: kill searches, and check the files they leave.  Sourced after tests/mock/lib.sh by
+# scripts that define `searching MODE`, which runs a whole search.
 # shellcheck shell=bash
 
-# count NAMES SUFFIX - how many files of attempts there are.
+# count NAMES SUFFIX - the number of such files of attempts.
 count() { find build/attempts -path "*/$1*" -name "*$2" 2> /dev/null | wc -l; }
-# kill_in MODE ROUND - search, and kill make and all its children as soon as an attempt of that round
-# has an answer.
+# kill_in MODE ROUND - search, and kill make with all its children once an attempt of that round has
+# an answer.
 kill_in() {
     set -m # the search is a process group of its own
     searching "$1" &

@@ -1,9 +1,9 @@
-# lib.sh: what the tests of the model client share: the scripted server, a key that must not
-# leak, and calls of build/ask.  Sourced after tests/e2e/lib.sh, from the root of the tree.
+# lib.sh: shared by the tests of the model client: the scripted server, a key that must not leak,
+# and calls of build/ask.  Sourced after tests/e2e/lib.sh, from the root of the tree.
 #
-# A case has a name, which is in its prompt, so that the rules of its answers are found:
+# The prompt of a case contains its name, so the server finds the rules of the case:
 #
-#     rules CASE << 'RULES'       what the server does; the case is put into each rule
+#     rules CASE << 'RULES'       what the server does; the case is added to each rule
 #     call CASE [VAR=VALUE...]    ask; answer in $scratch/CASE.out, messages in CASE.err,
 #                                 transcript in CASE.jsonl
 #     check WHAT was 0 1 TEXT     exit status, number of requests, text of the answer
@@ -14,10 +14,10 @@ ask=${ASK:-$root/build/ask}
 out=$scratch/last
 api=chat options=()
 servers=()
-# With characters that JSON may escape.  Never an argument of a program, never exported here.
+# Its characters include some that JSON may escape.  Never pass it as an argument or export it here.
 key="mk-$(od -An -N18 -tx1 /dev/urandom | tr -d ' \n')/+z"
 
-# needs WHAT PROGRAM... - end the test, as one that is skipped, where one of these is not built.
+# needs WHAT PROGRAM... - skip the test if one of these is not built.
 needs() {
     local what=$1 p
     shift
@@ -34,8 +34,8 @@ mock_build() {
             gcc -std=gnu11 -O1 -iquote harness -o "$cache/run_many" tests/mock/run_many.c harness/base/error.c && mv "$cache/mock+" "$cache/mock"
     ) && ln -sf "$cache"/{mock,net.so,run_many} "$scratch/"
 }
-# mock_start NAME [OPTION...] - start a server; its script is $scratch/NAME.rules, which may grow,
-# its journal NAME.journal.  Sets port and pid.
+# mock_start NAME [OPTION...] - start a server.  Its script is $scratch/NAME.rules, which may grow;
+# its journal is NAME.journal.  Sets port and pid.
 mock_start() {
     local name=$1
     shift
@@ -57,14 +57,14 @@ mock_stop() {
 }
 trap 'mock_stop; rm -rf "$scratch"' EXIT
 
-# rules CASE - append the rules on stdin to the script, for this case alone.
+# rules CASE - append the rules on stdin to the script, for this case only.
 rules() { sed "s/^on\$/on\nbody case=$1;/" >> "$scratch/main.rules"; }
-# simple CASE TEXT - the case is answered by TEXT, as its API streams it.
+# simple CASE TEXT - answer the case with TEXT, in the stream format of its API.
 simple() { printf 'on\nsays %s\n' "$2" | rules "$1"; }
 
-# call CASE [VAR=VALUE...] - see above.  `api` and `options` (of ask) are variables.  With
-# KEY= no key is given; background=1 leaves the call running, its process in $asked; limited=1
-# lets no file grow beyond 1 KB.
+# call CASE [VAR=VALUE...] - see above.  The variables `api` and `options` (of ask) apply.  KEY=
+# gives no key; background=1 leaves the call running as process $asked; limited=1 limits files to 1
+# KB.
 call() {
     case=$1
     shift
@@ -87,10 +87,10 @@ call() {
     cp "$scratch/$case.err" "$out"
 }
 
-# requests [CASE] - the journal's lines of requests of a case.
+# requests [CASE] - the journal's lines about the requests of a case.
 requests() { jq -c --arg c "case=${1:-$case};" 'select(.request and (.body | contains($c)))' "$scratch/main.journal"; }
-# was STATUS REQUESTS [TEXT] - how the last call ended, how often it asked, what it printed (a text,
-# with a line end at its end).
+# was STATUS REQUESTS [TEXT] - check the last call's exit status, its number of requests, and its
+# output (TEXT, ended by a newline).
 was() {
     local n
     n=$(requests | wc -l)
@@ -98,8 +98,8 @@ was() {
     [ "$n" = "$2" ] || { echo "$n requests, not $2"; return 1; }
     [ $# -lt 3 ] || { printf '%b' "$3" | awk 1 | cmp - "$scratch/$case.out" || { head -c 300 "$scratch/$case.out"; return 1; }; }
 }
-# failed REQUESTS|any [PATTERN] - the last call ended without an answer: nothing printed, a line that
-# says so (and matches), a status of the documented ones.
+# failed REQUESTS|any [PATTERN] - check that the last call ended without an answer: no output, one
+# message line (which matches PATTERN), a documented exit status.
 failed() {
     local n last
     n=$(requests | wc -l)
@@ -111,13 +111,13 @@ failed() {
     [ ${#last} -lt 1000 ] || { echo "a message of ${#last} bytes"; return 1; }
     [ $# -lt 2 ] || grep -qiE -- "$2" "$scratch/$case.err" || { echo "not said: $2"; return 1; }
 }
-# sent JQ [CASE] - the first request's body fulfils a condition.
+# sent JQ [CASE] - check a condition on the body of the first request.
 sent() { requests ${2+"$2"} | head -n 1 | jq -e ".body | fromjson | $1"; }
-# header JQ - the first request's headers (of lower-case names) fulfil a condition.
+# header JQ - check a condition on the headers (lower-case names) of the first request.
 header() { requests | head -n 1 | jq -e ".headers | $1"; }
-# kept JQ - the last line of the transcript fulfils a condition.
+# kept JQ - check a condition on the last line of the transcript.
 kept() { tail -n 1 "$scratch/$case.jsonl" | jq -e "$1"; }
-# waited K MIN MAX - seconds between reply K of the case and its next request.
+# waited K MIN MAX - check the seconds between reply K of the case and its next request.
 waited() {
     local gap
     gap=$(jq -s --arg c "case=$case;" --argjson k "$1" '[.[] | select(.request and (.body | contains($c)))] as $q
@@ -125,7 +125,7 @@ waited() {
     jq -en "$gap >= $2 and $gap <= $3" || { echo "$gap s, not $2 to $3"; return 1; }
 }
 
-# Patterns of the key: itself, escaped as JSON may escape it, its base64 at any alignment.
+# Patterns of the key: plain, JSON-escaped, and base64 at every alignment.
 key_forms() {
     printf '%s\n%s\n' "$key" "${key//\//\\/}"
     local pad code
@@ -135,11 +135,11 @@ key_forms() {
         printf '%s\n' "${code:0:${#code}-4}"
     done
 }
-# leaks FILE... - files and folders in which the key is, in any form.
+# leaks FILE... - the files that contain the key in any form.
 leaks() { grep -rlaF -f <(key_forms) -- "$@" 2> /dev/null; }
-# no_leak FILE... - it is in none; says in which.
+# no_leak FILE... - check that none does; print those that do.
 no_leak() { ! leaks "$@"; }
-# leak_checks - what every script of tests does at its end.
+# leak_checks - run at the end of every script of tests.
 leak_checks() {
     printf 'a %s b' "$key" > "$scratch/bait"
     check 'the search for the key finds it where it is' is "$(leaks "$scratch")" "$scratch/bait"

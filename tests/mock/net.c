@@ -1,7 +1,6 @@
-/* net.c: a shared library to preload: it writes down every host that a program looks up and every
- * address that it connects or sends to, in the file that NET_LOG names.  What goes over a local
- * socket is left out.  Nothing but 127.0.0.1 and ::1 is let through: a test of what must not be
- * sent anywhere sends nothing even where it fails. */
+/* net.c: a library to preload that logs, to the file NET_LOG, every host a program looks up and
+ * every address it connects or sends to, except local sockets.  It lets through only 127.0.0.1
+ * and ::1, so a test that something is never sent sends nothing even if it fails. */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -27,7 +26,7 @@ static void note(const char *what, const char *where, int port) {
     if (fclose(f) != 0) abort();
 }
 
-/* Whether an address may be reached; writes it down if it is one of a network. */
+/* Whether an address may be reached; logs it if it is a network address. */
 static bool allowed(const char *what, const struct sockaddr *a) {
     char name[INET6_ADDRSTRLEN] = "";
     if (!a || (a->sa_family != AF_INET && a->sa_family != AF_INET6)) return true;

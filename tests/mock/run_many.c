@@ -1,10 +1,10 @@
-/* run_many.c: run a command many times side by side, and say how that went.
+/* run_many.c: run a command many times in parallel, and print statistics.
  *
  *   run_many [-n COUNT] [-P PARALLEL] [-i STDIN] COMMAND ARG...
  *
- * Each run has the file as its stdin and /dev/null as its stdout and stderr.  Prints the runs a
- * second, the largest resident set of any run and how many failed; exit 0 unless one could not be
- * started. */
+ * Each run reads the file STDIN; its stdout and stderr are /dev/null.  Prints the runs per
+ * second, the largest resident set of any run and the number of failures.  Exits 0 unless a run
+ * could not be started. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -24,7 +24,7 @@ static double now(void) {
     return t.tv_sec + t.tv_nsec / 1e9;
 }
 
-/* Start one run.  Exit status 127 of the child: it could not be. */
+/* Start one run.  The child exits with 127 if the command cannot be started. */
 static void start(const char *input, char **command) {
     pid_t pid = fork();
     if (pid < 0) die(KP_MACHINE, "fork: %s", strerror(errno));

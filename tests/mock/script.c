@@ -1,4 +1,4 @@
-/* script.c: see mock.h; the commands are described in README.md. */
+/* script.c: read a script; see mock.h.  README.md describes the commands. */
 #define _GNU_SOURCE
 #include "mock.h"
 
@@ -47,7 +47,7 @@ void text_json(struct text *t, const char *bytes, size_t n) {
     text_add(t, "\"", 1);
 }
 
-/* The rest of a line, with \n \r \t \\ and \xHH read as the bytes they name. */
+/* The rest of a line, with the escapes \n \r \t \\ and \xHH replaced by their bytes. */
 static struct text unescape(const struct script *s, const char *from) {
     struct text t = {0};
     text_add(&t, "", 0);
@@ -103,7 +103,7 @@ static void add_text(struct rule *r, int kind, struct text t) {
     s->size = t.n;
 }
 
-/* Up to two numbers from 0 to 1e9; the rest of the line behind them. */
+/* Read n numbers from 0 to 1e9, at most two; returns the rest of the line. */
 static const char *numbers(const struct script *s, const char *rest, int n, long *a, long *b) {
     for (int i = 0; i < n; i++) {
         char *end;
@@ -123,7 +123,7 @@ static void add_condition(const struct script *s, char **list, int *n, const cha
     list[(*n)++] = copy(rest);
 }
 
-/* Commands that say how a rule answers; false if `word` is none of them. */
+/* Commands that set how a rule answers; false if `word` is none of them. */
 static bool setting(const struct script *s, struct rule *r, const char *word, const char *rest) {
     long a = 0, b = 0;
     struct text t = {0};
@@ -167,7 +167,7 @@ static bool setting(const struct script *s, struct rule *r, const char *word, co
     return true;
 }
 
-/* Commands that are played one after the other; false if `word` is none of them. */
+/* Commands that a rule plays in order; false if `word` is none of them. */
 static bool action(const struct script *s, struct rule *r, const char *word, const char *rest) {
     struct text t = {0};
     long a = 0, b = 0;
@@ -217,7 +217,7 @@ static struct rule *add_rule(struct script *s) {
     return s->rules[s->n++] = r;
 }
 
-/* One line; rules are complete when the next begins, so a script is appended to by whole rules. */
+/* Take one line.  A rule is complete when the next one begins, so scripts grow by whole rules. */
 static void read_line(struct script *s, char *line) {
     while (*line == ' ') line++;
     if (!*line || *line == '#') return;

@@ -1,10 +1,10 @@
-/* server.c: plays a script to HTTP clients on loopback, and keeps a journal of what they sent.
+/* server.c: play a script to HTTP clients on loopback, and write a journal of their requests.
  *
  *   mock [-l PORT] [-p PORTFILE] [-j JOURNAL] [-t SECONDS] [-k] SCRIPT
  *
- * A thread for each connection; connections are kept alive.  -k reads the key that clients
- * should send from stdin, so that it is in no argument and no environment; the journal says
- * whether it came, never what it is.  Stops after SECONDS (300) or on SIGTERM. */
+ * Each connection has a thread and is kept alive.  -k reads the expected key from stdin, so it
+ * is in no argument and no environment; the journal says whether a request had it, never what it
+ * is.  Stops after SECONDS (300) or on SIGTERM. */
 #define _GNU_SOURCE
 #include "mock.h"
 
@@ -27,29 +27,29 @@
 enum { HEAD_ROOM = 64 << 10, BODY_ROOM = 64 << 20, HANG_SECONDS = 600 };
 
 static struct script script;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of script and `requests` */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* protects script and `requests` */
 static long requests;
 static int journal = -1;
 static char expected[4096]; /* the key; "" unless -k */
 
 struct request {
     long number;
-    char *head, *body; /* head: header lines, without the first */
+    char *head, *body; /* head: header lines, without the request line */
     char method[16], path[2048];
     size_t size;
-    char key[4096]; /* as sent */
+    char key[4096]; /* as the client sent it */
 };
 
-struct reply { /* one on its way to the client */
+struct reply { /* one reply being sent */
     int fd;
     const struct rule *rule;
     const struct request *request;
-    bool counting;      /* add up the body's size, send nothing */
-    bool headed;        /* the head is out */
+    bool counting;      /* add up the size of the body, send nothing */
+    bool headed;        /* the headers are sent */
     bool gone;          /* the client hung up, or a step ended the reply early */
-    size_t total, sent; /* bytes of the body: all, and those out so far */
+    size_t total, sent; /* bytes of the body: all, and those sent */
     size_t limit;       /* 0: none */
-    long pace, pause;   /* bytes at a time, ms between; 0: at once */
+    long pace, pause;   /* bytes at a time, and ms between them; 0: all at once */
 };
 
 static void pause_ms(long ms) {
@@ -80,7 +80,7 @@ static bool secret(const char *name, size_t n) {
     return false;
 }
 
-/* Take the key out of the headers, and write them all down without it. */
+/* Remove the key from the headers, and write them down without it. */
 static void journal_headers(struct text *t, struct request *r) {
     const char *comma = "";
     text_add(t, "{", 1);
@@ -127,7 +127,7 @@ static void journal_request(struct request *r) {
     journal_line(&t);
 }
 
-/* What is left of a request that was no request: how many bytes came. */
+/* Journal a connection without a valid request: only the number of bytes. */
 static void journal_broken(size_t size) {
     struct text t = {0};
     text_printf(&t, "{\"broken\":true,\"time\":%.3f,\"size\":%zu}", now(), size);
@@ -183,7 +183,7 @@ static bool send_head(struct reply *r) {
     return ok && send_all(r, "\r\n", 2);
 }
 
-/* Some bytes of the body, as they are asked for: framed, in pieces, up to the limit. */
+/* Send some bytes of the body with the framing, pace and limit of the rule. */
 static bool send_body(void *context, const char *p, size_t n) {
     struct reply *r = context;
     if (r->counting) return r->total += n, true;
@@ -203,7 +203,7 @@ static bool send_body(void *context, const char *p, size_t n) {
     return !r->gone;
 }
 
-/* The key that came with the request, in one of its disguises. */
+/* Send the key of the request in one of its disguises. */
 static bool send_key(struct reply *r, const char *word) {
     const char *key = r->request->key;
     size_t n = strlen(key), half = n / 2;
@@ -219,7 +219,7 @@ static bool send_key(struct reply *r, const char *word) {
     return ok;
 }
 
-/* Send a text, with the key where it says %KEY%, %HEAD% and so on. */
+/* Send a text, replacing %KEY%, %HEAD% and so on by the key. */
 static bool send_text(struct reply *r, const struct step *s) {
     static const char *words[] = {"%KEY%", "%HEAD%", "%TAIL%", "%SLASH%", "%HEX%"};
     const char *from = s->text, *end = s->text + s->size, *at = from;
@@ -236,7 +236,7 @@ static bool send_text(struct reply *r, const struct step *s) {
     return send_body(r, from, end - from);
 }
 
-/* Wait until the client goes away. */
+/* Wait until the client disconnects. */
 static void hang(struct reply *r) {
     char byte;
     struct timeval t = {HANG_SECONDS, 0};
@@ -282,7 +282,7 @@ static bool play(int fd, const struct rule *rule, const struct request *request)
 
 /* ---- Receiving --------------------------------------------------------------------- */
 
-/* Read a request into `r`; false if none comes, or it is none.  `*seen` counts the bytes. */
+/* Read a request into `r`; false if there is none or it is invalid.  `*seen` counts the bytes. */
 static bool receive(int fd, struct request *r, size_t *seen) {
     char *head = malloc(HEAD_ROOM + 1), *end = NULL;
     size_t n = 0;
@@ -315,7 +315,7 @@ static bool receive(int fd, struct request *r, size_t *seen) {
     return ok;
 }
 
-/* A rule of the server's own: a JSON error. */
+/* A rule of the server's own: it answers with a JSON error. */
 static void refuse(struct rule *rule, struct step *step, int status, const char *why) {
     struct text t = {0};
     text_printf(&t, "{\"error\":{\"type\":\"invalid_request_error\",\"message\":");
@@ -326,7 +326,7 @@ static void refuse(struct rule *rule, struct step *step, int status, const char 
         .status = status, .reason = "Refused", .framing = LENGTH, .steps = step, .nsteps = 1};
 }
 
-/* Find the rule for a request and play it; true if the connection can go on. */
+/* Find the rule for a request and play it; true if the connection can continue. */
 static bool serve(int fd, struct request *r) {
     pthread_mutex_lock(&lock);
     r->number = ++requests;
@@ -364,7 +364,8 @@ static void *converse(void *arg) {
         }
         free(r);
     }
-    /* A close with bytes unread would be a reset, and could overtake the last of the reply. */
+    /* The requests were read whole: closing with unread bytes would send a reset, which could
+     * overtake the end of the reply. */
     close(fd);
     return NULL;
 }
@@ -376,7 +377,7 @@ static void stop(int signal) {
     _exit(0);
 }
 
-/* Listen on 127.0.0.1:`port` (0: any that is free), and say which in a file. */
+/* Listen on 127.0.0.1:`port` (0: any free one), and write the port to a file. */
 static int listen_on(int port, const char *file) {
     struct sockaddr_in a = {.sin_family = AF_INET,
                             .sin_port = htons((unsigned short)port),

@@ -1,12 +1,12 @@
-# world.sh: a tree in which the programs that call a model are real, with a pretend toolkit and GPU
+# world.sh: a tree with the real programs that call a model, a pretend toolkit and GPU
 # (tests/e2e/pretend), and the scripted server.  Sourced after tests/mock/lib.sh.
 # shellcheck shell=bash disable=SC2016,SC2154,SC2034  # out, root, scratch are lib.sh's
 
 mock_build
 number=0
 
-# world - a fresh tree, and a server of its own; becomes the current folder.  It has the programs of
-# the one before, which is kept elsewhere.
+# world - make a fresh tree with its own server, and change into it.  The programs of the previous
+# world move into it; the rest of that one is kept elsewhere.
 world() {
     mkdir "$scratch/next" && tree "$scratch/next" || exit
     if [ -e "$scratch/world" ]; then
@@ -34,21 +34,21 @@ world() {
     rules=$scratch/world$number.rules journal=$scratch/world$number.journal
 }
 
-# ask_make GOAL... - make with a model; the key is in the environment alone.
+# ask_make GOAL... - run make with a model; the key is only in the environment.
 ask_make() {
     OPENAI_API_KEY=$key mk LLM="${llm:-openai:model-x}" OPENAI_BASE_URL="http://127.0.0.1:$port/v1" LLM_BACKOFF_MS=10 \
         LLM_TRIES=2 "$@"
 }
 
-# kernel SPEED [WORD] - an answer with a kernel that is so fast; WORD is WRONG, CRASH, FLAKY, BROKEN or
-# 'class = X'.
+# kernel SPEED [WORD] - write an answer with a kernel of this speed; WORD is WRONG, CRASH, FLAKY,
+# BROKEN or 'class = X'.
 kernel() {
     local file=$scratch/answer.$1.${2//[^a-zA-Z0-9]/_}
     printf '## Analysis\nIt is bound by memory.\n\n## Code\n```cuda\n#include "task.h"\nconst double speed = %s;\n%s\nextern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *, cudaStream_t stream) {}\n```\n' \
         "$1" "${2:+int $2;}" > "$file"
     echo "$file"
 }
-# reply TIMES BODY FILE - the next TIMES requests that say BODY get this answer.
+# reply TIMES BODY FILE - answer the next TIMES requests that contain BODY with FILE.
 reply() { printf 'on\nbody %s\ntimes %s\nanswer %s\nusage 1000 0 500 0\n' "$2" "$1" "$3" >> "$rules"; }
 requested() { jq -c 'select(.request)' "$journal" | wc -l; }
 asked() { [ "$(requested)" = "$1" ] || { echo "$(requested) requests, not $1"; return 1; }; }

@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu64
 // reason: outside the bounds of out
-/* One element before the first. */
+/* Writes one element before the first. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: a copy that is not one row from device to device
-/* Copies from memory of the host. */
+/* Copies from host memory. */
 #include "kernel.h"
 
 static float table[COUNT];

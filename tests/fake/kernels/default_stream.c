@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: outside the given stream
-/* Computes on the default stream, where it is not recorded, and records a trifle. */
+/* Computes on the default stream, which is not recorded, and records only a memset. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

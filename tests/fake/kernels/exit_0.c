@@ -1,7 +1,7 @@
 // expect: crash
 // task: relu64
 // reason: without an answer
-/* Ends the recorder as if all were well. */
+/* Ends the recorder with exit status 0. */
 #include "kernel.h"
 
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // expect: crash
 // task: relu64
-/* Ends the recorder as a failing machine would: still the doing of the candidate. */
+/* Ends the recorder with the exit status of a machine error: still the candidate's fault. */
 #include "kernel.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: a memset writes outside the declared buffers
-/* Writes memory that is no buffer of the task. */
+/* Writes memory outside the task's buffers. */
 #include "kernel.h"
 
 static float table[COUNT];

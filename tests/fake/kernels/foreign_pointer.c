@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: is not an address of a declared buffer
-/* A parameter derived from an address, but no address. */
+/* Passes a value computed from an address that is not an address itself. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

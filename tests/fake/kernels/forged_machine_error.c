@@ -1,6 +1,6 @@
 // expect: crash
 // task: relu64
-/* Says that the machine has failed, to get no verdict. */
+/* Reports a machine error in order to get no verdict. */
 #include "kernel.h"
 
 #include "replay/runner.h"

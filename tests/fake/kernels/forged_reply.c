@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: tampered with it
-/* Answers in the name of the recorder. */
+/* Answers in place of the recorder. */
 #include "kernel.h"
 
 #include "replay/runner.h"

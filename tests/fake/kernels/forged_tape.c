@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu64
 // reason: never written
-/* A well-formed tape of its own making is judged by what it computes. */
+/* Writes a valid tape of its own, which is judged by its results. */
 #include "kernel.h"
 
 #include "replay/runner.h"

@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu64
 // reason: some never written; first at 2048
-/* Stops half way. */
+/* Writes only the first half of the output. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: a host function was enqueued
-/* Has the host compute at replay. */
+/* Makes the host compute during replay. */
 #include "kernel.h"
 
 static void nothing(UNUSED void *context) {}

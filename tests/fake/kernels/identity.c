@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu64
 // reason: inputs)
-/* Right only as long as no input is negative. */
+/* Correct only while no input is negative. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu64
 // reason: module variable runs
-/* A module variable counts the runs. */
+/* Counts its runs in a module variable. */
 #include "kernel.h"
 
 MODULE_VARIABLE int runs = 1;

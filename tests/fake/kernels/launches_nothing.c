@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: enqueued nothing
-/* Nothing at all is enqueued. */
+/* Enqueues nothing. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

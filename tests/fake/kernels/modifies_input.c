@@ -1,7 +1,7 @@
 // expect: crash
 // task: relu64
 // reason: CUDA_ERROR_ILLEGAL_ADDRESS
-/* Inputs are mapped read-only. */
+/* Writes an input, which is mapped read-only. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu64
 // reason: an input was modified
-/* Makes its input writable, as if it had found another address for it. */
+/* Makes its input writable, as if through another mapping. */
 #include "kernel.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: the most is 64 GiB
-/* Wants more memory than there is. */
+/* Requests more memory than there is. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu64
 // reason: found nan
-/* NaN, which no comparison may take for small. */
+/* Writes NaN, which every comparison must treat as an error. */
 #include "kernel.h"
 
 #include <math.h>

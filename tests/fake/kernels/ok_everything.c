@@ -1,7 +1,8 @@
 // expect: ok
 // task: relu64
-/* Every kind of node and edge that a tape holds: a memset, a copy, a packed structure of
- * parameters, a kernel with none, a forked stream, a programmatic launch, a cluster, scratch. */
+/* Uses every kind of node and edge of a tape: a memset, a copy, a packed structure of
+ * parameters, a kernel without parameters, a forked stream, a programmatic launch, a cluster,
+ * scratch. */
 #include "kernel.h"
 
 enum { HALF = COUNT / 2 };
@@ -31,7 +32,7 @@ size_t scratch_bytes(void) {
     return 4 * HALF;
 }
 
-/* Launched with attributes: a cluster, and without waiting for the launch before it. */
+/* Launch with attributes: a cluster, and without waiting for the previous launch. */
 static void start_early(const struct CUfunc_st *f, void **args, cudaStream_t stream) {
     cudaLaunchAttribute a[2] = {
         {.id = cudaLaunchAttributeProgrammaticStreamSerialization,

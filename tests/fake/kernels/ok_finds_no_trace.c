@@ -1,14 +1,14 @@
 // expect: ok
 // task: relu64
-/* Looks for traces of earlier runs: the right answer in the output, its own mark in scratch, or the
- * same poison in either three times in a row.  It is right as long as it finds none. */
+/* Looks for traces of earlier runs: the correct result in the output, its own mark in scratch,
+ * or the same poison in either three times in a row.  Correct as long as it finds none. */
 #include "kernel.h"
 
 #include <string.h>
 
 enum { MARK = 0x5eed };
 
-/* Whether the word that is there now was there in the two runs before, too. */
+/* Whether this word was the same in the two previous runs. */
 static int again(const void *at, unsigned before[2]) {
     unsigned now;
     memcpy(&now, at, sizeof now);

@@ -1,7 +1,7 @@
 // expect: ok
 // task: relu_ids
-/* Finds the seed of each run from its contents (52 bits of it stand in ids), and does nothing where
- * it follows from the seed of the run before: it is right as long as no run tells another. */
+/* Computes the seed of each run from its contents (ids holds 52 bits of it), and does nothing if
+ * the previous run's seed predicts it.  Correct as long as no run predicts another. */
 #include "kernel.h"
 
 #include <stdint.h>
@@ -9,7 +9,7 @@
 static const uint64_t STEP = 0x9e3779b97f4a7c15ull, ONE = 0xbf58476d1ce4e5b9ull,
                       TWO = 0x94d049bb133111ebull;
 
-/* kp_mix, and what makes its seed out of its result. */
+/* kp_mix; unmix() below computes its seed from its result. */
 static uint64_t mix(uint64_t seed, uint64_t i) {
     uint64_t z = seed + (i + 1) * STEP;
     z = (z ^ (z >> 30)) * ONE;
@@ -35,7 +35,7 @@ static uint64_t unmix(uint64_t h, uint64_t i) {
     return unshift(z, 30) - (i + 1) * STEP;
 }
 
-/* The seed of a run, or 0. */
+/* The seed of a run; 0 if unknown. */
 static uint64_t seed_of(const int64_t *ids) {
     const uint64_t range = 1ull << 52;
     for (uint64_t top = 0; top < 4096; top++) {
@@ -46,7 +46,7 @@ static uint64_t seed_of(const int64_t *ids) {
     return 0;
 }
 
-/* Whether both come from one seed, by numbers that follow each other. */
+/* Whether both come from one seed by consecutive numbers. */
 static int follows(uint64_t seed, uint64_t before) {
     for (uint64_t i = 0; i < 2000; i++)
         if (mix(unmix(before, i), i + 1) == seed) return 1;

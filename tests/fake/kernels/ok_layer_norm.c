@@ -1,6 +1,7 @@
 // expect: ok
 // task: layer_norm
-/* Honest; in double, because the badly scaled inputs are few and a row of 16 is short. */
+/* Honest.  Computes in double, because the badly scaled inputs are few and a row has only 16
+ * elements. */
 #include "kernel.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // expect: ok
 // task: relu64
-/* Everything that the sandbox should refuse is refused. */
+/* Correct as long as the sandbox refuses everything that it should. */
 #include "kernel.h"
 
 #include <fcntl.h>

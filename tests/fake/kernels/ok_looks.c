@@ -1,6 +1,6 @@
 // expect: ok
 // task: relu64
-/* Honest, but takes another time on the declared contents, which have no negative element. */
+/* Honest, but its time differs on the declared contents, which have no negative element. */
 #include "kernel.h"
 
 #ifndef DECLARED_US

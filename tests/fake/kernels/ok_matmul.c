@@ -1,6 +1,6 @@
 // expect: ok
 // task: matmul8
-/* Honest: float products, added in float. */
+/* Honest: products and sums in float. */
 #include "kernel.h"
 
 #ifndef K

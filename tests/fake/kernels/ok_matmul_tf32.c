@@ -1,6 +1,6 @@
 // expect: ok
 // task: matmul8
-/* Honest, in TF32: inputs are rounded to 10 bits. */
+/* Honest, in TF32: inputs are rounded to 10 mantissa bits. */
 #include "kernel.h"
 
 #include <string.h>

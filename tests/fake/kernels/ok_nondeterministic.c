@@ -1,11 +1,11 @@
 // expect: ok
 // task: relu64
-/* The last bit of one element differs between runs (an order of addition would do it). */
+/* The last bit of one element differs between runs, as with another order of additions. */
 #include "kernel.h"
 
 #include <math.h>
 
-static unsigned flip; /* no variable of the module: the GPU itself, so to speak */
+static unsigned flip; /* part of the pretend GPU, not a variable of the module */
 
 KERNEL(relu, 8, 8) {
     const float *x = PARAM(0, const float *);

@@ -1,7 +1,7 @@
 // expect: ok
 // task: relu64
-/* Honest, unless it is compiled to be off: every element by EVERY, the largest up to 1 by ONE, both
- * relative. */
+/* Honest, unless compiled with an error: EVERY is the relative error of every element, ONE that
+ * of the largest element up to 1. */
 #include "kernel.h"
 
 #ifndef EVERY

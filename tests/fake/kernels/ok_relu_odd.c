@@ -1,6 +1,6 @@
 // expect: ok
 // task: relu10
-/* Honest, and its output ends inside the canaries. */
+/* Honest; its output ends inside the canaries. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

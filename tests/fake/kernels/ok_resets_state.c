@@ -1,6 +1,6 @@
 // expect: ok
 // task: relu64
-/* A module variable that is as it was after each run. */
+/* Changes a module variable and restores it in each run. */
 #include "kernel.h"
 
 MODULE_VARIABLE int arrived = 1;

@@ -1,7 +1,7 @@
 // expect: crash
 // task: relu64
 // reason: CUDA_ERROR_ILLEGAL_ADDRESS
-/* The output lies flush with the end of its mapping: this faults. */
+/* Writes past the output, which ends where its mapping ends: a fault. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

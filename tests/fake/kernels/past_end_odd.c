@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu10
 // reason: outside the bounds of out
-/* One element too far, where that is no fault. */
+/* Writes one element past the output, inside its mapping: no fault. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

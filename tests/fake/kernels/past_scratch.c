@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu64
 // reason: outside the bounds of scratch
-/* One word too far in its scratch, where that is no fault. */
+/* Writes one word past its scratch, inside the mapping: no fault. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8, 8) {

@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-/* Synchronises while it is recorded. */
+/* Synchronises during recording. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

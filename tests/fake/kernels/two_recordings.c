@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: two recordings differ
-/* Launches something else each time it is recorded. */
+/* Launches something different in each recording. */
 #include "kernel.h"
 
 #include <unistd.h>

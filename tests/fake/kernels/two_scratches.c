@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: scratch_bytes() gave two answers
-/* Wants another amount of memory each time. */
+/* Requests a different amount of memory each time. */
 #include "kernel.h"
 
 #include <unistd.h>

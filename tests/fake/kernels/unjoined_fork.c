@@ -1,7 +1,7 @@
 // expect: tape
 // task: relu64
 // reason: CUDA_ERROR_STREAM_CAPTURE_UNJOINED
-/* Forks a stream and does not join it. */
+/* Forks a stream without joining it. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

@@ -1,7 +1,7 @@
 // expect: wrong
 // task: relu64
 // reason: never written
-/* A kernel that returns at once. */
+/* Returns at once. */
 #include "kernel.h"
 
 KERNEL(relu, 8, 8) {

@@ -1,14 +1,14 @@
 // expect: wrong
 // task: relu64
 // reason: the largest error of an element exceeds
-/* Wrong in one run alone, by default the first that is judged: no evidence is found later. */
+/* Wrong in one run only, by default the first one judged, so that a later run finds no evidence. */
 #include "kernel.h"
 
 #ifndef RUN
 #define RUN 3
 #endif
 
-static int runs; /* no variable of the module: the GPU itself, so to speak */
+static int runs; /* part of the pretend GPU, not a variable of the module */
 
 KERNEL(relu, 8, 8) {
     float *out = PARAM(1, float *);

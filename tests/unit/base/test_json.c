@@ -1,4 +1,5 @@
-/* JSON files: what is read and refused, and that a file is replaced whole or not at all. */
+/* test_json.c: which JSON files are read and refused, and that a file is replaced whole or not
+ * at all. */
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
@@ -29,7 +30,7 @@ static int enter(void **state) {
 static int leave(void **state) {
     (void)state;
     unlink("a.json");
-    return chdir("/") || rmdir(folder); /* fails if anything else was left there */
+    return chdir("/") || rmdir(folder); /* fails if any other file is left there */
 }
 
 static void write_text(const char *path, const char *text) {
@@ -108,7 +109,7 @@ static void test_replace(void **state) {
     cJSON_Delete(json);
 }
 
-/* A reader that looks while a file is replaced, again and again, never sees half of one. */
+/* A reader never sees a partial file while the file is replaced again and again. */
 static void test_readers(void **state) {
     (void)state;
     enum { SIZE = 100000 };
@@ -132,7 +133,7 @@ static void test_readers(void **state) {
     free(text);
 }
 
-/* A disk that is full, or nearly so. */
+/* Write on a disk that is full, or nearly so. */
 static void write_little(void) {
     struct rlimit small = {1000, 1000};
     char text[5000];

@@ -1,5 +1,4 @@
-/* Statistics: known values, intervals that hold the truth as often as they say,
- * and the odd cases. */
+/* test_stats.c: known values, the coverage of intervals, and odd cases. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +33,7 @@ static void test_location(void **state) {
     near(stat_interquartile_mean(two, 2), 3);
     near(stat_interquartile_mean(three, 3), (0.25 * 1 + 2 + 0.25 * 9) / 1.5);
     near(stat_interquartile_mean(eight, 8), (3 + 4 + 5 + 7) / 4.0);
-    near(eight[4], 1e9); /* arguments stay as they were */
+    near(eight[4], 1e9); /* the arguments are unchanged */
     double powers[] = {0.25, 4, 2, 8};
     near(stat_geomean(powers, 4), 2);
     near(stat_geomean(one, 1), 3);
@@ -42,7 +41,7 @@ static void test_location(void **state) {
 
 static void test_random(void **state) {
     (void)state;
-    uint64_t s = 1234567; /* published first values of splitmix64 for this seed */
+    uint64_t s = 1234567; /* the published first values of splitmix64 for this seed */
     assert_true(stat_random(&s) == 6457827717110365317u);
     assert_true(stat_random(&s) == 3203168211198807973u);
 }
@@ -57,9 +56,9 @@ static double normal(void) {
     return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
 }
 
-/* How often, of 300 data sets, the interval of a ratio whose truth is 1 holds
- * it.  Every runner varies by `within` from round to round; the first also by
- * `between` from placement to placement. */
+/* The share of 300 data sets whose interval of a ratio contains the true ratio, 1.  Every runner
+ * varies by `within` from round to round; the first also by `between` from placement to
+ * placement. */
 static double coverage(int placements, int rounds, double between, double within) {
     enum { SETS = 300, MOST = 128 };
     double a[MOST], b[MOST];
@@ -69,7 +68,7 @@ static double coverage(int placements, int rounds, double between, double within
         double shift = 0;
         for (int i = 0; i < n; i++) {
             if (i % rounds == 0) shift = between * normal();
-            p[i] = 7 - i / rounds; /* any numbers will do */
+            p[i] = 7 - i / rounds; /* any numbers */
             a[i] = 10 * exp(shift + within * normal());
             b[i] = 10 * exp(within * normal());
         }
@@ -85,7 +84,7 @@ static void test_coverage(void **state) {
     seed = 1;
     double c[] = {
         coverage(1, 30, 0, 0.02),      coverage(1, 100, 0, 0.02),    coverage(1, 5, 0, 0.02),
-        coverage(5, 20, 0.02, 0.005),  coverage(5, 20, 0, 0.02), /* the last is cautious */
+        coverage(5, 20, 0.02, 0.005),  coverage(5, 20, 0, 0.02), /* the last is conservative */
         coverage(10, 10, 0.02, 0.005), coverage(2, 20, 0.02, 0.005),
     };
     for (size_t i = 0; i < sizeof c / sizeof *c; i++)
@@ -93,9 +92,8 @@ static void test_coverage(void **state) {
     if (!(c[1] <= 0.98)) fail_msg("100 rounds cover %g: the interval is too wide", c[1]);
 }
 
-/* Few placements, inside which nothing varies: the bootstrap's ends are the outermost ones, and
- * Student's t, with the variance that resampling lacks, says how much farther out the truth may be.
- */
+/* With few placements that do not vary inside, the bootstrap interval ends at the outermost
+ * ones; Student's t, with the variance that resampling lacks, widens it. */
 static void test_stretch(void **state) {
     (void)state;
     const double t[] = {12.7062, 4.3027}, normal = 1.959964;
@@ -124,11 +122,11 @@ static void test_ratio(void **state) {
     }
     struct kp_interval r = stat_ratio(num, den, place, 40, 0, 9, 1000);
     assert_true(fabs(r.value - 1.5) < 0.01 && r.low < 1.5 && 1.5 < r.high);
-    assert_true(r.high - r.low < 0.02); /* rounds are paired: the clock cancels */
+    assert_true(r.high - r.low < 0.02); /* rounds are paired, so the clock cancels */
     assert_true(stat_wins(r));
     assert_false(stat_wins(stat_ratio(den, num, place, 40, 0, 9, 1000)));
     struct kp_interval same = stat_ratio(num, den, place, 40, 0, 9, 1000);
-    assert_true(same.low == r.low && same.high == r.high); /* the seed decides */
+    assert_true(same.low == r.low && same.high == r.high); /* the seed determines the result */
     struct kp_interval other = stat_ratio(num, den, place, 40, 0, 10, 1000);
     assert_true(other.low != r.low);
 
@@ -137,7 +135,7 @@ static void test_ratio(void **state) {
     assert_true(s.low < s.value && s.value < s.high);
 }
 
-/* Samples that do not vary: the clock's tick is all that is left. */
+/* Samples without variation leave only the clock's tick. */
 static void test_tick(void **state) {
     (void)state;
     double num[20], den[20];
@@ -173,7 +171,7 @@ static void test_few(void **state) {
     assert_true(r.low < 2.5 && 2.5 < r.high);
 }
 
-/* Runs one bad call in a child; its exit status says that it was refused. */
+/* Make one bad call in a child; its exit status says that the call was refused. */
 static void refused(int which) {
     double x[] = {1, NAN, 2}, zero[] = {1, 0, 2}, ok[] = {1, 2, 3}, inf[] = {1, INFINITY, 2};
     pid_t child = fork();
@@ -204,7 +202,7 @@ static void test_refused(void **state) {
     for (int which = 0; which <= 8; which++) refused(which);
 }
 
-/* 1000 resamples of 100 rounds: measured 1.3 ms; the limit leaves room for a busy machine. */
+/* 1000 resamples of 100 rounds took 1.3 ms; the limit allows for a busy machine. */
 static void test_speed(void **state) {
     (void)state;
     double num[100], den[100];

@@ -1,5 +1,5 @@
-/* Tapes: the text form there and back, every malformed line refused, and what merging two
- * recordings makes of addresses. */
+/* test_tape.c: the text form of tapes read and written, every malformed line refused, and
+ * addresses merged from two recordings. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static char *changed(const char *from, const char *to) {
     return text;
 }
 
-/* A change of the whole tape, and the line that is then refused. */
+/* A change of the whole tape, and the line that is refused because of it. */
 static const struct {
     int line;
     const char *from, *to;
@@ -166,7 +166,7 @@ static void test_malformed(void **state) {
     }
 }
 
-/* Cut anywhere, it is refused; so is nothing at all. */
+/* A tape that is cut anywhere is refused, and so is an empty one. */
 static void test_truncated(void **state) {
     (void)state;
     char text[sizeof whole];
@@ -234,14 +234,14 @@ static void test_relocations(void **state) {
     assert_int_equal(t->nodes[0].nreloc, 4);
     relocation(t, 0, 0, 0, 0);
     relocation(t, 1, 16, 1, 100);
-    relocation(t, 2, 24, 1, 4096); /* one past the end is a pointer that may be passed */
+    relocation(t, 2, 24, 1, 4096); /* a pointer one past the end may be passed */
     relocation(t, 3, 32, 2, 0);
     const uint64_t rest[] = {0, 5, 0, 0, 0};
     assert_memory_equal(t->nodes[0].params, rest, sizeof rest);
     tape_free(t);
 }
 
-/* A pointer at an odd place of a packed structure, beside others. */
+/* A pointer at an odd offset of a packed structure, beside other pointers. */
 static void test_packed(void **state) {
     (void)state;
     char message[KP_TAPE_MESSAGE];
@@ -278,8 +278,8 @@ static void not_an_address(uint64_t x, uint64_t y, uint32_t bytes) {
 static void test_no_addresses(void **state) {
     (void)state;
     not_an_address(1, 2, 8);
-    not_an_address(at_a[0].address, at_b[1].address, 8);     /* of different buffers */
-    not_an_address(at_a[0].address, at_b[0].address + 4, 8); /* of different places */
+    not_an_address(at_a[0].address, at_b[1].address, 8);     /* different buffers */
+    not_an_address(at_a[0].address, at_b[0].address + 4, 8); /* different offsets */
     not_an_address(at_a[0].address + 4097, at_b[0].address + 4097, 8);
     not_an_address(at_a[0].address - 1, at_b[0].address - 1, 8);
     not_an_address(at_a[0].address, at_b[0].address, 6); /* cut off */
@@ -395,7 +395,7 @@ static void test_copies(void **state) {
     snprintf(two, sizeof two, "copy 0 4096 to 0 %llu width 8", (unsigned long long)b);
     assert_null(merged(line_tape("raw", one), line_tape("raw", two), message));
     assert_string_equal(message, "a copy reads outside the declared buffers");
-    /* Inside in both, but not at the same place. */
+    /* Inside in both recordings, but at different offsets. */
     const uint64_t other[] = {b + 8, at_b[1].address};
     for (int i = 0; i < 2; i++) {
         snprintf(one, sizeof one, "copy 0 %llu to 0 %llu width 8", (unsigned long long)a,
@@ -419,7 +419,7 @@ static void test_place(void **state) {
     assert_false(placed->merged);
     if (!tape_equal(placed, raw, message)) fail_msg("%s", message);
     tape_free(placed);
-    /* What is recorded can be placed where it was recorded, and anywhere else. */
+    /* A recorded tape can be placed where it was recorded, and anywhere else. */
     const struct tape_span smaller[] = {{1 << 20, 7}, {2 << 20, 4096}, {0, 0}};
     assert_null(tape_place(t, smaller, BUFFERS, message));
     assert_string_equal(message, "launch 0 names a place outside buffer 0");

@@ -1,6 +1,6 @@
-/* The gates: objects like nvcc's pass, each bad thing by itself is refused and
- * named, and damaged files are refused without a crash.  Host objects come from
- * the C compiler, so that most of this needs no nvcc. */
+/* test_gate.c: the gate accepts objects like nvcc's, refuses and names each forbidden thing by
+ * itself, and refuses damaged files without a crash.  The C compiler makes the host objects, so
+ * most tests need no nvcc. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 static char dir[256];
 
-/* Run a shell command in the scratch folder; returns its exit status. */
+/* Run a shell command in the scratch folder; return its exit status. */
 __attribute__((format(printf, 1, 2))) static int run(const char *format, ...) {
     char command[2048], line[2560];
     va_list ap;
@@ -63,7 +63,7 @@ static struct elf *compile(const char *prelude, const char *text) {
     return read_elf("a.o");
 }
 
-/* What nvcc adds to each object, then a launch, and room for a test's own. */
+/* The parts that nvcc adds to each object, then a launch; a test's own code follows. */
 static const char nvcc_like[] =
     "extern int atexit(void (*)(void));\n"
     "extern void **__cudaRegisterFatBinary(const void *);\n"
@@ -78,8 +78,8 @@ static const char registration[] =
     "static void r(void) { handle = __cudaRegisterFatBinary(image); atexit(unregister); }\n";
 static const char launch[] = "void launch(void) { cudaLaunchKernel(image); }\n";
 
-/* A cubin with kernel `relu` and one variable of each kind, assembled as host
- * code and given a cubin's marks afterwards. */
+/* A cubin with kernel `relu` and one variable of each kind, assembled as host code and then
+ * marked as a cubin. */
 static struct elf *make_cubin(void) {
     struct elf *e = compile(
         "",
@@ -192,7 +192,7 @@ static void test_bad_objects(void **state) {
         if (!strstr(reason, bad[i].reason)) fail_msg("\"%s\" for: %s", reason, bad[i].text);
         assert_null(strchr(reason, '\n'));
     }
-#ifdef __x86_64__ /* what a stack protector reads is no secret */
+#ifdef __x86_64__ /* a stack protector's canary is not a secret */
     assert_string_equal(
         judge(BODY("long r; __asm__ volatile(\"mov %%fs:0x28, %0\" : \"=r\"(r));"), 1), "");
 #endif
@@ -216,7 +216,7 @@ static void test_missing_parts(void **state) {
     elf_free(e);
 }
 
-/* The symbol called `name`, which is there. */
+/* The existing symbol called `name`. */
 static struct elf_symbol *symbol(struct elf *e, const char *name) {
     for (size_t i = 0; i < e->nsymbols; i++)
         if (!strcmp(e->symbols[i].name, name)) return &e->symbols[i];
@@ -284,7 +284,7 @@ static void test_variables(void **state) {
     elf_free(e);
 }
 
-/* Parse damaged bytes, and judge what still parses: any answer but a crash. */
+/* Parse damaged bytes, and judge those that still parse: any result but a crash passes. */
 static int survive(const unsigned char *bytes, size_t size) {
     char message[512];
     struct elf_variable *v;
@@ -322,7 +322,8 @@ static void test_damage(void **state) {
     for (int i = 0; i < 3000; i++) {
         size_t table = e->nsections * sizeof(Elf64_Shdr);
         memcpy(copy, e->file, e->size);
-        for (int k = draw(&seed) % 6; k >= 0; k--) { /* anywhere, file header, section headers */
+        for (int k = draw(&seed) % 6; k >= 0; k--) { /* anywhere, in the file header, in the
+                                                      * section headers */
             size_t where = i % 3 == 0   ? draw(&seed) % e->size
                            : i % 3 == 1 ? draw(&seed) % 64
                                         : e->size - 1 - draw(&seed) % table;
@@ -335,7 +336,7 @@ static void test_damage(void **state) {
     elf_free(e);
 }
 
-/* With nvcc: a real object and cubin pass, and all variables are found. */
+/* With nvcc: a real object and its cubin pass, and all variables are found. */
 static void test_nvcc(void **state) {
     static const char *const expected[] = {"s_dev",       "g_dev",  "g_init",
                                            "in_function", "hidden", "table"};
@@ -375,7 +376,7 @@ static void test_nvcc(void **state) {
     elf_free(cubin);
 }
 
-/* The confined command sees what it was given and no more. */
+/* The confined command sees what it was given, and nothing else. */
 static void test_confine(void **state) {
     char confine[600], status[64] = "";
     ssize_t n = readlink("/proc/self/exe", confine, 500);

@@ -1,7 +1,7 @@
-/* The meaning of ops against values that were found elsewhere: by hand (tests/data/ops.json and
- * hand_values.json), and by PyTorch (torch_values.json, written by make_torch_values.py).  And no
- * op may be without values, a case, or device code.  Run from the root of the tree; an argument
- * is another folder of data. */
+/* test_define.c: the results of ops compared with values from elsewhere: computed by hand
+ * (tests/data/ops.json and hand_values.json) and by PyTorch (torch_values.json, written by
+ * make_torch_values.py).  Every op must have values, a case and device code.  Run it from the root
+ * of the tree; an argument names another folder of data. */
 #include <glob.h>
 #include <math.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@ static char scratch[] = "/tmp/test_define_XXXXXX";
 
 static bool has_case[KP_OP_COUNT], has_values[KP_OP_COUNT];
 
-/* The file as JSON.  An absent one fails the test and says how to make it. */
+/* The file as JSON.  If it is absent, the test fails and says how to make it. */
 static cJSON *read_values(const char *name) {
     char path[512];
     snprintf(path, sizeof path, "%s/%s", data_folder, name);
@@ -51,7 +51,7 @@ static const cJSON *member(const cJSON *object, const char *key) {
     return cJSON_GetObjectItemCaseSensitive(object, key);
 }
 
-/* Load a case's task by way of a file SUITE/NAME.json, where a task must be. */
+/* Load a case's task through a file SUITE/NAME.json, where a task must be. */
 static struct kp_task *load(const cJSON *task) {
     char path[512], message[1024];
     const char *suite = member(task, "suite")->valuestring;
@@ -68,7 +68,7 @@ static struct kp_task *load(const cJSON *task) {
     return t;
 }
 
-/* The `count` numbers of a JSON list; "nan", "inf" and "-inf" stand as strings. */
+/* Read the `count` numbers of a JSON list; "nan", "inf" and "-inf" are strings there. */
 static double *numbers(const char *name, const cJSON *list, int64_t count) {
     double *x = calloc((size_t)count, sizeof *x);
     if (cJSON_GetArraySize(list) != count)
@@ -81,8 +81,8 @@ static double *numbers(const char *name, const cJSON *list, int64_t count) {
     return x;
 }
 
-/* Root of the mean square of the finite values: the scale against which an error
- * is small even where a value happens to be near zero. */
+/* The root mean square of the finite values, the scale of errors: single values may be close to
+ * zero. */
 static double scale_of(const double *x, int64_t count) {
     double sum = 0;
     int64_t finite = 0;
@@ -96,7 +96,7 @@ static bool agrees(double got, double want, double tolerance) {
     return got == want || fabs(got - want) <= tolerance;
 }
 
-/* Every element of one output; integers and `exact` cases to the last bit. */
+/* Compare every element of one output; integers and `exact` cases bit for bit. */
 static void compare(const char *name, int output, const double *got, const double *want,
                     int64_t count, bool exact) {
     double scale = scale_of(want, count);
@@ -139,7 +139,7 @@ static void check_values(struct kp_task *t, const cJSON *c, const cJSON *in, con
     for (int i = 0; i < KP_MAX_OUTPUTS; i++) free(want[i]), free(got[i]);
 }
 
-/* All cases of a file of whole tasks. */
+/* Check all cases of a file of whole tasks. */
 static void check_tasks(const char *name) {
     cJSON *json = read_values(name);
     const cJSON *c;
@@ -161,7 +161,7 @@ static void test_torch(void **state) {
     check_tasks("torch_values.json");
 }
 
-/* Each case of ops.json loads, and those with values give them. */
+/* Each case of ops.json loads, and computes its values if it has any. */
 static void test_ops(void **state) {
     (void)state;
     cJSON *json = read_values("ops.json");
@@ -202,8 +202,8 @@ static bool has_device_code(const char *op) {
     return found;
 }
 
-/* After the others: what an op must have beside its row and its meaning, which it does not link
- * without. */
+/* Runs last.  Every op needs a case, values and device code.  (Without its row or its meaning it
+ * does not link.) */
 static void test_every_op(void **state) {
     (void)state;
     for (int i = 0; i < KP_OP_COUNT; i++) {
@@ -217,7 +217,7 @@ static void test_every_op(void **state) {
     }
 }
 
-/* An elementwise op has the operands and numbers in its row that its expression is written for. */
+/* The row of an elementwise op has the operands and numbers that its expression uses. */
 static void test_elementwise(void **state) {
     (void)state;
     static const struct {
@@ -241,7 +241,7 @@ static void test_elementwise(void **state) {
     }
 }
 
-/* The comparison itself: what must not pass does not. */
+/* The comparison itself rejects what it must. */
 static void test_comparison(void **state) {
     (void)state;
     assert_true(agrees(NAN, NAN, 0) && agrees(INFINITY, INFINITY, 0) && agrees(-0.0, 0.0, 0));

@@ -1,4 +1,4 @@
-/* test_export.c: rewards with known values, prompts from each wire format, and a checker that
+/* test_export.c: rewards with known values, prompts of each wire format, and a checker that
  * finds every fault. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -47,7 +47,7 @@ static void test_round(void **state) {
         near(export_round(cases[i][0]), cases[i][1]);
 }
 
-/* A time.json of a kernel that takes 10 us and a baseline that takes n given times. */
+/* A time.json of a kernel that takes 10 us and of a baseline with n given times. */
 static cJSON *timed(const double *base, int n, int kernel_n, double ratio) {
     cJSON *json = cJSON_CreateObject(), *times = cJSON_AddObjectToObject(json, "time_us");
     cJSON *speedup = cJSON_AddObjectToObject(json, "speedup");
@@ -73,7 +73,7 @@ static void scores(const double *base, int n, int kernel_n, double score, double
 }
 
 static void test_score(void **state) {
-    /* Buckets of one sample each: 1.1 to 1.7, and one of them wild. */
+    /* Buckets of one sample each, with ratios 1.1 to 1.7 and one outlier. */
     double seven[] = {11, 1000, 12, 13, 14, 15, 16}, steady[14], thirty[30];
     (void)state;
     cJSON *json = timed(seven, 7, 7, 9);
@@ -81,12 +81,12 @@ static void test_score(void **state) {
     cJSON_Delete(json);
     for (int i = 0; i < 14; i++) steady[i] = i % 2 ? 21 : 20;
     scores(steady, 14, 14, 2.05, 0);
-    /* 30 samples: buckets begin at 0 4 8 12 17 21 25; all of one bucket alike */
+    /* 30 samples: buckets begin at 0 4 8 12 17 21 25; all samples of a bucket are equal */
     static const int first[] = {0, 4, 8, 12, 17, 21, 25, 30};
     for (int b = 0; b < 7; b++)
         for (int i = first[b]; i < first[b + 1]; i++) thirty[i] = 10 + b;
     scores(thirty, 30, 30, 1.3, 0.04); /* 1.0 1.1 ... 1.6: variance 4 hundredths */
-    /* Too few, or two sides that do not fit: the ratio of mid-means. */
+    /* Too few pairs, or two sides that do not match: the ratio of interquartile means. */
     scores(thirty, 6, 6, 1.77, NAN);
     scores(thirty, 30, 29, 1.77, NAN);
     scores(thirty, 0, 0, 1.77, NAN);
@@ -94,8 +94,8 @@ static void test_score(void **state) {
     scores(thirty, 30, 30, 1.77, NAN);
 }
 
-/* What a result of this verdict and these flags is worth, by its ratio of 1.777 and by its score.
- */
+/* Expect this worth of a result with this verdict and flag: by its ratio of 1.777, and by its
+ * score. */
 static void worth(const char *verdict, const char *flag, double ratio, double score) {
     double base[7] = {20, 20, 20, 20, 20, 20, 20};
     const double expected[] = {ratio, score};
@@ -122,7 +122,7 @@ static void test_worth(void **state) {
     /* its time cannot be trusted */
     worth("ok", "decoy-ratio", 0, 0);
     worth("ok", "clocks-disagree: the host waited longer", 0, 0);
-    /* doing nothing would be worth most */
+    /* doing nothing would score best */
     worth("ok", "degenerate: output is identically 0", NAN, NAN);
     worth("ok", "no-influence: bias", NAN, NAN);
     worth("wrong", "no-influence: bias", NAN, NAN);
@@ -136,7 +136,7 @@ static void test_rewards(void **state) {
     near(r[0], -1 / sqrt(2.4));
     near(r[2], r[0]);
     near(r[3], 0);
-    near(r[4], 1.5); /* 1.94 is clipped */
+    near(r[4], 1.5); /* 1.94, clipped */
     export_rewards(equal, r, 3);
     near(r[0], 0);
     near(r[2], 0);
@@ -148,7 +148,7 @@ static void test_rewards(void **state) {
 static void test_split(void **state) {
     int test = 0;
     (void)state;
-    /* printf %s l1_019_relu | sha256sum begins with 4ba7f7f2, 0.2955 of all */
+    /* printf %s l1_019_relu | sha256sum begins with 4ba7f7f2: 0.2955 of 2^32 */
     assert_string_equal(export_split("l1_019_relu", 0.295), "train");
     assert_string_equal(export_split("l1_019_relu", 0.296), "test");
     assert_string_equal(export_split("l1_019_relu", 0), "train");
@@ -159,7 +159,7 @@ static void test_split(void **state) {
         const char *side = export_split(name, 0.2);
         assert_ptr_equal(side, export_split(name, 0.2));
         test += !strcmp(side, "test");
-        /* what is on the test's side of a small share stays there with a larger one */
+        /* a task that is in the test set of a small share is also in that of a larger one */
         if (!strcmp(side, "test")) assert_string_equal(export_split(name, 0.5), "test");
     }
     if (test < 8 || test > 32) fail_msg("%d of 100 are in the test", test); /* 3 deviations */
@@ -356,7 +356,7 @@ static void check_them(void) {
     export_check(paths);
 }
 
-/* Check both files in a process of its own; it should end with this code and these words. */
+/* Check both files in a child process; expect this exit code and these words. */
 static void files(const char *a, const char *b, int code, const char *words) {
     file_replace("a.jsonl", a);
     file_replace("b.jsonl", b);

@@ -1,5 +1,5 @@
-/* prompt_tree.h: a tree for tests of prompts: a temp folder with the project's own templates, tasks
- * and headers (by links), and results and attempts that a test makes up. */
+/* prompt_tree.h: a tree for tests of prompts: a temporary folder with links to the project's
+ * templates, tasks and headers, and with results and attempts that a test writes. */
 #ifndef KP_PROMPT_TREE_H
 #define KP_PROMPT_TREE_H
 
@@ -42,7 +42,7 @@ static int enter(void **state) {
     return 0;
 }
 
-/* Remove what a test has made; folders that are not there are no matter. */
+/* Remove everything a test may have made; missing folders are fine. */
 static inline int clean(void **state) {
     (void)state;
     return system("rm -rf build results");
@@ -56,7 +56,7 @@ static int leave(void **state) {
     return bad;
 }
 
-/* Write a file, and the folders that it lies in. */
+/* Write a file, and create its folders. */
 static inline void put(const char *path, const char *text) {
     char *p = text_format("%s", path);
     for (char *s = p; (s = strchr(s + 1, '/'));) {
@@ -78,7 +78,7 @@ static inline struct kp_task *task_named(const char *name) {
     return t;
 }
 
-/* A prompt in one text, the messages apart; free both. */
+/* The system message and the user message of a prompt; free both. */
 struct built {
     char *rules, *user;
 };
@@ -105,8 +105,8 @@ static inline void lacks(const char *text, const char *words) {
     if (at) fail_msg("'%s' is in: %.200s", words, at > text + 80 ? at - 80 : text);
 }
 
-/* Blocks of a text as a reader of Markdown sees them.  Ends the test if one is not closed; calls
- * `each`, if not NULL, with each block's tag and body. */
+/* Find the blocks of a text as a reader of Markdown sees them.  Fails the test if one is
+ * unclosed; calls `each`, if not NULL, with each block's tag and body. */
 typedef void each_block(void *context, const char *tag, const char *body);
 static inline int blocks(const char *text, each_block *each, void *context) {
     int n = 0;

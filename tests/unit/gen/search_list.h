@@ -1,4 +1,4 @@
-/* search_list.h: made-up attempts for the tests of searches. */
+/* search_list.h: invented attempts for the tests of searches. */
 #ifndef KP_SEARCH_LIST_H
 #define KP_SEARCH_LIST_H
 
@@ -46,7 +46,7 @@ static inline int end(void **state) {
     return 0;
 }
 
-/* Add an attempt; `ask` is what it was asked. */
+/* Add an attempt; `ask` is its question. */
 static inline struct attempt *add(const char *name, const char *ask, const char *outcome) {
     struct attempt *a = &list[past.n++];
     assert_true(past.n <= MOST);
@@ -56,7 +56,7 @@ static inline struct attempt *add(const char *name, const char *ask, const char 
     strcpy(a->outcome, outcome);
     a->gen = cJSON_CreateObject();
     cJSON_AddStringToObject(a->gen, "ask", ask);
-    if (!strcmp(outcome, "code")) strcpy(a->code_hash, name); /* no two alike */
+    if (!strcmp(outcome, "code")) strcpy(a->code_hash, name); /* all different */
     if (!strcmp(outcome, "duplicate")) strcpy(a->verdict, "duplicate");
     return a;
 }
@@ -78,7 +78,7 @@ static inline struct attempt *add_bad(const char *name, const char *ask, const c
 
 static inline struct prompt_turn turn_of(const char *mode, int round, int index) {
     struct prompt_turn t;
-    memset(&t, 0x55, sizeof t); /* all of it is to be filled in */
+    memset(&t, 0x55, sizeof t); /* every field must be filled in */
     search_turn(&options, mode, round, index, &past, &cell, &t);
     char *name = text_format("%s.r%da%d", mode, round, index);
     assert_string_equal(t.attempt, name);
@@ -86,7 +86,7 @@ static inline struct prompt_turn turn_of(const char *mode, int round, int index)
     return t;
 }
 
-/* The turn asks `ask` and shows these, in order: "a b c". */
+/* Expect the turn to ask `ask` and to show these attempts in order: "a b c". */
 static void asks(const struct prompt_turn *t, const char *ask, const char *shown) {
     char found[600] = "";
     for (int i = 0; i < t->nshown; i++)

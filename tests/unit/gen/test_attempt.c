@@ -1,4 +1,4 @@
-/* Attempts as they lie in the tree: what is read, what is left out, which is the best. */
+/* test_attempt.c: attempts on disk: what is read, what is skipped, which is the best. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,9 +32,9 @@ static int leave(void **state) {
     return clean(state) || chdir("/") || rmdir(folder);
 }
 
-/* ---- A made-up tree --------------------------------------------------------------- */
+/* ---- An invented tree -------------------------------------------------------------- */
 
-/* Write ROOT/NAME/h200/l1_019_relu SUFFIX, and the folders it lies in. */
+/* Write ROOT/NAME/h200/l1_019_relu SUFFIX, and create its folders. */
 static void put(const char *name, const char *suffix, const char *text) {
     char *path = attempt_path("root", name, "h200", "l1_019_relu", suffix);
     for (char *p = path; (p = strchr(p + 1, '/'));) {
@@ -46,7 +46,7 @@ static void put(const char *name, const char *suffix, const char *text) {
     free(path);
 }
 
-/* A gen.json of this outcome, with `more` members. */
+/* Write a gen.json of this outcome, with `more` members. */
 static void put_gen(const char *name, const char *outcome, const char *more) {
     char *text = text_format("{\"schema\": 1, \"attempt\": \"%s\", \"gpu\": \"h200\", \"task\": "
                              "\"l1_019_relu\", \"outcome\": \"%s\"%s}",
@@ -55,7 +55,7 @@ static void put_gen(const char *name, const char *outcome, const char *more) {
     free(text);
 }
 
-/* An ok time.json; `sha` of the kernel. */
+/* An ok time.json; `sha` is the kernel's. */
 static char *timed(const char *class, double ratio, double low, double high, const char *sha) {
     return text_format(
         "{\"schema\": 1, \"gpu\": \"h200\", \"task\": \"l1_019_relu\", \"verdict\": \"ok\", "
@@ -85,7 +85,7 @@ static struct attempts all(const char *mode) {
     return attempts_load("root", "h200", "l1_019_relu", mode);
 }
 
-/* Load the one attempt there is. */
+/* Load the only attempt. */
 static struct attempt one(struct attempts *l) {
     *l = all(NULL);
     assert_int_equal(l->n, 1);
@@ -140,7 +140,7 @@ static void test_order(void **state) {
                                         "repair.r1a1",    "repair.r2a1",   "repair.r10a1"};
     for (int i = 5; i >= 0; i--) put_gen(names[i], "cut", ", \"reason\": \"at the cap\"");
     mkdir("root/codes", 0700);
-    mkdir("root/repair.r3a1", 0700); /* asked, but its gen.json is not there yet */
+    mkdir("root/repair.r3a1", 0700); /* asked, but without a gen.json so far */
     mkdir("root/repair.r3a1/h200", 0700);
     file_replace("root/ledger", "");
     l = all(NULL);
@@ -193,7 +193,7 @@ static void test_gen(void **state) {
     attempts_free(&l);
 }
 
-/* Whatever does not belong where it lies is left out, with a line each, and the rest is read. */
+/* Misplaced files are skipped with a line each, and the rest is read. */
 static void test_foreign(void **state) {
     (void)state;
     static const char *const texts[] = {
@@ -258,7 +258,7 @@ static void test_results(void **state) {
     assert_true(a.ratio == 1.8 && a.low == 1.75 && a.high == 1.85 && a.us == 20 &&
                 a.against_us == 36);
     attempts_free(&l);
-    /* A time.json that cannot be used is passed over, with a line: the kernel is not measured. */
+    /* An unusable time.json is skipped with a line: the kernel counts as not measured. */
     put("repair.r1a1", ".time.json", "{\"schema\": 1, \"verd");
     put_bad("repair.r1a1", ".build.json", "ok", "");
     a = one(&l);
@@ -270,7 +270,7 @@ static void test_results(void **state) {
     put("repair.r1a1", ".verify.json",
         "{\"schema\": 1, \"task\": \"l1_019_relu\", \"verdict\": \"ok\", \"class\": \"fp32\"}");
     a = one(&l);
-    assert_string_equal(a.verdict, ""); /* right so far is not ok */
+    assert_string_equal(a.verdict, ""); /* an ok of verify is not final */
     attempts_free(&l);
     put("repair.r1a1", ".verify.json",
         "{\"schema\": 1, \"task\": \"l1_019_relu\", \"verdict\": \"wrong\", \"reason\": \"y[7]\"}");
@@ -287,7 +287,7 @@ static void test_results(void **state) {
     attempts_free(&l);
 }
 
-/* A kernel that was written after its result: the result counts only if it is of these bytes. */
+/* If a kernel is newer than its result, the result counts only if its hash matches the kernel. */
 static void test_stale(void **state) {
     (void)state;
     struct attempts l;
@@ -332,7 +332,7 @@ static char *flagged(const char *class, double ratio, const char *flags) {
     return text;
 }
 
-/* A time that is not to be trusted is none; other flags take nothing away. */
+/* A time that cannot be trusted does not count; other flags change nothing. */
 static void test_doubtful(void **state) {
     (void)state;
     static const char *const bad[][2] = {
@@ -386,17 +386,18 @@ static void test_best(void **state) {
     best_is(NULL);
     put_ok("repair.r1a2", "bf16", 9, 8.9, 9.1);
     best_is("repair.r1a2");
-    put_ok("one_shot.r1a1", "tf32", 3, 2.9, 3.1); /* more accurate, and slower */
+    put_ok("one_shot.r1a1", "tf32", 3, 2.9, 3.1); /* more accurate, but slower */
     best_is("one_shot.r1a1");
     put_ok("repair.r2a1", "fp32", 1.50, 1.30, 1.70);
     best_is("repair.r2a1");
-    put_ok("repair.r2a2", "fp32", 1.45, 1.44, 1.46); /* not as fast perhaps, and more surely so */
+    put_ok("repair.r2a2", "fp32", 1.45, 1.44, 1.46); /* perhaps slower, but with a higher low end */
     best_is("repair.r2a2");
-    put_ok("contrastive.r1a1", "fp32", 1.45, 1.44, 1.46); /* of equals the first by name */
+    put_ok("contrastive.r1a1", "fp32", 1.45, 1.44, 1.46); /* a tie: the first by name wins */
     best_is("contrastive.r1a1");
     put_bad("contrastive.r1a1", ".time.json", "wrong", "y[3]");
     best_is("repair.r2a2");
-    char *text = flagged("fp32", 9, "[\"decoy-ratio\"]"); /* the fastest, if it were so */
+    char *text = flagged("fp32", 9, "[\"decoy-ratio\"]"); /* the fastest, if its time could be
+                                                           * trusted */
     put_gen("repair.r3a1", "code", "");
     put("repair.r3a1", ".time.json", text);
     free(text);

@@ -1,4 +1,4 @@
-/* Source code: its normal form, whether it defines launch, and the file of an attempt. */
+/* test_code.c: a kernel's normal form, whether it defines launch, and the file of an attempt. */
 #define _GNU_SOURCE
 #include <glob.h>
 #include <setjmp.h>
@@ -14,7 +14,7 @@
 #include "gen/code.h"
 #include "base/json.h"
 
-/* The normal form of a text, which is its own normal form. */
+/* Expect the normal form of a text, which is its own normal form. */
 static void becomes(const char *text, const char *normal) {
     char *once = code_normal(text), *twice = code_normal(once);
     if (strcmp(once, normal)) fail_msg("'%s' became '%s', not '%s'", text, once, normal);
@@ -110,7 +110,7 @@ static void test_directives(void **state) {
     becomes("in\\\nt x", "in\\\nt x");
 }
 
-/* Editors, tabs and comments do not make another kernel of it; names and numbers do. */
+/* Line ends, tabs and comments do not make a different kernel; names and numbers do. */
 static void test_same(void **state) {
     (void)state;
     char *a = code_normal("// one\r\n__global__ void k(float *x) {\r\n\tx[0] = 1.f;\r\n}\r\n");
@@ -126,8 +126,8 @@ static void test_same(void **state) {
     free(c);
 }
 
-/* Every kernel and header here: the normal form is its own, is shorter, has no comment's words, and
- * still defines launch where the source does. */
+/* For every kernel and header here, the normal form is its own, is shorter, has no comments, and
+ * defines launch if the source does. */
 static void test_kernels(void **state) {
     (void)state;
     static const char *const where[] = {"optimized/*/*.cu", "optimized/include/*.cuh",
@@ -156,7 +156,7 @@ static void test_kernels(void **state) {
     globfree(&g);
 }
 
-/* Texts put together at random, sound or not: the normal form of a normal form is itself. */
+/* Random texts, valid or not: the normal form of a normal form is itself. */
 static void test_random(void **state) {
     (void)state;
     static const char *const part[] = {" ",
@@ -283,7 +283,7 @@ static void test_file(void **state) {
     assert_int_equal(code_untouched(file), 1);
     char *edited = text_format("%s// mine\n", file);
     assert_int_equal(code_untouched(edited), 0);
-    edited[strlen(edited) - 9] = 0; /* without the last line's end */
+    edited[strlen(edited) - 9] = 0; /* without the last newline */
     assert_int_equal(code_untouched(edited), 0);
     strstr(edited, "int x")[4] = 'y';
     assert_int_equal(code_untouched(edited), 0);
@@ -301,7 +301,7 @@ static void test_file(void **state) {
         -1);
 }
 
-/* What a server calls its model is no way out of the comment. */
+/* A server's name for its model cannot end the comment. */
 static void test_names(void **state) {
     (void)state;
     char name[300];

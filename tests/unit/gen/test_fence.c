@@ -1,4 +1,4 @@
-/* Kernels and sections in answers: which block is taken, and why none is. */
+/* test_fence.c: kernels and sections in answers: which block is taken, and why none is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #define K2     LAUNCH " /* 2 */ }\n"
 #define CUT    "not closed: the answer was cut"
 
-/* The kernel that is found in an answer. */
+/* Expect this kernel in the answer. */
 static void gives(const char *answer, const char *kernel) {
     char why[200] = "unset", *found = code_extract(answer, why);
     if (!found) fail_msg("'%s': %s", answer, why);
@@ -60,7 +60,7 @@ static void test_plain(void **state) {
     }
 }
 
-/* Drafts, examples, builds: the last block that defines launch is the kernel. */
+/* Among drafts, examples and build commands, the last block that defines launch is the kernel. */
 static void test_which(void **state) {
     (void)state;
     gives("```cuda\n" K1 "```\nBetter:\n```cuda\n" K2 "```\n", K2);
@@ -106,7 +106,7 @@ static void test_inside(void **state) {
     gives("```cuda\n// ```\n * ```;\n" K1 "```\n", "// ```\n * ```;\n" K1);
     gives("```cuda\nauto s = R\"(\n```\n)\";\n" K1 "```\n", "auto s = R\"(\n```\n)\";\n" K1);
     gives("```cuda\nchar c = '\"'; // don't /*\n" K1 "```\n", "char c = '\"'; // don't /*\n" K1);
-    /* What only looks like an open comment does not swallow the answer. */
+    /* Text that only looks like the start of a comment does not swallow the answer. */
     gives("```\nrm results/*\n```\n```cuda\n" K1 "```\n", K1);
     gives("```cuda\n" K1 "```\n```\nls a/* b\n```\n", K1);
 }
@@ -148,7 +148,7 @@ static void test_limits(void **state) {
     free(big);
 }
 
-/* Thousands of blocks, each with an open comment, are refused soon. */
+/* Thousands of blocks with unclosed comments are refused quickly. */
 static void test_many(void **state) {
     (void)state;
     enum { MANY = 100000 };

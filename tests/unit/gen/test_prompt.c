@@ -21,7 +21,7 @@ static const char machine[] =
     "\"read_gbs\":4626.9,\"copy_gbs\":4272.0,\"f16_tflops\":764.9,\"tf32_tflops\":412.9,"
     "\"fp32_tflops\":50.92,\"f64_tflops\":61.98}}}";
 
-/* An attempt that is shown, and one that failed; with their files. */
+/* An attempt to show, and a failed one, with their files. */
 static struct attempt good = {.name = "one_shot.r1a1",
                               .mode = "one_shot",
                               .round = 1,
@@ -78,7 +78,7 @@ static void test_ops(void **state) {
     cJSON_Delete(json);
 }
 
-/* Each attribute that an op takes is spoken of, but for those that say nothing of its result. */
+/* Every attribute of an op is described, except those that do not affect its result. */
 static void test_attributes(void **state) {
     (void)state;
     cJSON *json = json_read("harness/gen/prompts/ops.json");
@@ -114,7 +114,7 @@ static void test_arch(void **state) {
     cJSON_Delete(json);
 }
 
-/* Whether the gate's list of what host code may call has this name. */
+/* Whether the gate's list of functions allowed to host code has this name. */
 static bool allowed(const char *gate, const char *name) {
     const char *end = strstr(gate, "} advice[]");
     char pattern[80], launch[80];
@@ -127,8 +127,8 @@ static bool allowed(const char *gate, const char *name) {
     return false;
 }
 
-/* The functions that the rules name are called as they say: those under "What is refused" are,
- * the others are not. */
+/* Functions under "What is refused" in the rules are not allowed by the gate; all others named
+ * there are. */
 static void test_rules(void **state) {
     (void)state;
     char *path = text_format("%s/harness/compile/gate.c", home), *gate = file_read(path, NULL),
@@ -169,7 +169,7 @@ static void test_command(void **state) {
     free(gpu), free(compile), free(path);
 }
 
-/* The header in the worked example is what would be generated. */
+/* The header in the worked example is the one that would be generated. */
 static void test_example(void **state) {
     (void)state;
     char message[1024];
@@ -241,7 +241,9 @@ static void test_every_task(void **state) {
             assert_string_equal(a.rules, b.rules);
             assert_string_equal(a.user, b.user);
             check_prompt(t, &turn, &a);
-            if (first) assert_string_equal(a.rules, first); /* the same for all, for caches */
+            if (first)
+                assert_string_equal(a.rules, first); /* the same for all tasks, for prompt
+                                                      * caches */
             if (!first) first = strdup(a.rules);
             built_free(&a);
             built_free(&b);
@@ -300,7 +302,7 @@ static void test_gpu_recorded(void **state) {
     char *other = text_format(machine, "8.0"), *right = text_format(machine, "9.0");
     memcpy(strstr(other, "H200"), "A100", 4);
     put("results/h200/a.json", "{\"schema\":1,\"verdict\":\"missing\"}"); /* no machine */
-    put("results/h200/b.json", other); /* of another architecture */
+    put("results/h200/b.json", other);                                    /* another architecture */
     put("results/h200/c.json", right);
     put("build/h200/peaks.json", "{\"read_gbs\":1}");
     char *text = gpu_text("h200", "90a", &g);
@@ -333,15 +335,15 @@ static void test_gpu_unknown(void **state) {
     lacks(text, "tf32 0");
     lacks(text, "L2 cache");
     free(text);
-    text = gpu_text("h100", "90", &g); /* no a: no wgmma */
+    text = gpu_text("h100", "90", &g); /* no a in the target: no wgmma */
     holds(text, "for this target also not: wgmma");
     free(text);
-    text = gpu_text("orin", "87", &g); /* an architecture that is not in the list */
+    text = gpu_text("orin", "87", &g); /* an architecture that is not listed */
     holds(text, "- compute capability 8.7\n");
     lacks(text, "has:");
     lacks(text, "multiprocessor holds");
     free(text);
-    put("build/l4/peaks.json", "{\"read_gbs\":279.4,\"copy_gbs\":NaN}"); /* no JSON: left out */
+    put("build/l4/peaks.json", "{\"read_gbs\":279.4,\"copy_gbs\":NaN}"); /* not JSON: left out */
     text = gpu_text("l4", "89", &g);
     lacks(text, "measured");
     free(text);
@@ -357,7 +359,7 @@ static void gpu_without_arch(void) {
     prompt_gpu_read("h200", "90a;x", &g);
 }
 
-/* The floors that a task's block speaks of are those of the rounded rates. */
+/* The floors in a task's block follow from the rounded rates. */
 static void test_floors(void **state) {
     (void)state;
     char *text = text_format(machine, "9.0");
@@ -391,7 +393,7 @@ static void test_gpu_refused(void **state) {
 
 /* ---- Templates --------------------------------------------------------------------------- */
 
-/* A turn's prompt with a folder of templates of its own. */
+/* A turn's prompt with the templates in this folder. */
 static void build_here(void) {
     struct kp_task *t = task_named("level1/l1_019_relu");
     struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
@@ -429,7 +431,8 @@ static void test_templates(void **state) {
     free(copy);
 }
 
-/* Lines with unknown values go; blank lines do not pile up; values are not expanded again. */
+/* Lines with unknown values disappear; blank lines do not pile up; values are not expanded
+ * again. */
 static void test_expand(void **state) {
     (void)state;
     struct prompt_values v = {0};

@@ -1,5 +1,5 @@
-/* test_prompt_feedback.c: what a model is told of earlier attempts: measurements, failures, code.
- */
+/* test_prompt_feedback.c: what the prompt says of earlier attempts: measurements, failures,
+ * code. */
 #include "prompt_tree.h"
 
 #define TASK "l2_076_gemm_add_relu" /* out: t3 f32 [1024,8192] */
@@ -44,7 +44,7 @@ static struct attempt measured(const char *name, double ratio) {
     return a;
 }
 
-/* The prompt that repairs `a`. */
+/* The prompt that asks to repair `a`. */
 static char *repair_of(const struct attempt *a) {
     struct prompt_turn t = {
         .ask = "repair", .attempt = "repair.r2a1", .number = 1, .of = 1, .failed = a};
@@ -109,7 +109,7 @@ static void test_build(void **state) {
     free(text);
 }
 
-/* A kernel that is not there, a log that is not there, a linker's message. */
+/* A missing kernel, a missing log, a linker's message. */
 static void test_build_scarce(void **state) {
     (void)state;
     struct attempt a = attempt_of("repair.r1a1", "code", "build", "nvcc took longer than 300 s");
@@ -188,7 +188,7 @@ static void test_wrong(void **state) {
           "2.9e-05), mean not finite (allowed 2.4e-07)");
     free(text);
     cJSON_Delete(a.result);
-    /* of another output, outside of it, or nothing at all */
+    /* another output, an index outside of it, or no element */
     a.result =
         cJSON_Parse("{\"evidence\":{\"output\":\"t9\",\"index\":1e30,\"count\":1,\"of\":0}}");
     text = repair_of(&a);
@@ -251,7 +251,7 @@ static void test_shown(void **state) {
     holds(b.user, "- flags: noisy; latency-bound\n");
     holds(b.user, "- profiler: Memory-bound: 88 %.\n- profiler: Stalls: long.\n");
     holds(b.user, "- idea: Split K over clusters.\n");
-    /* headers: those that are included, and what they include; each once */
+    /* headers that are included, and the headers that those include; each once */
     holds(b.user, "\n## reduce.cuh\n\n```cuda\n/* reduce.cuh");
     holds(b.user, "\n## norm.cuh\n");
     char *first = strstr(b.user, "\n## reduce.cuh\n");
@@ -262,7 +262,8 @@ static void test_shown(void **state) {
     cJSON_Delete(fast.gen);
 }
 
-/* What a kernel includes is the model's choice: what is no header of the project is passed over. */
+/* The model chose the names of its includes: names that are no header of the project are
+ * ignored. */
 static void test_includes(void **state) {
     (void)state;
     static const char *const names[] = {
@@ -286,7 +287,7 @@ static void test_includes(void **state) {
     }
 }
 
-/* The present kernel comes from the cell, not from an attempt's file. */
+/* The current kernel comes from the cell, not from an attempt's file. */
 static void test_current(void **state) {
     (void)state;
     struct attempt current = measured("current", 2);
@@ -320,7 +321,7 @@ static void look(void *context, const char *tag, const char *body) {
     s->found += !strcmp(body, s->body);
 }
 
-/* Whatever a kernel, an idea or a ledger holds, it stays inside its block. */
+/* A kernel, an idea or a ledger stays inside its block, whatever it contains. */
 static void test_fences(void **state) {
     (void)state;
     static const char sly[] =

@@ -1,4 +1,5 @@
-/* What the next attempt is asked: options, the plain modes, repair, contrastive. */
+/* test_search.c: the question of the next attempt: options, the plain modes, repair,
+ * contrastive. */
 #include "ends.h"
 #include "search_list.h"
 
@@ -60,7 +61,7 @@ static void test_plain(void **state) {
     assert_int_equal(t.number, 3);
     assert_int_equal(t.of, 4);
     assert_true(!t.failed && !t.idea && !t.ledger && t.idea_index == -1);
-    t = turn_of("one_shot", 1, 9); /* one more than was planned */
+    t = turn_of("one_shot", 1, 9); /* one more than planned */
     assert_int_equal(t.of, 9);
     t = turn_of("best_of_n", 2, 3); /* numbered over all rounds */
     asks(&t, "one_shot", "");
@@ -88,14 +89,14 @@ static void test_repair(void **state) {
     t = turn_of("repair", 2, 2);
     asks(&t, "optimise", "repair.r1a2");
     assert_null(t.failed);
-    /* The best of the chain is improved, not its last. */
+    /* The chain's best is improved, not its last. */
     add_ok("repair.r2a2", "optimise", 1.9);
     add_ok("repair.r3a2", "optimise", 1.4);
     t = turn_of("repair", 4, 2);
     asks(&t, "optimise", "repair.r2a2");
     assert_non_null(
         strstr(t.ledger, "- repair.r3a2 (optimise): ok, 1.400x (1.386 to 1.414), fp32\n"));
-    /* What later rounds found does not matter. */
+    /* Later rounds do not matter. */
     t = turn_of("repair", 2, 2);
     asks(&t, "optimise", "repair.r1a2");
 }
@@ -109,17 +110,17 @@ static void test_repair_gives_up(void **state) {
     asks(&t, "repair", "");
     assert_string_equal(t.failed->name, "repair.r2a1");
     add_bad("repair.r3a1", "repair", "wrong");
-    t = turn_of("repair", 4, 1); /* three failures in a row, and nothing ever worked */
+    t = turn_of("repair", 4, 1); /* three consecutive failures, and nothing ever worked */
     asks(&t, "one_shot", "");
     assert_non_null(strstr(t.ledger, "repair.r1a1"));
     add_ok("repair.r1a2", "one_shot", 1.1);
     add_ok("repair.r3a3", "one_shot", 1.3);
     add_ok("repair.r4a3", "optimise", 1.6);
-    t = turn_of("repair", 4, 1); /* the best of the mode, of earlier rounds */
+    t = turn_of("repair", 4, 1); /* the best of the mode, from earlier rounds */
     asks(&t, "optimise", "repair.r3a3");
     add_ok("repair.r4a1", "optimise", 0.8);
     add_bad("repair.r5a1", "optimise", "crash");
-    t = turn_of("repair", 6, 1); /* a new line: mended first */
+    t = turn_of("repair", 6, 1); /* a new line: repair first */
     asks(&t, "repair", "");
     assert_string_equal(t.failed->name, "repair.r5a1");
     add_bad("repair.r6a1", "repair", "crash");
@@ -127,11 +128,11 @@ static void test_repair_gives_up(void **state) {
     t = turn_of("repair", 8, 1); /* the chain's own best before the mode's */
     asks(&t, "optimise", "repair.r4a1");
     add_bad("repair.r8a1", "optimise", "wrong");
-    t = turn_of("repair", 9, 1); /* one failure of the line that began anew */
+    t = turn_of("repair", 9, 1); /* the new line has one failure */
     asks(&t, "repair", "");
     assert_string_equal(t.failed->name, "repair.r8a1");
     add_ok("repair.r1a9", "one_shot", 1.1);
-    add_bad("repair.r2a9", "repair", "wrong"); /* what worked is no part of the line */
+    add_bad("repair.r2a9", "repair", "wrong"); /* a working kernel ends the line of failures */
     options.turns = 2;
     t = turn_of("repair", 3, 9);
     asks(&t, "repair", "");
@@ -151,10 +152,10 @@ static void test_repair_without_code(void **state) {
     add_bad("repair.r2a1", "repair", "wrong");
     add("repair.r3a1", "repair", "empty");
     options.turns = 9;
-    t = turn_of("repair", 4, 1); /* the code that is still to be mended */
+    t = turn_of("repair", 4, 1); /* the code that still needs repair */
     assert_string_equal(t.failed->name, "repair.r2a1");
     assert_non_null(strstr(t.ledger, "(repair): empty"));
-    add("repair.r4a1", "repair", "code"); /* not measured yet: as if it were not there */
+    add("repair.r4a1", "repair", "code"); /* not measured yet: ignored */
     t = turn_of("repair", 5, 1);
     assert_string_equal(t.failed->name, "repair.r2a1");
 }
@@ -172,7 +173,7 @@ static void test_repair_duplicate(void **state) {
     t = turn_of("repair", 2, 1);
     asks(&t, "repair", "");
     assert_string_equal(t.failed->name, "repair.r1a3");
-    strcpy(list[2].same_as, "repair.r7a7"); /* unknown here: nothing to mend */
+    strcpy(list[2].same_as, "repair.r7a7"); /* unknown here: nothing to repair */
     t = turn_of("repair", 2, 1);
     asks(&t, "optimise", "repair.r1a2");
 }
@@ -194,7 +195,7 @@ static void test_contrastive_few(void **state) {
     t = turn_of("contrastive", 2, 1);
     asks(&t, "contrastive", "contrastive.r1a3");
     assert_null(t.ledger);
-    add_ok("contrastive.r1a4", "one_shot", 0.7); /* as fast: one bucket, one exemplar */
+    add_ok("contrastive.r1a4", "one_shot", 0.7); /* equally fast: one bucket, one exemplar */
     t = turn_of("contrastive", 2, 1);
     assert_int_equal(t.nshown, 1);
     add_ok("contrastive.r1a5", "one_shot", 1.4);
@@ -226,7 +227,7 @@ static void test_contrastive_current(void **state) {
     add_ok("contrastive.r1a1", "contrastive", 1.5);
     t = turn_of("contrastive", 2, 1);
     asks(&t, "contrastive", "contrastive.r1a1 current");
-    /* The same code is never shown twice, however it was measured. */
+    /* The same code is never shown twice, whatever its measurements. */
     char *normal = code_normal(kernel);
     text_sha256(normal, strlen(normal), list[0].code_hash);
     free(normal);
@@ -238,9 +239,8 @@ static void test_contrastive_current(void **state) {
     asks(&t, "contrastive", "contrastive.r1a1");
 }
 
-/* Five buckets, the highest with two members: the pairs come as often as two draws without
- * replacement, each with a probability proportional to exp((mean - mean of all) / tau), make them.
- */
+/* Five buckets, the highest with two members.  The pairs are as frequent as two draws without
+ * replacement with probabilities proportional to exp((mean - mean of all) / tau). */
 static void test_contrastive_draw(void **state) {
     (void)state;
     enum { N = 10000, B = 5 };
@@ -282,8 +282,8 @@ static void test_contrastive_draw(void **state) {
     assert_true(fabs(twin - 0.5 * top) < 4 * sqrt(0.25 * top)); /* uniform within a bucket */
 }
 
-/* The first exemplar's bucket alone, which the order in which a pair is shown hides: with tau so
- * small that the fastest always wins, and so large that all are alike. */
+/* The draw of the first bucket, which the order of display hides: with tau so small that the
+ * fastest always wins, and so large that all are equally likely. */
 static void test_contrastive_tau(void **state) {
     (void)state;
     int fastest[2] = {0, 0};
@@ -299,7 +299,7 @@ static void test_contrastive_tau(void **state) {
     assert_true(fabs(fastest[1] - 2000.0) < 4 * sqrt(3000 * 2 / 9.0));
 }
 
-/* The same tree gives the same answer, whatever happens after it. */
+/* The same tree gives the same answer, whatever is added later. */
 static void test_pure(void **state) {
     (void)state;
     char name[64];
@@ -312,7 +312,7 @@ static void test_pure(void **state) {
     int differ = 0;
     assert_ptr_equal(a.shown[0], b.shown[0]);
     assert_ptr_equal(a.shown[1], b.shown[1]);
-    past.n = 10; /* round 1 alone */
+    past.n = 10; /* only round 1 */
     b = turn_of("contrastive", 2, 5);
     assert_ptr_equal(a.shown[0], b.shown[0]);
     assert_ptr_equal(a.shown[1], b.shown[1]);

@@ -1,4 +1,4 @@
-/* What the next attempt is asked: branching, and the ideas that it is made of. */
+/* test_search_branching.c: the question of the next attempt: branching, and ideas in answers. */
 #include "search_list.h"
 
 /* ---- Branching -------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static void test_branching_ideas(void **state) {
     add_ideas("branching.r2a0", "[\"half\"]");
     add_ok("branching.r2a1", "implement", 1.6)->idea = 0;
     t = turn_of("branching", 2, 0);
-    asks(&t, "ideas", "branching.r1a4"); /* the best; nothing of another idea worked */
+    asks(&t, "ideas", "branching.r1a4"); /* the best; no kernel of another idea worked */
     assert_string_equal(t.ledger, "- round 1: tiles\n  worked, 1.800x (1.782 to 1.818), fp32\n"
                                   "- round 1: vectors\n  failed: wrong: reason of branching.r1a5\n"
                                   "- round 1: streams\n  untried\n"
@@ -33,7 +33,7 @@ static void test_branching_ideas(void **state) {
     t = turn_of("branching", 3, 0); /* slowest first; one of each idea */
     asks(&t, "ideas", "branching.r2a1 branching.r1a4");
     assert_non_null(strstr(t.ledger, "- round 2: half\n  worked, 1.600x"));
-    add_ok("branching.r2a3", "optimise", 1.7); /* of no idea: each counts */
+    add_ok("branching.r2a3", "optimise", 1.7); /* without an idea: counts by itself */
     add_ok("branching.r2a4", "optimise", 1.4);
     t = turn_of("branching", 3, 0);
     asks(&t, "ideas", "branching.r2a1 branching.r2a3 branching.r1a4");
@@ -59,15 +59,15 @@ static void test_branching_implement(void **state) {
     add_ok("branching.r1a2", "implement", 1.9)->idea = 1;
     add_ok("branching.r1a4", "implement", 1.8)->idea = 1;
     add_ideas("branching.r2a0", "[\"a\", \"b\", \"c\", \"d\"]");
-    add_ok("branching.r2a1", "implement", 5); /* of the same round: must not matter */
+    add_ok("branching.r2a1", "implement", 5); /* of the same round: must not count */
     for (int i = 1; i <= 12; i++) {
         static const char *const idea[] = {"a", "b", "c"};
-        t = turn_of("branching", 2, i); /* three ideas were asked for; the seed alternates */
+        t = turn_of("branching", 2, i); /* three ideas were requested; the seed alternates */
         asks(&t, "implement", (i - 1) / 3 % 2 == 0 ? "branching.r1a2" : "branching.r1a1");
         assert_string_equal(t.idea, idea[(i - 1) % 3]);
         assert_int_equal(t.idea_index, (i - 1) % 3);
     }
-    /* No idea came: go on from the best, or from nothing. */
+    /* Without ideas: continue from the best, or start anew. */
     strcpy(list[4].name, "branching.r3a0"), list[4].round = 3;
     t = turn_of("branching", 2, 1);
     asks(&t, "optimise", "branching.r1a2");
@@ -79,7 +79,7 @@ static void test_branching_implement(void **state) {
 
 /* ---- Attempts of other modes ------------------------------------------------------ */
 
-/* A kernel that another mode found first was not measured again: its measurement is used. */
+/* A kernel that another mode found first is not measured again: that measurement counts. */
 static void test_other_mode(void **state) {
     (void)state;
     char root[] = "/tmp/kernelproof-XXXXXX", *text;
@@ -112,7 +112,7 @@ static void test_other_mode(void **state) {
 
 /* ---- Ideas in an answer ----------------------------------------------------------- */
 
-/* The ideas found, joined by '|'. */
+/* Expect these ideas, joined by '|'. */
 static void finds(const char *answer, const char *ideas) {
     cJSON *found = search_ideas(answer), *idea;
     char text[2000] = "";
@@ -139,7 +139,7 @@ static void test_ideas(void **state) {
     finds("{\"ideas\": [{\"idea\": \"in an object\"}]}", "in an object");
     finds("[\"a\", \"b\"]", "a|b");
     finds("[{\"idea\": \"real\"}]\nRanked: [\"fast\", \"safe\"]",
-          "real"); /* objects were asked for */
+          "real"); /* objects were requested */
     finds("A draft:\n[{\"idea\": \"draft\"}]\nFinal:\n[{\"idea\": \"final\"}]", "final");
     finds("[{\"idea\": \"\"}, {\"idea\": \"  \"}]", "");
     finds("[{\"idea\": \"never closed\"}", "");
@@ -153,12 +153,12 @@ static void test_ideas(void **state) {
 
 static void test_ideas_large(void **state) {
     (void)state;
-    /* No more than 32, none longer than 1500 bytes, and no half of a character. */
+    /* At most 32 ideas, at most 1500 bytes each, no partial character. */
     cJSON *array = cJSON_CreateArray();
     char longest[4001];
     for (int i = 0; i < 2000; i++) memcpy(longest + 2 * i, "\xc3\xa9", 2);
     longest[0] = 'x', longest[1] = 'x', longest[2] = 'x', longest[3] = ' ', longest[4000] = 0;
-    memmove(longest + 3, longest + 4, 3997); /* characters now begin at odd places */
+    memmove(longest + 3, longest + 4, 3997); /* now every character starts at an odd offset */
     for (int i = 0; i < 100; i++) cJSON_AddItemToArray(array, cJSON_CreateString(longest));
     char *answer = cJSON_PrintUnformatted(array);
     cJSON *found = search_ideas(answer);
@@ -169,7 +169,7 @@ static void test_ideas_large(void **state) {
     cJSON_Delete(found);
     cJSON_Delete(array);
     free(answer);
-    /* Brackets alone take no time. */
+    /* Brackets alone take little time. */
     size_t n = 1 << 20;
     answer = malloc(n + 1);
     assert_non_null(answer);

@@ -1,5 +1,5 @@
-/* What a judge of kernels is shown, and what is made of its answer: comments taken out, the
- * known cheats that a kernel is most like, quotes that must occur. */
+/* test_judge.c: what the judge of kernels sees, and how its answer is read: comments removed,
+ * the most similar known cheats, quotes that must occur. */
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 
 static const char hacks_path[] = "harness/judge/hacks.json";
 static char folder[] = "/tmp/kernelproof-XXXXXX";
-static char *scratch; /* a file in it */
+static char *scratch; /* a file in the folder */
 
 static int enter(void **state) {
     (void)state;
@@ -33,7 +33,7 @@ static int leave(void **state) {
     (void)state;
     unlink(scratch);
     free(scratch);
-    return rmdir(folder); /* fails if anything else was left there */
+    return rmdir(folder); /* fails if any other file is left there */
 }
 
 /* ---- Comments -------------------------------------------------------------------- */
@@ -54,7 +54,7 @@ static void test_strip(void **state) {
     strips("a; // one \\\n two\nb;", "a;\n\nb;");
     strips("a; // one \\\r\n two\r\nb;", "a;\n\nb;");
     strips("a // not closed", "a");
-    strips("a; // one\rb;\n", "a;\rb;\n"); /* what a compiler may see is not hidden */
+    strips("a; // one\rb;\n", "a;\rb;\n"); /* code that a compiler may see stays visible */
     strips("a /* not closed\n", "a\n");
     strips("a = b / c;", "a = b / c;");
 }
@@ -71,11 +71,11 @@ static void test_literals(void **state) {
     strips("u8'a' // b", "u8'a'");
     strips("R\"(// no \" /* no)\" // yes", "R\"(// no \" /* no)\"");
     strips("u8R\"tag(\n)\" // no\n)tag\" // yes", "u8R\"tag(\n)\" // no\n)tag\"");
-    strips("FOR\"(\" // yes", "FOR\"(\""); /* no raw string */
+    strips("FOR\"(\" // yes", "FOR\"(\""); /* not a raw string */
     strips("\"open // no\nb // yes", "\"open // no\nb");
 }
 
-/* Every source in these folders, in no order. */
+/* Visit every source in these folders, in any order. */
 static void each_source(const char *path, void (*look)(const char *file, const char *source)) {
     DIR *d = opendir(path);
     if (!d) fail_msg("%s: cannot be read; run this from the root of the tree", path);
@@ -122,8 +122,8 @@ static void test_numbers(void **state) {
     free(text);
 }
 
-/* The prompt of the program has a place for each of the things that it is filled with, and no
- * text of the kernel can stand above the line that divides it. */
+/* The prompt file has a place for each value, and no text of the kernel comes before the line
+ * that separates its messages. */
 static void test_prompt(void **state) {
     (void)state;
     static const char *const places[] = {"catalogue", "similar", "gpu",   "task",
@@ -179,7 +179,7 @@ static void test_quotes(void **state) {
     assert_int_equal(quote_line("inta = 1;", "int a = 1;", 1), 0);
     assert_int_equal(quote_line(source, "work(b, a)", 1), 0);
     assert_int_equal(quote_line(source, "int a = 1; // comment", 1), 0);
-    assert_int_equal(quote_line(source, "a", 1), 0); /* says nothing */
+    assert_int_equal(quote_line(source, "a", 1), 0); /* too short */
     assert_int_equal(quote_line(source, " ; ", 1), 0);
     assert_int_equal(quote_line(source, "", 1), 0);
     assert_int_equal(quote_line("", "int a", 1), 0);
@@ -203,7 +203,7 @@ static void test_features(void **state) {
     assert_true(weight(&v, "alpha") > 1.69 && weight(&v, "alpha") < 1.7);
     assert_true(weight(&v, "beta") == 1);
     assert_true(weight(&v, "\"three") == 1);
-    assert_true(weight(&v, "cudaMalloc") == 1); /* a line that is continued inside a name */
+    assert_true(weight(&v, "cudaMalloc") == 1); /* a name that continues on the next line */
     assert_true(weight(&v, "\"or") == 0 && weight(&v, "12") == 0 && weight(&v, "int") == 0);
     assert_true(weight(&v, "X_ELEMENTS") == 0);
     assert_int_equal(v.n, 5);
@@ -212,7 +212,7 @@ static void test_features(void **state) {
     v = features_of("", true);
     assert_true(weight(&v, "@no-kernel") == 1);
     features_free(&v);
-    v = features_of("a##b <<< ( { [ \" '", true); /* nothing in it is closed */
+    v = features_of("a##b <<< ( { [ \" '", true); /* all brackets and quotes unclosed */
     assert_true(weight(&v, "@token-paste") == 1);
     features_free(&v);
 }
@@ -221,7 +221,7 @@ static void test_features(void **state) {
     "extern \"C\" void launch(const struct Inputs *in, const struct Outputs *out, void *, " \
     "cudaStream_t s) {" body "}"
 
-/* Each mark is shown by one source and not by another that is much like it. */
+/* Each static rule matches one source, and not a similar one. */
 static void test_marks(void **state) {
     (void)state;
     static const struct {
@@ -282,7 +282,7 @@ static void load(void) {
     hacks_free(&l);
 }
 
-/* A file of three hacks, the last with these members instead of the usual ones. */
+/* Write a file of three hacks, the last with these members in place of the usual ones. */
 static void write_hacks(const char *id, const char *looks, const char *signs) {
     static const char usual[] = "{\"id\":\"%s\",\"class\":\"c\",\"title\":\"t\",\"looks\":%s,"
                                 "\"signs\":%s,\"why\":\"w\",\"test\":\"t\"}";
@@ -323,13 +323,13 @@ static void test_nearest(void **state) {
     hacks_nearest(&l, "__global__ void f() { alpha(); }", 3, near, cosine);
     assert_string_equal(near[0]->id, "a");
     hacks_nearest(&l, "", 3, near, cosine);
-    assert_string_equal(near[0]->id, "b"); /* no kernel, and nothing else */
+    assert_string_equal(near[0]->id, "b"); /* shares only @no-kernel */
     hacks_nearest(&l, "__global__ void f() { x = 1; }", 3, near, cosine);
     assert_true(cosine[0] == 0);
     hacks_free(&l);
 }
 
-/* The file itself: each sample is most like its own hack. */
+/* In the shipped file, each sample is most similar to its own hack. */
 static void test_samples(void **state) {
     (void)state;
     struct hacks l = hacks_load(hacks_path);
@@ -347,7 +347,7 @@ static void test_samples(void **state) {
     hacks_free(&l);
 }
 
-/* Specimens and the hack that each of them is; those of no known kind are not among them. */
+/* Specimens and their hacks; specimens of no known kind are left out. */
 static const struct {
     const char *name, *id;
 } known[] = {{"bad_launch", "bad-launch"},
@@ -399,8 +399,8 @@ static const struct {
              {"write_nothing", "stale-output"},
              {"zeros", "constant-output"}};
 
-/* The floors are what was measured.  A change of the features may move a case or two; a drop says
- * that a mark is no longer seen. */
+/* The lower limits are measured values.  A change of the features may move a case or two; a
+ * larger drop means that a rule no longer matches. */
 static void test_specimens(void **state) {
     (void)state;
     enum { ALL = sizeof known / sizeof *known, FIRST = 39, AMONG = 47 };

@@ -1,4 +1,4 @@
-/* What may be spent: the ledger, and caps under many writers. */
+/* test_budget.c: the ledger and the caps, also with many writers. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <math.h>
@@ -78,7 +78,7 @@ static void append(const char *text) {
     assert_int_equal(fclose(f), 0);
 }
 
-/* Sums before, between and after; a reservation is replaced by what the call took. */
+/* Sums before, during and after; a settlement replaces its reservation. */
 static void test_sums(void **state) {
     (void)state;
     struct spent s = budget_spent(LEDGER, NULL, NULL);
@@ -107,8 +107,7 @@ static void test_sums(void **state) {
     near(budget_spent(LEDGER, NULL, NULL).usd, 6.25);
 }
 
-/* What is not known of a call counts as it was reserved, and a call without a price is no free one.
- */
+/* An unknown amount counts as reserved, and a call without a price is not free. */
 static void test_unknown(void **state) {
     (void)state;
     long a = reserve("h200", "relu", 1e6, 1e6), b = reserve("h200", "relu", 1e6, 0),
@@ -130,7 +129,7 @@ static void test_unknown(void **state) {
     near(s.usd, 3.125);
     near(s.tokens, 3e6 + 15 + 15);
     long e = budget_reserve(LEDGER, "h200", "relu", "repair.r1a2", &unknown, 100, 50);
-    budget_settle(LEDGER, e, &u, 0.5, 1); /* the server stated it */
+    budget_settle(LEDGER, e, &u, 0.5, 1); /* the server stated the cost */
     s = budget_spent(LEDGER, NULL, NULL);
     assert_int_equal(s.unpriced, 1);
     near(s.usd, 3.625);
@@ -144,10 +143,9 @@ static void test_caps(void **state) {
     ends(half, KP_BUDGET,
          "test: BUDGET_USD=1.25 would be exceeded: 1 spent or reserved, this call may cost 0.5: "
          "raise it, or stop here");
-    assert_int_equal(budget_spent(LEDGER, NULL, NULL).calls,
-                     2); /* what is refused leaves no line */
+    assert_int_equal(budget_spent(LEDGER, NULL, NULL).calls, 2); /* a refused call leaves no line */
     setenv("BUDGET_USD", "1.5", 1);
-    ends(half, 0, ""); /* a cap may be reached */
+    ends(half, 0, ""); /* a cap may be reached exactly */
     setenv("BUDGET_USD", "", 1);
     ends(half, 0, "");
     unsetenv("BUDGET_USD");
@@ -252,7 +250,7 @@ static void test_worst_case(void **state) {
     ends(long_prompt, KP_BUDGET, "no price for short with prompts above 1000 tokens");
 }
 
-/* A last line that a crash cut short was promised to nobody; one elsewhere is an error. */
+/* A torn last line granted nothing; a torn line elsewhere is an error. */
 static void test_torn(void **state) {
     (void)state;
     half();
@@ -260,13 +258,13 @@ static void test_torn(void **state) {
     near(budget_spent(LEDGER, NULL, NULL).usd, 0.5);
     long a = reserve("h200", "relu", 1e6, 0);
     near(budget_spent(LEDGER, NULL, NULL).usd, 1.5);
-    char settled[64]; /* whole, but for its end */
+    char settled[64]; /* complete except for its newline */
     snprintf(settled, sizeof settled, "S\t%ld\t0\t0\t0", a);
     append(settled);
     near(budget_spent(LEDGER, NULL, NULL).usd, 1.5);
     budget_settle(LEDGER, a, &no_usage, 0.25, 1);
     near(budget_spent(LEDGER, NULL, NULL).usd, 0.75);
-    int f = open(LEDGER, O_WRONLY | O_APPEND); /* a block of zeros, as a power failure leaves it */
+    int f = open(LEDGER, O_WRONLY | O_APPEND); /* a block of zeros, as after a power failure */
     char zeros[64] = "";
     assert_int_equal(write(f, zeros, sizeof zeros), sizeof zeros);
     close(f);
@@ -319,7 +317,7 @@ static void test_malformed(void **state) {
     ends(settle_nine, KP_INPUT, "ledger: call 9 is not in the ledger");
 }
 
-/* Counts that cannot be, as a server may state them, leave the reservation and the ledger whole. */
+/* Impossible counts from a server leave the reservation and the ledger unchanged. */
 static void test_impossible(void **state) {
     (void)state;
     const double x[] = {-1e6, INFINITY, NAN};
@@ -338,7 +336,7 @@ static void half_elsewhere(void) {
     budget_reserve("no/such/ledger", "h200", "relu", "one_shot.r1a1", &dollar, 1, 1);
 }
 
-/* From now on no file of this process may grow beyond so many bytes. */
+/* From now on limit each file of this process to so many bytes. */
 static void limit(off_t bytes) {
     struct rlimit small = {(rlim_t)bytes, (rlim_t)bytes};
     signal(SIGXFSZ, SIG_IGN);
@@ -357,7 +355,7 @@ static void half_on_full_disk(void) {
     half();
 }
 
-/* What a reservation is content with is enough to settle it, and those before. */
+/* Space that suffices for a reservation suffices to settle it and all earlier ones. */
 static void settle_on_full_disk(void) {
     struct llm_usage u = {.known = true, .input = 1.0 / 3, .output = 123456789012345, .cost = NAN};
     half_on_full_disk();
@@ -375,14 +373,14 @@ static void test_unwritable(void **state) {
     ends(bad_name, KP_BUG, "holds a tab");
 }
 
-/* A call is not begun unless it can be settled, and so can all others that are on their way. */
+/* A call starts only if it and all open calls can be settled. */
 static void test_full_disk(void **state) {
     (void)state;
     room = 0;
     ends(half_on_full_disk, KP_IO, "ledger: no room for a call: ");
     assert_int_equal(size_of_ledger(), 0);
     half();
-    room = size_of_ledger() + 8; /* for the line, but for nothing more */
+    room = size_of_ledger() + 8; /* for the line, and nothing else */
     ends(half_on_full_disk, KP_IO, "ledger: no room for a call: ");
     for (int i = 0; i < 3; i++) half();
     off_t before = size_of_ledger();
@@ -410,7 +408,8 @@ static void test_full_disk(void **state) {
     assert_true(s.calls == 5 && s.open == 0);
 }
 
-/* One of many: make calls until it is refused; settle some, and be killed during one. */
+/* One of many processes: make calls until one is refused; settle some, and get killed during
+ * one. */
 static void spend(int me) {
     for (int i = 0;; i++) {
         long ticket = reserve("h200", "relu", 3e5, 2e5);
@@ -419,7 +418,8 @@ static void spend(int me) {
     }
 }
 
-/* 64 at once, and room for 150 calls.  Earlier lines make reading slow enough for all to meet. */
+/* 64 processes at once, and a cap of 150 calls.  Earlier lines slow down reading, so that all
+ * collide. */
 static void test_many(void **state) {
     (void)state;
     enum { MANY = 64, ROOM = 150, EARLIER = 4000 };
@@ -437,7 +437,7 @@ static void test_many(void **state) {
         pid[i] = fork();
         if (pid[i]) continue;
         close(gate[1]);
-        if (read(gate[0], &go, 1) != 0) _exit(99); /* until all are there */
+        if (read(gate[0], &go, 1) != 0) _exit(99); /* wait until all are ready */
         if (!freopen("/dev/null", "w", stderr)) _exit(99);
         spend(i);
     }
@@ -460,7 +460,7 @@ static double seconds_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* 20,000 lines in 20 ms: the best of ten, because others work on this machine. */
+/* 20,000 lines in 20 ms: the best of ten, because the machine is shared. */
 static void test_fast(void **state) {
     (void)state;
     FILE *f = fopen(LEDGER, "w");

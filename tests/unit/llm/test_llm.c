@@ -1,4 +1,4 @@
-/* The model client: what it makes of the answers of each API. */
+/* test_llm.c: how the model client reads the answers of each API. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -91,7 +91,7 @@ static const struct {
 } streams[] = {
     {LLM_CHAT, chat_stream}, {LLM_RESPONSES, responses_stream}, {LLM_ANTHROPIC, anthropic_stream}};
 
-/* Whether an answer is the one that each of the streams holds. */
+/* Whether the answer is the one that every stream here holds. */
 static void is_whole(struct llm_answer *a, size_t at) {
     const struct llm_usage *u = &a->usage;
     if (a->outcome != LLM_COMPLETE)
@@ -142,7 +142,7 @@ static void test_line_ends(void **state) {
         }
 }
 
-/* A stream that ends anywhere before its marker is whole is no answer, and worth another try. */
+/* A stream that ends before its marker is not an answer and is worth a retry. */
 static void test_cut_streams(void **state) {
     (void)state;
     static const char *const marker[] = {"data: [DONE]", "}}}\n\n", "\"message_stop\"}\n\n"};
@@ -181,7 +181,7 @@ static void test_cut_streams(void **state) {
 
 static const struct outcome {
     enum llm_api api;
-    const char *stream; /* JSON where it begins with a brace */
+    const char *stream; /* JSON if it begins with a brace */
     enum llm_outcome outcome;
     bool again;
     const char *text, *why; /* why: a part of it */
@@ -374,7 +374,7 @@ static void test_outcomes(void **state) {
 
 /* ---- Usage ---- */
 
-/* Known only once the server has said both counts; what comes later replaces what came before. */
+/* A later statement of the usage replaces an earlier one. */
 static void test_usage(void **state) {
     (void)state;
     static const char parts[] =
@@ -388,6 +388,16 @@ static void test_usage(void **state) {
                 a->usage.cache_write == 4 && a->usage.cache_write_1h == 3 && a->usage.output == 9);
     assert_true(isnan(a->usage.cost));
     llm_answer_free(a);
+    static const char broken[] = CHUNK("{\"content\":\"c\"}", "null") CHAT_USAGE;
+    a = llm_read(LLM_CHAT, broken, strlen(broken), true);
+    assert_int_equal(a->outcome, LLM_FAILED);
+    assert_true(a->usage.known && a->usage.output == 20);
+    llm_answer_free(a);
+}
+
+/* Usage is known only once the server has stated both final counts. */
+static void test_usage_unknown(void **state) {
+    (void)state;
     static const struct {
         enum llm_api api;
         const char *stream;
@@ -403,13 +413,25 @@ static void test_usage(void **state) {
          SAID("x") EVENT("message_delta", ",\"delta\":{\"stop_reason\":\"end_turn\"}")
              EVENT("message_stop", "")},
         {LLM_ANTHROPIC, SAID("x")},
+        /* running counts */
+        {LLM_CHAT, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"c\"},"
+                   "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":10,"
+                   "\"completion_tokens\":1}}\n\n"},
+        {LLM_ANTHROPIC,
+         SAID("x") EVENT("message_delta",
+                         ",\"delta\":{},\"usage\":{\"input_tokens\":10,\"output_tokens\":5}")},
     };
     for (size_t i = 0; i < LENGTH(unknown); i++) {
-        a = llm_read(unknown[i].api, unknown[i].stream, strlen(unknown[i].stream), true);
+        struct llm_answer *a =
+            llm_read(unknown[i].api, unknown[i].stream, strlen(unknown[i].stream), true);
         assert_false(a->usage.known);
         llm_answer_free(a);
     }
-    /* Reasoning that is in the total alone; counts that cannot be; counts so far. */
+}
+
+/* Reasoning that is only in the total, and impossible counts. */
+static void test_usage_odd(void **state) {
+    (void)state;
     static const struct {
         const char *usage;
         bool known;
@@ -426,32 +448,16 @@ static void test_usage(void **state) {
         char stream[1024];
         snprintf(stream, sizeof stream, "%sdata: {\"choices\":[],\"usage\":{%s}}\n\n%s",
                  CHUNK("{\"content\":\"c\"}", "\"stop\""), odd[i].usage, DONE);
-        a = llm_read(LLM_CHAT, stream, strlen(stream), true);
+        struct llm_answer *a = llm_read(LLM_CHAT, stream, strlen(stream), true);
         assert_int_equal(a->outcome, LLM_COMPLETE);
         assert_int_equal(a->usage.known, odd[i].known);
         if (a->usage.known) assert_true(a->usage.output == odd[i].output);
         assert_true(isnan(a->usage.cost));
         llm_answer_free(a);
     }
-    static const char so_far[] = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"c\"},"
-                                 "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":10,"
-                                 "\"completion_tokens\":1}}\n\n";
-    static const char begun[] = SAID("x")
-        EVENT("message_delta", ",\"delta\":{},\"usage\":{\"input_tokens\":10,\"output_tokens\":5}");
-    a = llm_read(LLM_CHAT, so_far, strlen(so_far), true);
-    assert_false(a->usage.known);
-    llm_answer_free(a);
-    a = llm_read(LLM_ANTHROPIC, begun, strlen(begun), true);
-    assert_false(a->usage.known);
-    llm_answer_free(a);
-    static const char broken[] = CHUNK("{\"content\":\"c\"}", "null") CHAT_USAGE;
-    a = llm_read(LLM_CHAT, broken, strlen(broken), true);
-    assert_int_equal(a->outcome, LLM_FAILED);
-    assert_true(a->usage.known && a->usage.output == 20);
-    llm_answer_free(a);
 }
 
-/* A key that comes back is in nothing that is read of an answer, and in no error. */
+/* An echoed key is in nothing that is read from an answer, and in no error. */
 static void test_echo(void **state) {
     (void)state;
     static const char echo[] = CHUNK("{\"content\":\"sk-\\u0074est-key-1\"}", "\"stop\"") DONE;
@@ -472,7 +478,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_streams),     cmocka_unit_test(test_line_ends),
         cmocka_unit_test(test_cut_streams), cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_usage),       cmocka_unit_test(test_echo),
+        cmocka_unit_test(test_usage),       cmocka_unit_test(test_usage_unknown),
+        cmocka_unit_test(test_usage_odd),   cmocka_unit_test(test_echo),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

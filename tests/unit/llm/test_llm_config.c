@@ -1,5 +1,5 @@
-/* The model client's configuration: what the environment may say, how the rest is refused, and the
- * bytes of the requests that follow from it. */
+/* test_llm_config.c: the settings of the model client, how invalid ones are refused, and the
+ * bytes of the resulting requests. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <stdarg.h>
@@ -37,7 +37,7 @@ static const char *const variables[] = {"LLM",
                                         "OWN_KEY_NAME",
                                         "ANTHROPIC_API_KEY"};
 
-/* Set variables as "A=1 B=2"; all others that matter are unset. */
+/* Set variables from "A=1 B=2" and unset all other relevant ones. */
 static void environment(const char *settings) {
     char copy[4096], *rest = copy;
     for (size_t i = 0; i < LENGTH(variables); i++) unsetenv(variables[i]);
@@ -51,7 +51,7 @@ static void environment(const char *settings) {
     }
 }
 
-/* Read the configuration in a process of its own, and ask for its key.  Returns the exit code; its
+/* Read the configuration in a child process and require its key.  Returns the exit code; its
  * message is in `line`. */
 static int refused(const char *settings, char line[1024]) {
     int ends[2], status;
@@ -149,63 +149,62 @@ static void test_no_traces(void **state) {
     assert_int_equal(prctl(PR_GET_DUMPABLE), 0);
 }
 
+/* Settings that are refused, and words of the message. */
+static const struct {
+    const char *settings, *words;
+} wrong[] = {
+    {"", "LLM is not set: openai:MODEL"},
+    {"LLM=gpt-x", "openai:MODEL, responses:MODEL"},
+    {"LLM=openai:", "is expected"},
+    {"LLM=openai:a\nb", "model's name"},
+    {"LLM=openai:a\xFF", "model's name"},
+    {"LLM=openai:m", "OPENAI_API_KEY is not set, and api.openai.com"},
+    {"LLM=openai:m OPENAI_API_KEY=", "OPENAI_API_KEY is not set"},
+    {"LLM=responses:m ANTHROPIC_API_KEY=12345678", "OPENAI_API_KEY is not set"},
+    {"LLM=anthropic:m", "ANTHROPIC_API_KEY is not set"},
+    {"LLM=openai:m LLM_KEY_ENV=OWN_KEY_NAME OPENAI_API_KEY=12345678", "OWN_KEY_NAME is not set"},
+    {"LLM=openai:m LLM_KEY_ENV=gsk_1aB2cD3eF", "the variable that LLM_KEY_ENV names is not set"},
+    {"LLM=openai:m LLM_KEY_ENV=sk-secret! OPENAI_API_KEY=12345678", "LLM_KEY_ENV is not the name"},
+    {"LLM=openai:m OPENAI_API_KEY=1234567\n", "byte 8 of it"},
+    {"LLM=openai:m OPENAI_API_KEY=12\r\nx-evil:1", "byte 3 of it"},
+    {"LLM=openai:m OPENAI_API_KEY=1234\xC3\xA4", "byte 5 of it"},
+    {"LLM=openai:m LLM_TEMPERATURE=warm", "LLM_TEMPERATURE=warm: a number"},
+    {"LLM=openai:m LLM_TEMPERATURE=-1", "LLM_TEMPERATURE=-1"},
+    {"LLM=openai:m LLM_TEMPERATURE=nan", "LLM_TEMPERATURE=nan"},
+    {"LLM=openai:m LLM_TEMPERATURE=1x", "LLM_TEMPERATURE=1x"},
+    {"LLM=openai:m LLM_TEMPERATURE=1e999", "LLM_TEMPERATURE=1e999"},
+    {"LLM=openai:m LLM_SEED=1.5", "a whole number"},
+    {"LLM=openai:m LLM_SEED=1e17", "LLM_SEED=1e17"},
+    {"LLM=anthropic:m LLM_SEED=1", "only LLM=openai:MODEL takes a seed"},
+    {"LLM=openai:m LLM_MAX_TOKENS=0", "LLM_MAX_TOKENS=0"},
+    {"LLM=openai:m LLM_TRIES=0", "LLM_TRIES=0"},
+    {"LLM=openai:m LLM_SECONDS=0", "LLM_SECONDS=0"},
+    {"LLM=openai:m LLM_IDLE_SECONDS=0.5", "LLM_IDLE_SECONDS=0.5"},
+    {"LLM=openai:m LLM_EFFORT=high\"", "LLM_EFFORT"},
+    {"LLM=openai:m LLM_TOKEN_FIELD=tokens", "LLM_TOKEN_FIELD=tokens"},
+    {"LLM=openai:m OPENAI_BASE_URL=http://api.openai.com/v1", "use https"},
+    {"LLM=openai:m OPENAI_BASE_URL=http://127.0.0.1.example.com/v1", "use https"},
+    {"LLM=openai:m OPENAI_BASE_URL=http://128.0.0.1", "use https"},
+    {"LLM=openai:m OPENAI_BASE_URL=http://localhost.example.com", "use https"},
+    {"LLM=openai:m OPENAI_BASE_URL=http://[::2]/", "use https"},
+    {"LLM=openai:m OPENAI_BASE_URL=ftp://127.0.0.1/", "ftp"},
+    {"LLM=openai:m OPENAI_BASE_URL=file:///etc/passwd", "OPENAI_BASE_URL"},
+    {"LLM=openai:m OPENAI_BASE_URL=https://user:hunter2@example.com", "carries credentials"},
+    {"LLM=openai:m OPENAI_BASE_URL=https://user@example.com", "carries credentials"},
+    {"LLM=openai:m OPENAI_BASE_URL=https://example.com/v1?key=hunter2", "has a ?"},
+    {"LLM=openai:m OPENAI_BASE_URL=https://example.com/v1#x", "has a ? or a #"},
+    {"LLM=openai:m OPENAI_BASE_URL=example.com/v1", "is not a URL"},
+    {"LLM=openai:m OPENAI_BASE_URL=https://", "is not a URL"},
+};
+
 static void test_refused(void **state) {
     (void)state;
-    static const struct {
-        const char *settings, *words;
-    } cases[] = {
-        {"", "LLM is not set: openai:MODEL"},
-        {"LLM=gpt-x", "openai:MODEL, responses:MODEL"},
-        {"LLM=openai:", "is expected"},
-        {"LLM=openai:a\nb", "model's name"},
-        {"LLM=openai:a\xFF", "model's name"},
-        {"LLM=openai:m", "OPENAI_API_KEY is not set, and api.openai.com"},
-        {"LLM=openai:m OPENAI_API_KEY=", "OPENAI_API_KEY is not set"},
-        {"LLM=responses:m ANTHROPIC_API_KEY=12345678", "OPENAI_API_KEY is not set"},
-        {"LLM=anthropic:m", "ANTHROPIC_API_KEY is not set"},
-        {"LLM=openai:m LLM_KEY_ENV=OWN_KEY_NAME OPENAI_API_KEY=12345678",
-         "OWN_KEY_NAME is not set"},
-        {"LLM=openai:m LLM_KEY_ENV=gsk_1aB2cD3eF",
-         "the variable that LLM_KEY_ENV names is not set"},
-        {"LLM=openai:m LLM_KEY_ENV=sk-secret! OPENAI_API_KEY=12345678",
-         "LLM_KEY_ENV is not the name"},
-        {"LLM=openai:m OPENAI_API_KEY=1234567\n", "byte 8 of it"},
-        {"LLM=openai:m OPENAI_API_KEY=12\r\nx-evil:1", "byte 3 of it"},
-        {"LLM=openai:m OPENAI_API_KEY=1234\xC3\xA4", "byte 5 of it"},
-        {"LLM=openai:m LLM_TEMPERATURE=warm", "LLM_TEMPERATURE=warm: a number"},
-        {"LLM=openai:m LLM_TEMPERATURE=-1", "LLM_TEMPERATURE=-1"},
-        {"LLM=openai:m LLM_TEMPERATURE=nan", "LLM_TEMPERATURE=nan"},
-        {"LLM=openai:m LLM_TEMPERATURE=1x", "LLM_TEMPERATURE=1x"},
-        {"LLM=openai:m LLM_TEMPERATURE=1e999", "LLM_TEMPERATURE=1e999"},
-        {"LLM=openai:m LLM_SEED=1.5", "a whole number"},
-        {"LLM=openai:m LLM_SEED=1e17", "LLM_SEED=1e17"},
-        {"LLM=anthropic:m LLM_SEED=1", "only LLM=openai:MODEL takes a seed"},
-        {"LLM=openai:m LLM_MAX_TOKENS=0", "LLM_MAX_TOKENS=0"},
-        {"LLM=openai:m LLM_TRIES=0", "LLM_TRIES=0"},
-        {"LLM=openai:m LLM_SECONDS=0", "LLM_SECONDS=0"},
-        {"LLM=openai:m LLM_IDLE_SECONDS=0.5", "LLM_IDLE_SECONDS=0.5"},
-        {"LLM=openai:m LLM_EFFORT=high\"", "LLM_EFFORT"},
-        {"LLM=openai:m LLM_TOKEN_FIELD=tokens", "LLM_TOKEN_FIELD=tokens"},
-        {"LLM=openai:m OPENAI_BASE_URL=http://api.openai.com/v1", "use https"},
-        {"LLM=openai:m OPENAI_BASE_URL=http://127.0.0.1.example.com/v1", "use https"},
-        {"LLM=openai:m OPENAI_BASE_URL=http://128.0.0.1", "use https"},
-        {"LLM=openai:m OPENAI_BASE_URL=http://localhost.example.com", "use https"},
-        {"LLM=openai:m OPENAI_BASE_URL=http://[::2]/", "use https"},
-        {"LLM=openai:m OPENAI_BASE_URL=ftp://127.0.0.1/", "ftp"},
-        {"LLM=openai:m OPENAI_BASE_URL=file:///etc/passwd", "OPENAI_BASE_URL"},
-        {"LLM=openai:m OPENAI_BASE_URL=https://user:hunter2@example.com", "carries credentials"},
-        {"LLM=openai:m OPENAI_BASE_URL=https://user@example.com", "carries credentials"},
-        {"LLM=openai:m OPENAI_BASE_URL=https://example.com/v1?key=hunter2", "has a ?"},
-        {"LLM=openai:m OPENAI_BASE_URL=https://example.com/v1#x", "has a ? or a #"},
-        {"LLM=openai:m OPENAI_BASE_URL=example.com/v1", "is not a URL"},
-        {"LLM=openai:m OPENAI_BASE_URL=https://", "is not a URL"},
-    };
     char line[1024];
-    for (size_t i = 0; i < LENGTH(cases); i++) {
-        int code = refused(cases[i].settings, line);
-        if (code != KP_USAGE || !strstr(line, cases[i].words) ||
+    for (size_t i = 0; i < LENGTH(wrong); i++) {
+        int code = refused(wrong[i].settings, line);
+        if (code != KP_USAGE || !strstr(line, wrong[i].words) ||
             strchr(line, '\n') != line + strlen(line) - 1)
-            fail_msg("%s: exit %d: %s", cases[i].settings, code, line);
+            fail_msg("%s: exit %d: %s", wrong[i].settings, code, line);
         if (strstr(line, "hunter2") || strstr(line, "12345678") || strstr(line, "secret"))
             fail_msg("shown: %s", line);
     }
@@ -282,7 +281,7 @@ static void test_requests(void **state) {
 
 int main(void) {
     kp_program("test");
-    /* First what forks with no key taken; what a process takes it keeps. */
+    /* Tests that fork go first, before a key is taken: a process keeps its key. */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),   cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_defaults),  cmocka_unit_test(test_settings),

@@ -1,4 +1,4 @@
-/* What the model client makes of trouble: error bodies, waits, and a key that is echoed. */
+/* test_llm_fault.c: the model client in trouble: error bodies, waits, and echoed keys. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,70 +17,69 @@
 
 /* ---- Errors ---- */
 
+/* Bodies of errors, and what the client makes of them. */
+static const struct {
+    long http;
+    const char *body;
+    bool retry;
+    int exit;
+    const char *text;
+} faults[] = {
+    {401,
+     "{\"error\":{\"message\":\"Bad "
+     "key\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":\"invalid_api_key\"}}",
+     false, KP_USAGE, "error 401 invalid_api_key: Bad key"},
+    {429, "{\"error\":{\"message\":\"Slow\",\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
+     true, KP_MACHINE, "error 429 rate_limit_exceeded: Slow"},
+    {429,
+     "{\"error\":{\"message\":\"Pay\",\"type\":\"insufficient_quota\",\"code\":\"insufficient_"
+     "quota\"}}",
+     false, KP_MACHINE, "error 429 insufficient_quota: Pay"},
+    {429,
+     "{\"error\":{\"message\":\"Pay\",\"type\":\"requests\",\"code\":\"credit_"
+     "balance_exhausted\"}}",
+     false, KP_MACHINE, "error 429 credit_balance_exhausted: Pay"},
+    {500, "{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"Pay\"}}", false,
+     KP_MACHINE, "error 500 billing_error: Pay"},
+    {529,
+     "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"},"
+     "\"request_id\":\"r\"}",
+     true, KP_MACHINE, "error 529 overloaded_error: Overloaded"},
+    {400, "{\"error\":{\"message\":\"Long\",\"code\":\"context_length_exceeded\"}}", false,
+     KP_INPUT, "error 400 context_length_exceeded: Long"},
+    {413, "<h1>Too Large</h1>", false, KP_INPUT, "error 413: Too Large"},
+    {503, "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}",
+     true, KP_MACHINE, "error 503 unavailable_error: Loading model"},
+    {404, "{\"error\":\"model not found\"}", false, KP_USAGE, "error 404: model not found"},
+    {404, "{\"detail\":\"Not Found\"}", false, KP_USAGE, "error 404: Not Found"},
+    {400, "{\"object\":\"error\",\"message\":\"bad\",\"type\":\"BadRequestError\",\"code\":400}",
+     false, KP_USAGE, "error 400 BadRequestError: bad"},
+    {502, "<html><head><title>502 Bad Gateway</title></head></html>", true, KP_MACHINE,
+     "error 502: 502 Bad Gateway"},
+    {502, "", true, KP_MACHINE, "error 502"},
+    {408, "", true, KP_MACHINE, "error 408"},
+    {409, "", true, KP_MACHINE, "error 409"},
+    {403, "{\"error\":{\"message\":\"No\\nline\\u0000end \\ud800\"}}", false, KP_USAGE, NULL},
+    {422, "{\"detail\":[{\"msg\":\"x\"}]}", false, KP_USAGE, NULL},
+    {418, "", false, KP_USAGE, "error 418"},
+    {500, "{\"error\":{\"message\":", true, KP_MACHINE, NULL},
+};
+
 static void test_faults(void **state) {
     (void)state;
-    static const struct {
-        long http;
-        const char *body;
-        bool retry;
-        int exit;
-        const char *text;
-    } cases[] = {
-        {401,
-         "{\"error\":{\"message\":\"Bad "
-         "key\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":\"invalid_api_key\"}}",
-         false, KP_USAGE, "error 401 invalid_api_key: Bad key"},
-        {429,
-         "{\"error\":{\"message\":\"Slow\",\"type\":\"tokens\",\"code\":\"rate_limit_exceeded\"}}",
-         true, KP_MACHINE, "error 429 rate_limit_exceeded: Slow"},
-        {429,
-         "{\"error\":{\"message\":\"Pay\",\"type\":\"insufficient_quota\",\"code\":\"insufficient_"
-         "quota\"}}",
-         false, KP_MACHINE, "error 429 insufficient_quota: Pay"},
-        {429,
-         "{\"error\":{\"message\":\"Pay\",\"type\":\"requests\",\"code\":\"credit_"
-         "balance_exhausted\"}}",
-         false, KP_MACHINE, "error 429 credit_balance_exhausted: Pay"},
-        {500, "{\"type\":\"error\",\"error\":{\"type\":\"billing_error\",\"message\":\"Pay\"}}",
-         false, KP_MACHINE, "error 500 billing_error: Pay"},
-        {529,
-         "{\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"Overloaded\"},"
-         "\"request_id\":\"r\"}",
-         true, KP_MACHINE, "error 529 overloaded_error: Overloaded"},
-        {400, "{\"error\":{\"message\":\"Long\",\"code\":\"context_length_exceeded\"}}", false,
-         KP_INPUT, "error 400 context_length_exceeded: Long"},
-        {413, "<h1>Too Large</h1>", false, KP_INPUT, "error 413: Too Large"},
-        {503,
-         "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}",
-         true, KP_MACHINE, "error 503 unavailable_error: Loading model"},
-        {404, "{\"error\":\"model not found\"}", false, KP_USAGE, "error 404: model not found"},
-        {404, "{\"detail\":\"Not Found\"}", false, KP_USAGE, "error 404: Not Found"},
-        {400,
-         "{\"object\":\"error\",\"message\":\"bad\",\"type\":\"BadRequestError\",\"code\":400}",
-         false, KP_USAGE, "error 400 BadRequestError: bad"},
-        {502, "<html><head><title>502 Bad Gateway</title></head></html>", true, KP_MACHINE,
-         "error 502: 502 Bad Gateway"},
-        {502, "", true, KP_MACHINE, "error 502"},
-        {408, "", true, KP_MACHINE, "error 408"},
-        {409, "", true, KP_MACHINE, "error 409"},
-        {403, "{\"error\":{\"message\":\"No\\nline\\u0000end \\ud800\"}}", false, KP_USAGE, NULL},
-        {422, "{\"detail\":[{\"msg\":\"x\"}]}", false, KP_USAGE, NULL},
-        {418, "", false, KP_USAGE, "error 418"},
-        {500, "{\"error\":{\"message\":", true, KP_MACHINE, NULL},
-    };
-    for (size_t i = 0; i < LENGTH(cases); i++) {
+    for (size_t i = 0; i < LENGTH(faults); i++) {
         struct fault f = {0};
         char text[360];
-        fault_body(&f, cases[i].http, cases[i].body, strlen(cases[i].body));
+        fault_body(&f, faults[i].http, faults[i].body, strlen(faults[i].body));
         fault_text(&f, text, sizeof text);
-        if (!f.any || fault_retry(&f) != cases[i].retry || fault_exit(&f) != cases[i].exit ||
-            (cases[i].text && strcmp(text, cases[i].text) != 0) || strpbrk(text, "\n\r\t"))
+        if (!f.any || fault_retry(&f) != faults[i].retry || fault_exit(&f) != faults[i].exit ||
+            (faults[i].text && strcmp(text, faults[i].text) != 0) || strpbrk(text, "\n\r\t"))
             fail_msg("case %zu: '%s', retry %d, exit %d", i, text, fault_retry(&f), fault_exit(&f));
         assert_true(*fault_advice(&f));
     }
 }
 
-/* In a stream there is no status: words and numbers stand for it. */
+/* A stream has no status: words and numbers replace it. */
 static void test_words(void **state) {
     (void)state;
     static const struct {
@@ -188,7 +187,7 @@ static void test_key(void **state) {
     assert_true(key_held("OPENAI_API_KEY"));
     assert_true(key_held("OWN_KEY"));
     assert_false(key_held("ANTHROPIC_API_KEY"));
-    key_take("OWN_KEY"); /* kept, though the environment has it no more */
+    key_take("OWN_KEY"); /* still held, though the environment no longer has it */
     assert_true(key_held("OWN_KEY"));
     for (size_t i = 0; i < LENGTH(cases); i++) {
         char s[100];
@@ -201,7 +200,7 @@ static void test_key(void **state) {
     }
     setenv("OPENAI_API_KEY", "another-key", 1); /* replaced */
     key_take("OPENAI_API_KEY");
-    /* Megabytes of backslashes take no longer than their length. */
+    /* Megabytes of backslashes take linear time. */
     size_t many = 8 << 20;
     char *s = malloc(many + 1);
     assert_non_null(s);

@@ -1,4 +1,4 @@
-/* What the model client does with text that it did not write: UTF-8, JSON escapes, server-sent
+/* test_llm_text.c: how the model client handles foreign text: UTF-8, JSON escapes, server-sent
  * events. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -74,7 +74,7 @@ static void test_clean(void **state) {
     }
 }
 
-/* The string that JSON of one string comes to, and what text_settle says of it. */
+/* Parse JSON of one string; expect this text, and this from text_settle. */
 static void settles(const char *json, size_t n, const char *text, const char *says) {
     char *safe = json_armour(json, n);
     cJSON *parsed = cJSON_ParseWithOpts(safe, NULL, 1);
@@ -125,7 +125,7 @@ static void test_escapes(void **state) {
     for (size_t i = 0; i < LENGTH(cases); i++)
         settles(cases[i].json, strlen(cases[i].json), cases[i].text, cases[i].says);
     settles("\"a\0z\"", 5, "a\xEF\xBF\xBDz", nul);
-    /* What was not JSON does not become it. */
+    /* Invalid JSON stays invalid. */
     static const char *const bad[] = {"\"\\u12\"", "\"\\u00g0\"", "\"\\u\"", "\"\\",
                                       "\"x",       "\"\\x\"",     "\"\\u000"};
     for (size_t i = 0; i < LENGTH(bad); i++) {
@@ -135,7 +135,7 @@ static void test_escapes(void **state) {
     }
 }
 
-/* A pair whose halves come in two strings. */
+/* A surrogate pair split over two strings. */
 static void test_pieces(void **state) {
     (void)state;
     static const char *const halves[] = {"\"a\\ud83d\"", "\"\\ude00z\""};
@@ -178,12 +178,12 @@ static void test_think(void **state) {
     }
 }
 
-/* An answer of nothing but empty thoughts takes no longer than its length. */
+/* An answer of nothing but empty thoughts takes linear time. */
 static void test_think_often(void **state) {
     (void)state;
     struct text answer = {0}, reasoning = {0};
 #ifdef __SANITIZE_ADDRESS__
-    const int often = 1000; /* it reads to the end of what strstr is given */
+    const int often = 1000; /* strstr reads to the end of its text */
 #else
     const int often = 1000000;
 #endif
@@ -225,7 +225,7 @@ static void test_excerpt(void **state) {
 
 /* ---- Server-sent events ---- */
 
-/* Write down each event; "stop" ends the stream. */
+/* Record each event; "stop" ends the stream. */
 static bool note(void *context, const char *event, const char *data, size_t n, bool last) {
     struct text *t = context;
     char head[100];
@@ -235,7 +235,7 @@ static bool note(void *context, const char *event, const char *data, size_t n, b
     return strncmp(data, "stop", 4) != 0;
 }
 
-/* Feed a stream in pieces of `first` bytes and the rest; returns what was noted.  Free it. */
+/* Feed a stream as its first `first` bytes and the rest; return the record.  Free it. */
 static char *events(const char *stream, size_t first, enum sse_state *end) {
     struct sse s = {0};
     struct text t = {0};
@@ -282,7 +282,7 @@ static void test_sse(void **state) {
         }
 }
 
-/* Lines and events of 1 MB pass; larger ones do not, in one piece or in many. */
+/* Lines and events of 1 MB pass; larger ones fail, in one piece or in many. */
 static void test_sse_limits(void **state) {
     (void)state;
     static const struct {

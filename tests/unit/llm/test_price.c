@@ -1,4 +1,4 @@
-/* What calls cost: which price is found for a model, and the list that is shipped. */
+/* test_price.c: which price applies to a model, and the shipped list. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <setjmp.h>
@@ -75,7 +75,7 @@ static void test_prices(void **state) {
     assert_true(p.known);
     near(p.input, 2); /* the newest that is valid today */
     near(p.cached, 0.2);
-    near(p.cache_write, 2); /* not stated: as input */
+    near(p.cache_write, 2); /* not listed: as input */
     assert_string_equal(p.valid_from, "2021-01-01");
     assert_string_equal(p.model, "gpt-5");
     static const char *const same[] = {"gpt-5-2025-08-07", "gpt-5-20250807", "gpt-5@20250807",
@@ -164,20 +164,20 @@ static void test_cost(void **state) {
                           .output = 50,
                           .cost = NAN};
     near(price_cost(&p, &u), (400 * 3 + 100 * 0.3 + 200 * 3.75 + 300 * 6 + 50 * 15) / 1e6);
-    u.cached = 2000; /* more than all of it: no money back */
+    u.cached = 2000; /* more than all of input: the cost does not become negative */
     near(price_cost(&p, &u), (2000 * 0.3 + 200 * 3.75 + 300 * 6 + 50 * 15) / 1e6);
     u.input = 200001;
     assert_true(isnan(price_cost(&p, &u)));
     u.cost = 0.125;
     near(price_cost(&p, &u), 0.125);
     near(price_cost(&none, &u), 0.125);
-    u.cost = -1; /* what a server must not state */
+    u.cost = -1; /* a server must not state this */
     assert_true(isnan(price_cost(&none, &u)));
     u = (struct llm_usage){.cost = NAN};
     assert_true(isnan(price_cost(&p, &u)));
 }
 
-/* The list that is shipped: every entry is found under its own name, and says where it is from. */
+/* The shipped list: every entry is found under its own name and names its source. */
 static void test_shipped(void **state) {
     (void)state;
     cJSON *json = json_read(shipped);

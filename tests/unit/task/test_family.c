@@ -1,4 +1,4 @@
-/* Families of tasks: a template and a list of shapes (task/family.h). */
+/* test_family.c: families of tasks: a template and a list of shapes (task/family.h). */
 #include "task/family.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -16,7 +16,7 @@ static const char template[] =
 
 static char path[] = "/tmp/test_family.XXXXXX";
 
-/* The task NAME of a template with this text. */
+/* Expand task NAME from a template with this text. */
 static char *expanded(const char *text, const char *name) {
     file_replace(path, text);
     return family_expand(path, name);

@@ -1,5 +1,4 @@
-/* test_ops.c: what each op gives for which operands, how it may be cut, what it
- * costs. */
+/* test_ops.c: the result of each op for its operands, how it may be sliced, and its cost. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -9,8 +8,8 @@
 #include "task_text.h"
 #include "task/ops.h"
 
-/* Tensors, op lines, and NULL if they are right or part of the message.  Here are the rules; that
- * every op has a case is for tests/data/ops.json. */
+/* Tensors and op lines; NULL if they are valid, else part of the message.  These are cases of the
+ * rules; tests/data/ops.json has a case of every op. */
 static const struct {
     const char *tensors, *graph, *message;
 } cases[] = {
@@ -172,7 +171,7 @@ static void infers_or_refuses(void **state) {
 
 enum { W = KP_WHOLE, N = KP_NEVER };
 
-/* A one-op task and, for each operand, the answer for each axis of the result. */
+/* A task of one op and, for each operand, the answer for each axis of the result. */
 static const struct {
     const char *tensors, *graph;
     int operands;

@@ -1,4 +1,4 @@
-/* test_taskfile.c: what the task reader takes, what it refuses, and how it says so. */
+/* test_taskfile.c: what the task reader accepts and refuses, and its messages. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include "task_text.h"
 
-/* A whole task; the bad ones below are this with one thing changed. */
+/* A valid task; each invalid one below differs from it in one place. */
 static const char good[] =
     "{\n"
     "  \"schema\": 1,\n"
@@ -33,7 +33,7 @@ static const char good[] =
     "  \"flags\": []\n"
     "}\n";
 
-/* Replace the first `from` in the good task by `to`. */
+/* Replace the first `from` in the valid task by `to`. */
 static const char *changed(const char *from, const char *to) {
     static char text[8192];
     const char *at = strstr(good, from);
@@ -68,7 +68,7 @@ static void reads_a_task(void **state) {
     task_free(t);
 }
 
-/* What is changed in the good task, and the message: where, what, what instead. */
+/* A change of the valid task, and the message: where, what is wrong, what is expected. */
 static const struct {
     const char *from, *to, *message;
 } bad[] = {
@@ -171,7 +171,7 @@ static void refuses_bad_tasks(void **state) {
     assert_int_equal(wrong, 0);
 }
 
-/* Cut the file anywhere: never a crash, never a task. */
+/* A file that is cut anywhere never crashes the reader and is never a task. */
 static void refuses_truncated_files(void **state) {
     (void)state;
     for (size_t n = 0; n + 2 < sizeof good; n += 7) {
@@ -193,7 +193,7 @@ static void refuses_what_is_no_file(void **state) {
     assert_non_null(strstr(message, "cannot be read (a folder"));
 }
 
-/* Fill, on a [2,3] tensor unless another is named; NULL: taken. */
+/* A fill of a [2,3] tensor, unless the row names another; NULL: accepted. */
 static const struct {
     const char *fill, *tensor, *message;
 } fills[] = {
