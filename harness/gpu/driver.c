@@ -2,7 +2,10 @@
 #include "gpu/driver.h"
 #include "base/error.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct kp_driver cu;
 
@@ -31,6 +34,22 @@ static void look_up(void) {
 #undef X
 }
 
+/* KP_GPU names the kind of GPU that is expected, as harness/gpu/list-gpus names it (h200).  What
+ * RUN is made of may have given us another. */
+static void check_kind(CUdevice dev) {
+    const char *kind = getenv("KP_GPU");
+    char name[256] = "", plain[256];
+    size_t n = 0;
+    if (!kind || !*kind) return;
+    KP_CU(cu.cuDeviceGetName(name, sizeof name, dev));
+    for (const char *p = name; *p; p++)
+        if (isalnum((unsigned char)*p)) plain[n++] = (char)tolower((unsigned char)*p);
+    plain[n] = 0;
+    if (!strstr(plain, kind))
+        die(KP_MACHINE, "this GPU is %s, and %s is expected: have RUN.%s give one of that kind",
+            name, kind, kind);
+}
+
 void driver_open(void) {
     look_up();
     CUresult e = cu.cuInit(0);
@@ -43,6 +62,7 @@ void driver_open(void) {
     CUdevice dev;
     CUcontext ctx;
     KP_CU(cu.cuDeviceGet(&dev, 0));
+    check_kind(dev);
     KP_CU(cu.cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, dev));
     KP_CU(cu.cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, dev));
     if (major < 8)

@@ -11,7 +11,7 @@
 /* A name has its _v2 or _v3 where CUDA 12 and 13 mean different versions by the plain name. */
 /* clang-format off */
 #define KP_DRIVER_CALLS(X) \
-    X(cuInit) X(cuGetErrorString) X(cuGetErrorName) X(cuDriverGetVersion) X(cuDeviceGet) \
+    X(cuInit) X(cuGetErrorString) X(cuGetErrorName) X(cuDriverGetVersion) X(cuDeviceGet) X(cuDeviceGetName) \
     X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) X(cuCtxSetCurrent) X(cuCtxSynchronize) \
     X(cuCtxResetPersistingL2Cache) X(cuMemGetInfo) X(cuMemAddressReserve) X(cuMemAddressFree) \
     X(cuMemCreate) X(cuMemRelease) X(cuMemMap) X(cuMemUnmap) X(cuMemSetAccess) \
@@ -37,7 +37,7 @@ extern struct kp_driver cu;
 
 /* Open libcuda.so.1, look up every call, call cuInit, and make device 0's primary context current.
  * Ends the program with KP_MACHINE and one line if there is no driver or no GPU, if the driver is
- * older than the toolkit, or the GPU older than sm_80. */
+ * older than the toolkit, or the GPU older than sm_80 or of another kind than KP_GPU names. */
 void driver_open(void);
 
 /* Check a driver call: if it failed, end the program with KP_MACHINE, the function, the call and

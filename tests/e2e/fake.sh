@@ -159,6 +159,13 @@ bin=$scratch/lame step time
 check 'a baseline that fails is an error' fails 4 $?
 check 'of one line' lines 1 '^time: the fp32 runner failed'
 
+built ok_relu
+KP_GPU=h200 step verify
+check 'a GPU of the kind that is expected is used' is "$(of verify .verdict)" ok
+KP_GPU=a100 step verify
+check 'one of another kind is an error' fails 4 $?
+check 'of one line, which names both' lines 1 '^verify: this GPU is NVIDIA H200 \(pretend\), and a100 is expected: '
+
 # ---- Full disks, and sudden ends ---------------------------------------------------------------------
 
 # Files may grow to one kilobyte: what the steps write is longer.

@@ -64,6 +64,12 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) {
     return ordinal ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetName(char *name, int size, CUdevice device) {
+    (void)device;
+    return snprintf(name, (size_t)size, "NVIDIA H200 (pretend)") < size ? CUDA_SUCCESS
+                                                                        : CUDA_ERROR_INVALID_VALUE;
+}
+
 CUresult cuDeviceGetAttribute(int *x, CUdevice_attribute a, CUdevice device) {
     (void)device;
     *x = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR                      ? 9
