@@ -209,7 +209,7 @@ compiled: $(cells:%=build/%.build.json)
 reproduce: build/report $(if $(gpus),build/cells build/compare) | $(INSTALL)
 ifneq ($(gpus),)
 	+@status=0; $(MAKE) --no-print-directory -k COMPILED=compiled time || status=4; $(if $(dry),exit $$status;) \
-	harness/report/record-results compare && harness/report/record-results new && build/report || exit; \
+	harness/record/record-results compare && harness/record/record-results new && build/report || exit; \
 	[ $$status = 0 ] || echo 'reproduce: the machine failed on some cells, see above; the next make reproduce tries those again' >&2; \
 	exit $$status
 else
@@ -220,10 +220,10 @@ endif
 
 compare: build/compare build/cells
 	@$(call given,$(gpus)$(wildcard build/*/*.time.json),:)
-	harness/report/record-results compare
+	harness/record/record-results compare
 
 record: build/cells
-	harness/report/record-results all
+	harness/record/record-results all
 
 failed: build/report
 	@build/report --failed build/

@@ -18,15 +18,16 @@ uses.cuda    := $(reference)
 uses.replay  := cuda $(reference) gpu
 uses.measure := cuda $(reference) gpu
 uses.inspect := measure replay cuda $(reference) gpu
-uses.report  := base
+uses.record  := base
+uses.report  := record base
 uses.llm     := base
-uses.gen     := llm report task base
-uses.judge   := gen llm report task base
-uses.promote := gen llm report task base
-uses.export  := gen llm report task base
+uses.gen     := llm record task base
+uses.judge   := gen llm record task base
+uses.promote := gen llm record task base
+uses.export  := gen llm record task base
 
 $(foreach l,define cuda cuda_ops cuda_base,$(eval folder.$l := reference/$l))
-libraries := base task compile gpu define cuda_base cuda_ops cuda replay measure inspect report llm gen judge promote export
+libraries := base task compile gpu define cuda_base cuda_ops cuda replay measure inspect record report llm gen judge promote export
 $(foreach l,$(libraries),$(eval folder.$l ?= harness/$l))
 
 # Folders whose programs need CUDA, and those whose programs call a model.

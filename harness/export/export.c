@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "report/result.h"
+#include "record/result.h"
 #include "base/stats.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "export/export.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "report/result.h"
+#include "record/result.h"
 
 #include <errno.h>
 #include <math.h>

@@ -13,7 +13,7 @@
 #include "export/export.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "report/result.h"
+#include "record/result.h"
 #include "llm/transcript.h"
 
 #include <dirent.h>

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct result; /* report/result.h */
+struct result; /* record/result.h */
 
 struct attempt {
     char name[64]; /* branching.r2a3 */

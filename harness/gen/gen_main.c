@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "report/recorded.h"
+#include "record/recorded.h"
 #include "llm/llm.h"
 #include "llm/billed_call.h"
 #include "gen/prompt.h"

@@ -3,7 +3,7 @@
 #include "gen/prompt_parts.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "report/result.h"
+#include "record/result.h"
 #include "task/task_text.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "gen/prompt_parts.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "report/recorded.h"
+#include "record/recorded.h"
 #include "task/task_text.h"
 
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  *                                 mode, round and index; unknown values are empty */
 #include "gen/attempt.h"
 #include "base/error.h"
-#include "report/result.h"
+#include "record/result.h"
 
 #include <errno.h>
 #include <math.h>

@@ -17,7 +17,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
-#include "report/result.h"
+#include "record/result.h"
 
 #include <errno.h>
 #include <math.h>

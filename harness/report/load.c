@@ -3,7 +3,7 @@
  * A suite is a folder of tasks/: a file for each task or, for a family, template.json and a list of
  * words in `shapes`.  The task of a word is SUITE_WORD; its flags are those of the template. */
 #include "report/report.h"
-#include "report/recorded.h"
+#include "record/recorded.h"
 #include "base/error.h"
 #include "base/json.h"
 

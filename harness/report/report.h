@@ -5,7 +5,7 @@
 #ifndef KP_REPORT_H
 #define KP_REPORT_H
 
-#include "report/result.h"
+#include "record/result.h"
 #include "report/table.h"
 
 #include <stdbool.h>

@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/json.h"
-#include "report/search_table.h"
+#include "report/search_load.h"
 
 #include <dirent.h>
 #include <math.h>

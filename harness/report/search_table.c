@@ -7,7 +7,7 @@
  * kernel, so they are no attempts, but they count as costs. */
 #include "report/report.h"
 #include "base/error.h"
-#include "report/search_table.h"
+#include "report/search_load.h"
 
 #include <ctype.h>
 #include <math.h>

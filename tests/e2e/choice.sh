@@ -38,7 +38,7 @@ for script in compile/compile compile/compile-attempt gen/estimate-cost inspect/
     check "$name without arguments is a wrong command line" is "$?" 2
     check 'which is one line' is "$(grep -c "^$name: usage: $name " "$out") $(wc -l < "$out")" '1 1'
 done
-harness/report/record-results al > "$out" 2>&1
+harness/record/record-results al > "$out" 2>&1
 check 'so is a mode that record-results does not have' is "$? $(cat "$out")" '2 record-results: usage: record-results all|new|compare|attempts'
 "$root/build/compare" build results h200 l1_001_matmul > "$out"
 check 'one cell is one' is "$(cat "$out")" 'h200: 1 cell, 1 not measured here'
@@ -138,7 +138,7 @@ mk reproduce
 check 'reproduce records where nothing is' [ -e results/h200/crfm_softmax.json ]
 check 'and overwrites no evidence' grep -q recorded results/h200/l1_019_relu.json
 mk record TASKS=l1_019
-check 'record does' is "$(jq -S . results/h200/l1_019_relu.json)" "$(harness/report/thin.jq -S build/h200/l1_019_relu.time.json)"
+check 'record does' is "$(jq -S . results/h200/l1_019_relu.json)" "$(harness/record/thin.jq -S build/h200/l1_019_relu.time.json)"
 check 'and says what it did' says '^record-results: 1 recorded, 0 recorded before'
 
 # One cell fails as a machine does.

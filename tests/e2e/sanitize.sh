@@ -309,7 +309,7 @@ shrunk() {
     jq -c '[[.inputs[], .parameters[] | .shape], [.graph[] | split(" = ")[0]]]' "$(cut -d' ' -f1 size)"
     awk '{ printf "%.0f MB, %.1f GFLOP\n", $3 / 1e6, $4 / 1e9 }' size
 }
-of_shipped() { KP_SMALL_TRIES=1 shrunk "$root/$(cd "$root" && harness/task/task-file "${1##*/}")" 1 | head -n 1; }
+of_shipped() { KP_SMALL_TRIES=1 shrunk "$root/$(cd "$root" && make/task-file "${1##*/}")" 1 | head -n 1; }
 check 'a task within the limits stays' is "$(shrunk tasks/fake/relu64.json 1)" none
 task rows 'y[65536,64] = relu(x0)' '[65536,64]'
 check 'another has the longest axis 0 that is' is "$(KP_SMALL_MB=10 shrunk tasks/fake/rows.json 1)" '[[[16384,64]],["y[16384,64]"]]

@@ -325,7 +325,7 @@ def read(path):
 
 
 def files_of_tasks(root):
-    """The files of all tasks; those of families are made by harness/task/task-file."""
+    """The files of all tasks; those of families are made by make/task-file."""
     paths = []
     for path in sorted(glob.glob(os.path.join(root, "tasks/*/*.json"))):
         if os.path.basename(path) != "template.json":
@@ -334,7 +334,7 @@ def files_of_tasks(root):
         suite = os.path.basename(os.path.dirname(path))
         with open(os.path.join(os.path.dirname(path), "shapes"), encoding="ascii") as shapes:
             for shape in shapes.read().split():
-                made = subprocess.check_output(["harness/task/task-file", suite + "_" + shape],
+                made = subprocess.check_output(["make/task-file", suite + "_" + shape],
                                                cwd=root, text=True)
                 paths.append(os.path.join(root, made.strip()))
     return paths

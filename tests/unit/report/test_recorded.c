@@ -1,7 +1,7 @@
 /* test_recorded.c: families in tasks/ and in results/: their reader, and what reads through it. */
 #include "ends.h"
 #include "base/json.h"
-#include "report/recorded.h"
+#include "record/recorded.h"
 #include "report/report.h"
 
 #include <dirent.h>

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "report/compare.h"
+#include "record/compare.h"
 #include "report/report.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* recorded.c: see recorded.h. */
-#include "report/recorded.h"
+#include "record/recorded.h"
 #include "base/error.h"
 #include "base/json.h"
 

@@ -2,7 +2,7 @@
 #ifndef KP_COMPARE_H
 #define KP_COMPARE_H
 
-#include "report/result.h"
+#include "record/result.h"
 
 enum judgment {
     REPRODUCED,     /* the intervals share a point, or the ratios differ by at most 2 % */

@@ -1,4 +1,4 @@
-/* search_table.h: the calls of searches, as search_load.c reads them. */
+/* search_load.h: the calls of searches, as search_load.c reads them. */
 #ifndef KP_REPORT_SEARCH_H
 #define KP_REPORT_SEARCH_H
 

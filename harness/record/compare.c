@@ -1,5 +1,5 @@
 /* compare.c: see compare.h. */
-#include "report/compare.h"
+#include "record/compare.h"
 #include "base/json.h"
 
 #include <math.h>

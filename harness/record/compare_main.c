@@ -5,8 +5,8 @@
  * compare judges each BUILD_DIR/GPU/TASK.time.json (all of them, or those named) by the recorded
  * result of the cell (recorded.h).  It writes no file.  A difference is an answer: the exit code
  * is 0, or 3 if a result cannot be used. */
-#include "report/compare.h"
-#include "report/recorded.h"
+#include "record/compare.h"
+#include "record/recorded.h"
 #include "base/error.h"
 #include "base/json.h"
 

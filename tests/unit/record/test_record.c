@@ -1,7 +1,7 @@
 /* test_record.c: what record-results, thin.jq and family.jq leave of fresh results. */
 #include "ends.h"
 #include "base/json.h"
-#include "report/recorded.h"
+#include "record/recorded.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -34,7 +34,7 @@ static char *run(const char *format, const char *argument) {
 
 /* Run record-results, which should say this. */
 static void record(const char *mode, const char *expected) {
-    char *command = text_format("%s/harness/report/record-results %s", root, mode);
+    char *command = text_format("%s/harness/record/record-results %s", root, mode);
     char *said = run("%s", command);
     if (!strstr(said, expected)) fail_msg("not said: %s\nbut: %s", expected, said);
     free(command);
@@ -65,7 +65,7 @@ static void test_thin(void **state) {
     (void)state;
     file_replace("x.json",
                  FRESH("fam_1", ",\"harness\":{\"rounds\":1234567,\"seed\":\"1.23456789\"}"));
-    char *thin = text_format("%s/harness/report/thin.jq", root);
+    char *thin = text_format("%s/harness/record/thin.jq", root);
     char *once = run("%s -c x.json", thin);
     holds(once, "\"candidate\":{\"midmean\":3.14159,\"median\":3,\"quantiles\":[1.2,2,3,4,4.8]}");
     holds(once, "\"fp32\":{\"midmean\":123457000,\"quantiles\":[7,7,7,7,7]}");
@@ -95,7 +95,7 @@ static void test_kernel(void **state) {
     } cases[] = {{KERNEL("old", "\"c\""), KERNEL("new", "\"c\""), "\"path\":\"new\""},
                  {KERNEL("old", "\"c\""), KERNEL("new", "\"d\""), "\"path\":\"old\""},
                  {KERNEL("old", "null"), KERNEL("new", "null"), "\"path\":\"old\""}};
-    char *thin = text_format("%s/harness/report/thin.jq", root);
+    char *thin = text_format("%s/harness/record/thin.jq", root);
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char *fresh = text_format("{\"task\":\"a\",\"gpu\":\"g1\"%s}", cases[i].fresh);
@@ -233,7 +233,7 @@ static void test_trouble(void **state) {
     char *before = file_read("results/g1/fam.jsonl", NULL);
     file_replace("build/cells", "g1 : fam_1\n");
     file_replace("build/g1/fam_1.time.json", "{\"schema\":1,");
-    char *command = text_format("%s/harness/report/record-results all; [ $? = 3 ]", root);
+    char *command = text_format("%s/harness/record/record-results all; [ $? = 3 ]", root);
     char *said = run("%s", command);
     holds(said, "record-results: build/g1/fam_1.time.json is no JSON: nothing was recorded");
     char *after = file_read("results/g1/fam.jsonl", NULL);

@@ -1,5 +1,5 @@
 /* result.c: see result.h. */
-#include "report/result.h"
+#include "record/result.h"
 #include "base/json.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #ifndef KP_RECORDED_H
 #define KP_RECORDED_H
 
-#include "report/result.h"
+#include "record/result.h"
 
 struct family; /* a file of a family */
 
