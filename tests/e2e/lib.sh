@@ -52,9 +52,10 @@ if [ ! -e "$cache/libcudart.so" ]; then
         mv "$scratch/launch.o" "$scratch/libcudart.so" "$cache/" || exit
 fi
 
-# tree [FOLDER] - a fresh tree with three tasks and one GPU, an H200; becomes the current folder.
+# tree - a fresh tree (in the empty folder $tree_in, where that is set) with three tasks and one GPU, an
+# H200; becomes the current folder.
 tree() {
-    cd "${1-$(mktemp -d "$scratch/XXXXXX")}" || exit
+    cd "${tree_in-$(mktemp -d "$scratch/XXXXXX")}" || exit
     out=$PWD/out
     cp -rp "$root/Makefile" "$root/make" .
     mkdir -p tests/e2e tasks/level1 tasks/crfm optimized/portable optimized/include results

@@ -8,7 +8,7 @@ number=0
 # world - make a fresh tree with its own server, and change into it.  The programs of the previous
 # world move into it; the rest of that one is kept elsewhere.
 world() {
-    mkdir "$scratch/next" && tree "$scratch/next" || exit
+    mkdir "$scratch/next" && tree_in=$scratch/next tree || exit
     if [ -e "$scratch/world" ]; then
         mkdir build && mv "$scratch"/world/build/{obj,lib,id} build/ && find "$scratch/world/build" -maxdepth 1 -type f ! -name .make -exec mv -t build {} +
         mv "$scratch/world" "$scratch/world.$number"
