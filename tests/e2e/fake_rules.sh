@@ -264,23 +264,21 @@ rule_timed() {
     check 'so is the cubin' ends time tape 'the cubin is not the one'
 }
 
-# What was found on some contents decides how far off an output may be on those, and no others.
+# What was found on some contents decides how far timed outputs may differ from the baseline's on
+# those, and on no others.  It is the baseline that is off here: the oracle has nothing to say.
 rule_distributions() {
     local who
     for who in tolerance fp32; do
         built ok_relu relu64
         verified
         allow declared $who
-        swapped ok_off -DEVERY=1e-5
-        timed noise=0.1
+        timed noise=0.1 skew=1.00001
         check "$who: what declared contents allow" ends time wrong 'a timed run was wrong ('
         check "$who: others do not" not reason time '(declared inputs)'
-        built ok_relu relu64
         verified
         allow normal $who
         allow scaled $who
-        swapped ok_off -DEVERY=1e-5
-        timed noise=0.1
+        timed noise=0.1 skew=1.00001
         check "$who: what those allow, declared contents do not" ends time wrong '(declared inputs)'
     done
     built ok_relu relu64

@@ -14,7 +14,7 @@
 
 static cudaError_t last;
 
-/* The clock by which arms see the host wait is the pretend one, others are the host's. */
+/* The clock by which runners see the host wait is the pretend one, others are the host's. */
 int clock_gettime(clockid_t id, struct timespec *t) {
     if (id != CLOCK_MONOTONIC_RAW) return (int)syscall(SYS_clock_gettime, id, t);
     t->tv_sec = (time_t)(fake_clock_us * 1e-6);

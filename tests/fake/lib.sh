@@ -1,7 +1,7 @@
 # lib.sh: what the tests of verify and time on the pretend GPU share: tasks, cells, steps.
 # Sourced after tests/e2e/lib.sh, from the root of the tree; a folder of its own becomes the current
 # one.  Needs CUDA's headers: without them the test ends as one that is skipped.
-# shellcheck shell=bash disable=SC2034,SC2154
+# shellcheck shell=bash disable=SC2034,SC2119,SC2120,SC2154
 
 bin=$root/build/fake
 cuda=$real_cuda
