@@ -8,7 +8,7 @@
 judge=${KP_JUDGE-$root/build/judge}
 cd "$scratch" || exit
 out=$scratch/out
-for d in harness tests optimized tasks; do ln -s "$root/$d" $d; done
+for d in harness make tests optimized tasks; do ln -s "$root/$d" $d; done
 mkdir -p build && ln -s "$root/build/task" build/task
 unset JUDGE_LLM OPENAI_API_KEY ANTHROPIC_API_KEY OPENAI_BASE_URL ANTHROPIC_BASE_URL LLM_KEY_ENV JOBS
 export LLM=replay:kept JUDGE=$judge
