@@ -199,12 +199,9 @@ optimized/include/%:;
 report: build/report | $(INSTALL)
 	build/report
 
-# Compiles on all cores, unless -j says otherwise, and measures after that (COMPILED makes each
+# Compiles on all cores (make/toolchain.mk), and measures after that (COMPILED makes each
 # measurement wait for every kernel).  A machine that fails on one cell must not cost the others:
 # a make -k of its own tries each.
-ifneq ($(filter reproduce,$(goals)),)
-MAKEFLAGS += -j$(call found,cores)
-endif
 compiled: $(cells:%=build/%.build.json)
 reproduce: build/report $(if $(gpus),build/cells build/compare) | $(INSTALL)
 ifneq ($(gpus),)

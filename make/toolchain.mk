@@ -36,6 +36,9 @@ detect    := $(if $(GPUS)$(goal_gpus),,$(if $(filter-out $(no_cells),$(goals)),-
 FOUND     := $(shell $(keyless) make/detect $(detect) '$(PREFIX)' '$(NVCC)' '$(CUDA_HOME)' '$(CC)' '$(CXX)')
 found      = $(patsubst $1=%,%,$(filter $1=%,$(FOUND)))
 
+# Goals that build everything use all cores, unless -j says otherwise.
+MAKEFLAGS += $(if $(filter reproduce test test-gpu,$(goals)),-j$(call found,cores))
+
 NVCC      := $(or $(NVCC),$(call found,nvcc))
 CUDA_HOME := $(or $(CUDA_HOME),$(call found,cuda))
 CUDA_LIB  := $(patsubst %/,%,$(dir $(firstword $(wildcard $(addsuffix /libcudart.so,$(CUDA_HOME)/lib64 $(CUDA_HOME)/lib $(CUDA_HOME)/lib/$(call found,multiarch))))))

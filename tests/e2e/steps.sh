@@ -49,11 +49,11 @@ check 'what a task means does, that cell only' ran "$one"
 
 for program in verify:measure time:measure runner:replay recorder:replay baseline:replay; do
     source=harness/${program#*:}/${program%:*}_main.c
-    echo '/* a remark */' >> $source
+    echo '/* a remark */' >> "$source"
     mk time
     check "a comment in ${program%:*} measures nothing" ran ''
     check 'though it is compiled' says "LD build/${program%:*}"
-    sed -i "s/^    leave(name, argc > 1/    argv[0] = argv[0] + ${#program};\n&/" $source
+    sed -i "s/^    leave(name, argc > 1/    argv[0] = argv[0] + ${#program};\n&/" "$source"
     mk time
     case $program in time:*) expected=$(tr ';' '\n' <<< "$again" | grep '^time' | tr '\n' ';') ;; *) expected=$again ;; esac
     check "other code of ${program%:*} measures what it measures" ran "$expected"

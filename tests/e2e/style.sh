@@ -7,6 +7,9 @@ cuda=$real_cuda
 flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -iquote harness -iquote reference -iquote tests/unit -Ideps/usr/include -isystem "$cuda/include")
 mkdir -p build/tests/style
 
+# What any of the sources may include.
+headers=$(find harness reference tests -name '*.h' -print0 | sort -z | xargs -0 cat | sha256sum)
+
 # once WHAT COMMAND... - a check, unless COMMAND found no fault in the same text (stdin) before.
 once() {
     local seen before=$failed
@@ -28,7 +31,7 @@ for file in $(find harness reference tests -name '*.c' | sort); do
     for cc in "${compilers[@]}"; do
         # gcc warns of some things only while it optimises, clang of none.
         case $cc in gcc) only=(-c -o /dev/null) ;; *) only=(-fsyntax-only) ;; esac
-        once "$cc $file" "$cc" "${flags[@]}" "${only[@]}" "$file" < <("$cc" --version; "$cc" "${flags[@]}" -E "$file" 2>&1)
+        once "$cc $file" "$cc" "${flags[@]}" "${only[@]}" "$file" < <("$cc" --version; echo "$headers"; cat "$file")
     done
 done
 if command -v shellcheck > /dev/null; then
