@@ -33,7 +33,7 @@
 #   make time TASKS=l1_019 RUN='harness/gpu/with-gpu ncu'     under a profiler
 #   make gen TASKS=l2_076 LLM=anthropic:MODEL        one attempt; the key comes from the environment
 #   make -n search TASKS=l2_076 LLM=openai:MODEL     how many calls, and the most they can cost
-#   make -j64 time GPUS="a100 h200" RUN.a100='srun -p ampere --gres=gpu:1' RUN.h200='srun -p hopper --gres=gpu:1'
+#   make -j64 time GPUS="a100 h200" RUN.a100='srun --gres=gpu:a100:1' RUN.h200='srun --gres=gpu:h200:1'
 #
 # A cell is one GPU and one task.  In every rule of a cell % is GPU/TASK, so $(*D) is its GPU
 # and $(*F) its task.  Its kernel is the first found of TASK.cu and SUITE.cu, in optimized/GPU/,
