@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/json.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,42 +79,14 @@ static void load_task(struct report *r, const char *path) {
     cJSON_Delete(json);
 }
 
-/* Replace each {PLACEHOLDER} of a template by digits, which can stand in a string or for a number.
- */
-static void fill_placeholders(char *text) {
-    for (char *p = text; (p = strchr(p, '{')); p++) {
-        size_t n = strcspn(p + 1, "{}\":\n");
-        if (!isalnum((unsigned char)p[1]) || p[n + 1] != '}') continue;
-        memset(p, '1', n + 2);
-    }
-}
-
-/* Read the template of a family.  Returns NULL, and says why, if it is no JSON object. */
-static cJSON *load_template(const char *path, char *why, size_t size) {
-    if (access(path, R_OK)) {
-        snprintf(why, size, "cannot be read");
-        return NULL;
-    }
-    char *text = file_read(path, NULL);
-    fill_placeholders(text);
-    cJSON *json = cJSON_ParseWithOpts(text, NULL, 1);
-    if (!cJSON_IsObject(json)) {
-        snprintf(why, size, "is no JSON object, even with numbers for its placeholders");
-        cJSON_Delete(json);
-        json = NULL;
-    }
-    free(text);
-    return json;
-}
-
 /* Add a row for each word of a family's list.  A word that cannot be one is left out with a line on
  * stderr; so is the family if it lacks its template or its list. */
 static void load_family(struct report *r, const char *folder, const char *suite) {
     struct row *row = NULL;
-    char why[96] = "";
+    char why[256] = "";
     char *template = text_format("%s/template.json", folder);
     char *shapes = text_format("%s/shapes", folder);
-    cJSON *json = load_template(template, why, sizeof why);
+    cJSON *json = json_load(template, why, sizeof why);
     if (!json)
         warn("%s %s; the family is left out", template, why);
     else if (access(shapes, R_OK))

@@ -61,14 +61,13 @@ static const struct result *cell_of(const struct report *r, const char *task) {
     return NULL;
 }
 
-/* The rows of a family come from its list, with the flags of its template, whose placeholders are
- * no JSON. */
+/* The rows of a family come from its list, with the flags of its template. */
 static void test_tasks(void **state) {
     struct report r;
     (void)state;
     file_replace("tasks/fam/template.json",
                  "{\"schema\":1,\"task\":\"fam_{SHAPE}\",\"suite\":\"fam\",\n"
-                 "\"inputs\":[{\"shape\":[{M}, {K}]}],\"flags\":[]}\n");
+                 "\"inputs\":[{\"shape\":[\"{M}\", \"{K}\"]}],\"flags\":[]}\n");
     file_replace("tasks/fam/shapes", "64_64\n128_64 \n\n  256_64\n");
     file_replace("tasks/one/solo.json", "{\"task\":\"solo\",\"suite\":\"one\",\"flags\":[]}");
     char *said = stderr_of(load, &r);
@@ -96,7 +95,7 @@ static void test_tasks(void **state) {
     file_replace("tasks/fam/template.json", "{\"suite\":");
     said = stderr_of(load, &r);
     assert_int_equal(lines(said), 1);
-    holds(said, "tasks/fam/template.json is no JSON object");
+    holds(said, "tasks/fam/template.json is not JSON from line 1 on");
     free(said);
     assert_int_equal(r.nrows, 1);
     report_free(&r);
