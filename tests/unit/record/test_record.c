@@ -1,12 +1,11 @@
 /* test_record.c: what record-results, thin.jq and family.jq leave of fresh results. */
+#include "own_folder.h"
 #include "ends.h"
 #include "base/json.h"
 #include "record/recorded.h"
 
 #include <stdlib.h>
 #include <sys/stat.h>
-
-static char folder[] = "/tmp/kernelproof-XXXXXX", root[4096];
 
 /* A fresh result with samples 1..5 and more digits than are recorded. */
 #define FRESH(task, more)                                                                      \
@@ -54,11 +53,6 @@ static struct result recorded(const char *task) {
 /* Whether a file is there. */
 static bool exists(const char *path) {
     return access(path, F_OK) == 0;
-}
-
-/* Checks that a text has a part. */
-static void holds(const char *text, const char *part) {
-    if (!strstr(text, part)) fail_msg("not there: %s\nin: %s", part, text);
 }
 
 static void test_thin(void **state) {
@@ -244,17 +238,7 @@ static void test_trouble(void **state) {
 /* Makes a folder as record-results expects it, and enters it. */
 static int enter(void **state) {
     (void)state;
-    return !getcwd(root, sizeof root) || !mkdtemp(folder) || chdir(folder) ||
-           system("mkdir -p tasks/fam build/g1");
-}
-
-/* Removes it. */
-static int leave(void **state) {
-    (void)state;
-    char *gone = text_format("rm -r %s", folder);
-    int failed = chdir(root) || system(gone);
-    free(gone);
-    return failed;
+    return enter_with("mkdir -p tasks/fam build/g1");
 }
 
 int main(void) {

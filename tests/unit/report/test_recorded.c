@@ -1,4 +1,5 @@
 /* test_recorded.c: families in tasks/ and in results/: their reader, and what reads through it. */
+#include "own_folder.h"
 #include "ends.h"
 #include "base/json.h"
 #include "record/recorded.h"
@@ -7,8 +8,6 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdlib.h>
-
-static char folder[] = "/tmp/kernelproof-XXXXXX", root[4096];
 
 /* The parts that the lines below share. */
 #define SHARED                                                                                 \
@@ -41,11 +40,6 @@ static int lines(const char *text) {
     int n = 0;
     for (; *text; text++) n += *text == '\n';
     return n;
-}
-
-/* Checks that a text has a part. */
-static void holds(const char *text, const char *part) {
-    if (!strstr(text, part)) fail_msg("not there: %s\nin: %s", part, text);
 }
 
 /* Load the grid of the current folder; for stderr_of(). */
@@ -232,17 +226,7 @@ static void test_committed(void **state) {
 /* Makes a folder with tasks and results, and enters it. */
 static int enter(void **state) {
     (void)state;
-    return !getcwd(root, sizeof root) || !mkdtemp(folder) || chdir(folder) ||
-           system("mkdir -p tasks/fam tasks/one results/g1");
-}
-
-/* Removes it. */
-static int leave(void **state) {
-    (void)state;
-    char *gone = text_format("rm -r %s", folder);
-    int failed = chdir(root) || system(gone);
-    free(gone);
-    return failed;
+    return enter_with("mkdir -p tasks/fam tasks/one results/g1");
 }
 
 int main(void) {
