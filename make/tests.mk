@@ -25,16 +25,17 @@ build/fake/libcudart.so: build/obj/tests/fake/cudart.o build/fake/libcuda.so.1
 build/fake/libcuda.so.1 build/fake/libcudart.so:
 	@mkdir -p $(@D)
 	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@+ $^ -ldl && mv $@+ $@
+fake_link = $(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) $1 -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
 $(fake_programs): build/fake/%: $$(main.$$*) $(fake_parts)
 	@echo "  LD $@"
-	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
+	$Q$(fake_link)
 build/obj/tests/fake/%.o: HOST_FLAGS += $(CUDA_FLAGS) -fPIC
 
 # Unit tests of what needs a GPU: tests/fake/test_*.c, on the pretend one.
 fake_tests := $(patsubst tests/fake/%.c,build/fake/%,$(wildcard tests/fake/test_*.c))
 $(fake_tests): build/fake/%: build/obj/tests/fake/%.o build/obj/tests/unit/chosen_case.o $(fake_parts) | $(call need,libcmocka-dev)
 	@echo "  LD $@"
-	$Q$(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) -lcmocka -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
+	$Q$(call fake_link,-lcmocka)
 $(patsubst %.c,build/obj/%.o,$(wildcard tests/fake/*.c)): build/cuda.flags
 
 # NAMES chooses tests; an end-to-end test names the programs that it runs in a line `# uses: `.
