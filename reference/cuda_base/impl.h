@@ -7,6 +7,7 @@
 
 #include "cuda_base/arithmetic.h"
 #include "cuda_base/array.h"
+#include "cuda_base/noise.h"
 #include "task/op.h"
 
 #include <cuda_runtime_api.h>
@@ -24,6 +25,7 @@ struct kp_call { /* one op on concrete arrays */
     struct kp_array in[KP_MAX_OPERANDS];
     int nout;
     struct kp_array out[KP_MAX_RESULTS]; /* always dense; data NULL if nobody reads that result */
+    const struct kp_noise *noise;        /* of rough(); NULL in run() */
 };
 
 /* What an implementation asks of the executor, as bits. */
@@ -45,6 +47,9 @@ struct kp_impl {
     void (*run)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
     void (*destroy)(void *state); /* may be NULL */
     unsigned asks;                /* KP_DENSE and so on */
+    /* The same as run() in float64, with the noise that honest arithmetic of a class has
+     * (c->noise).  NULL for an op that rounds nothing, such as a maximum. */
+    void (*rough)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
 };
 
 /* Element types: F64 stores f64 throughout (task tensors are converted slice by slice); FP32 and
@@ -59,8 +64,8 @@ struct kp_impl {
 
 /* Declare and define the implementation of an op: kp_impl_relu and so on. */
 #define KP_IMPL_OF(name) KP_EXTERN const struct kp_impl kp_impl_##name
-#define KP_IMPL(name, prepare, run, destroy, asks) \
-    KP_IMPL_OF(name);                              \
-    const struct kp_impl kp_impl_##name = {prepare, run, destroy, asks}
+#define KP_IMPL(name, prepare, run, rough, destroy, asks) \
+    KP_IMPL_OF(name);                                     \
+    const struct kp_impl kp_impl_##name = {prepare, run, destroy, asks, rough}
 
 #endif

@@ -170,6 +170,6 @@ static void destroy(void *state) {
     free(s);
 }
 
-KP_IMPL(conv1d, prepare, run, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(conv2d, prepare, run, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(conv3d, prepare, run, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv1d, prepare, run, NULL, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv2d, prepare, run, NULL, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv3d, prepare, run, NULL, destroy, KP_DENSE | KP_BY_CUDNN);

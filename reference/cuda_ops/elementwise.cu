@@ -212,9 +212,9 @@ static void run_pow(const struct kp_call *c, void *, void *, cudaStream_t stream
                  : run<form_power>)(c, NULL, NULL, stream);
 }
 
-KP_IMPL(gelu, prepare, run_gelu, NULL, KP_ONE_TYPE);
-KP_IMPL(pow, prepare, run_pow, NULL, KP_ONE_TYPE);
+KP_IMPL(gelu, prepare, run_gelu, NULL, NULL, KP_ONE_TYPE);
+KP_IMPL(pow, prepare, run_pow, NULL, NULL, KP_ONE_TYPE);
 #define FORM(name, operands, numbers, expression)
 #define ELEMENTWISE(name, operands, numbers, expression) \
-    KP_IMPL(name, prepare, run<form_##name>, NULL, KP_ONE_TYPE);
+    KP_IMPL(name, prepare, run<form_##name>, NULL, NULL, KP_ONE_TYPE);
 #include "define/elementwise.h"

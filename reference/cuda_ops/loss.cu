@@ -89,4 +89,4 @@ void run(const struct kp_call *c, void *, void *scratch, cudaStream_t stream) {
 
 } // namespace
 
-KP_IMPL(cross_entropy, prepare, run, NULL, KP_DENSE);
+KP_IMPL(cross_entropy, prepare, run, NULL, NULL, KP_DENSE);

@@ -343,7 +343,7 @@ void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t strea
 
 } // namespace
 
-KP_IMPL(layer_norm, prepare<layer_rows>, run<layer_rows>, free, KP_DENSE);
-KP_IMPL(group_norm, prepare<group_rows>, run<group_rows>, free, KP_DENSE);
-KP_IMPL(instance_norm, prepare<instance_rows>, run<instance_rows>, free, KP_DENSE);
-KP_IMPL(batch_norm, prepare<batch_rows>, run<batch_rows>, free, KP_DENSE);
+KP_IMPL(layer_norm, prepare<layer_rows>, run<layer_rows>, NULL, free, KP_DENSE);
+KP_IMPL(group_norm, prepare<group_rows>, run<group_rows>, NULL, free, KP_DENSE);
+KP_IMPL(instance_norm, prepare<instance_rows>, run<instance_rows>, NULL, free, KP_DENSE);
+KP_IMPL(batch_norm, prepare<batch_rows>, run<batch_rows>, NULL, free, KP_DENSE);

@@ -78,4 +78,4 @@ void run(const struct kp_call *c, void *, void *, cudaStream_t stream) {
 
 } // namespace
 
-KP_IMPL(max_pool2d, NULL, run, NULL, KP_DENSE);
+KP_IMPL(max_pool2d, NULL, run, NULL, NULL, KP_DENSE);

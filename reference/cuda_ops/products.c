@@ -249,7 +249,7 @@ static void matmul_run(const struct kp_call *c, void *state, void *scratch, cuda
     multiply(p, 1, 0, c->in[0], b, NULL, c->out[0].data, scratch, stream);
 }
 
-KP_IMPL(matmul, matmul_prepare, matmul_run, destroy, KP_GIVEN_TRANSPOSE);
+KP_IMPL(matmul, matmul_prepare, matmul_run, NULL, destroy, KP_GIVEN_TRANSPOSE);
 
 /* ---- linear ---- */
 
@@ -287,7 +287,7 @@ static void linear_run(const struct kp_call *c, void *state, void *scratch, cuda
              c->out[0].data, scratch, stream);
 }
 
-KP_IMPL(linear, linear_prepare, linear_run, destroy, KP_STRIDED);
+KP_IMPL(linear, linear_prepare, linear_run, NULL, destroy, KP_STRIDED);
 
 /* ---- attention ---- */
 
@@ -362,5 +362,5 @@ static void attention_destroy(void *state) {
     free(s);
 }
 
-KP_IMPL(scaled_dot_product_attention, attention_prepare, attention_run, attention_destroy,
+KP_IMPL(scaled_dot_product_attention, attention_prepare, attention_run, NULL, attention_destroy,
         KP_STRIDED);

@@ -327,6 +327,6 @@ void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t strea
 
 } // namespace
 
-KP_IMPL(sum, prepare, (run<Sum, false>), free, KP_DENSE);
-KP_IMPL(mean, prepare, (run<Sum, true>), free, KP_DENSE);
-KP_IMPL(max, prepare, (run<Max, false>), free, KP_DENSE);
+KP_IMPL(sum, prepare, (run<Sum, false>), NULL, free, KP_DENSE);
+KP_IMPL(mean, prepare, (run<Sum, true>), NULL, free, KP_DENSE);
+KP_IMPL(max, prepare, (run<Max, false>), NULL, free, KP_DENSE);

@@ -131,5 +131,5 @@ template <class Op> void run(const struct kp_call *c, void *, void *, cudaStream
 
 } // namespace
 
-KP_IMPL(cumsum, NULL, run<Plus>, NULL, KP_DENSE);
-KP_IMPL(cumprod, NULL, run<Times>, NULL, KP_DENSE);
+KP_IMPL(cumsum, NULL, run<Plus>, NULL, NULL, KP_DENSE);
+KP_IMPL(cumprod, NULL, run<Times>, NULL, NULL, KP_DENSE);

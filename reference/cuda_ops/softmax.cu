@@ -165,4 +165,4 @@ void run(const struct kp_call *c, void *, void *, cudaStream_t stream) {
 
 } // namespace
 
-KP_IMPL(softmax, NULL, run, NULL, KP_DENSE);
+KP_IMPL(softmax, NULL, run, NULL, NULL, KP_DENSE);

@@ -1,0 +1,97 @@
+/* noise.cuh: noise.h's laws on the device, and numbers that carry their own noise. */
+#ifndef KP_NOISE_CUH
+#define KP_NOISE_CUH
+
+#include "cuda_base/noise.h"
+
+#include <math.h>
+
+namespace kp {
+
+/* 64 random bits of a seed and a number (splitmix64). */
+__device__ inline uint64_t noise_bits(uint64_t seed, uint64_t i) {
+    uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15ull;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+/* Evenly in [-1, 1): variance 1/3. */
+__device__ inline double noise_even(uint64_t seed, uint64_t i) {
+    return (double)(int64_t)noise_bits(seed, i) * 0x1p-63;
+}
+
+/* The size of a number as far as its uncertainty goes. */
+__device__ inline double noise_size(double x) {
+    return fabs(x) + KP_NOISE_FLOOR;
+}
+
+/* 3/u^2 times the variance of a sum of `terms` terms from its value c and the sum q of their
+ * squares: see noise.h. */
+__device__ inline double noise_of_sum(double c, double q, double terms, int chain) {
+    double k = fmin(terms, (double)chain), own = noise_size(c) * noise_size(c);
+    double same = c * c / terms, both = fmax(q - same, 0.0);
+    return (same * k * k / 3 + both * k / 2) / 4 + own;
+}
+
+/* A number in float64 that each operation rounds at random to fp32's precision, as an fp32
+ * operation would: expressions of elementwise ops compute with it as with any number.  Equal
+ * numbers are rounded equally, as in fp32.  A number without a seed is a constant. */
+struct Rough {
+    double v;
+    uint64_t seed;
+    __device__ Rough(double x) : v(x), seed(0) {}
+    __device__ Rough(double x, uint64_t s) : v(x), seed(s) {}
+
+    /* A result that may be off by `units` unit roundoffs. */
+    static __device__ Rough of(double x, uint64_t seed, double units) {
+        double off = KP_UNIT_FP32 * units * noise_size(x);
+        return {x + off * noise_even(seed, (uint64_t)__double_as_longlong(x)),
+                noise_bits(seed, (uint64_t)units)};
+    }
+};
+
+__device__ inline Rough operator-(Rough a) {
+    return {-a.v, a.seed};
+}
+__device__ inline Rough operator+(Rough a, Rough b) {
+    return Rough::of(a.v + b.v, a.seed ^ b.seed, 1);
+}
+__device__ inline Rough operator-(Rough a, Rough b) {
+    return Rough::of(a.v - b.v, a.seed ^ b.seed, 1);
+}
+__device__ inline Rough operator*(Rough a, Rough b) {
+    return Rough::of(a.v * b.v, a.seed ^ b.seed, 1);
+}
+__device__ inline Rough operator/(Rough a, Rough b) {
+    return Rough::of(a.v / b.v, a.seed ^ b.seed, 1);
+}
+__device__ inline bool operator<(Rough a, Rough b) {
+    return a.v < b.v;
+}
+__device__ inline bool operator>(Rough a, Rough b) {
+    return a.v > b.v;
+}
+
+/* Functions, by the largest error of their fp32 forms in the CUDA Programming Guide: so many units
+ * in the last place, each two unit roundoffs. */
+#define KP_ROUGH(name, ulps)                             \
+    __device__ inline Rough name(Rough x) {              \
+        return Rough::of(::name(x.v), x.seed, 2 * ulps); \
+    }
+KP_ROUGH(exp, 2)
+KP_ROUGH(log, 1)
+KP_ROUGH(log1p, 2)
+KP_ROUGH(tanh, 2)
+KP_ROUGH(erf, 2)
+KP_ROUGH(erfc, 4)
+#undef KP_ROUGH
+__device__ inline Rough sqrt(Rough x) {
+    return Rough::of(::sqrt(x.v), x.seed, 1);
+}
+__device__ inline Rough pow(Rough x, Rough y) {
+    return Rough::of(::pow(x.v, y.v), x.seed ^ y.seed, 2 * 4);
+}
+
+} // namespace kp
+#endif
