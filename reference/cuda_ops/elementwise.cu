@@ -7,6 +7,7 @@
  * the rest, as in PyTorch. */
 #include "cuda_base/check.h"
 #include "cuda_base/impl.h"
+#include "cuda_base/noise.cuh"
 #include "cuda_base/strided.h"
 #include "base/error.h"
 #include <cuda_bf16.h>
@@ -196,25 +197,87 @@ template <class F> static void run(const struct kp_call *c, void *, void *, cuda
     }
 }
 
+/* ---- the same with noise: every operation of the expression rounds at random ---- */
+
+template <class F>
+__global__ void __launch_bounds__(KP_THREADS)
+    elementwise_rough(double *out, operand<double> a, operand<double> b, double third,
+                      struct kp_loop l, int64_t count, uint64_t seed) {
+    using kp::Rough;
+    int64_t i = blockIdx.x * (int64_t)KP_THREADS + threadIdx.x, at[KP_WALKERS];
+    if (i >= count) return;
+    kp_loop_at(l, (uint32_t)i, at);
+    Rough x = a.data ? Rough(a.data[at[0]], seed) : Rough(a.constant);
+    Rough y = b.data ? Rough(b.data[at[1]], seed) : Rough(b.constant);
+    out[i] = F::of(x, y, Rough(third)).v;
+}
+
+/* Launch it, in parts if 32 bits cannot count the elements. */
+template <class F>
+static void launch_rough(double *out, operand<double> a, operand<double> b, double third,
+                         struct kp_walk w, uint64_t seed, cudaStream_t stream) {
+    if (w.count > INT32_MAX) {
+        int64_t at, shift[KP_WALKERS];
+        struct kp_walk rest = kp_walk_split(&w, &at, shift);
+        launch_rough<F>(out, a, b, third, w, seed, stream);
+        if (a.data) a.data += shift[0];
+        if (b.data) b.data += shift[1];
+        launch_rough<F>(out + at, a, b, third, rest, seed, stream);
+        return;
+    }
+    unsigned blocks = (unsigned)((w.count + KP_THREADS - 1) / KP_THREADS);
+    elementwise_rough<F>
+        <<<blocks, KP_THREADS, 0, stream>>>(out, a, b, third, kp_loop_make(&w, 1), w.count, seed);
+    KP_CUDA(cudaGetLastError());
+}
+
+/* Enqueue F with noise on a call. */
+template <class F> static void rough(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+    const struct kp_array *x[KP_WALKERS] = {c->present[0] ? &c->in[0] : NULL,
+                                            c->present[1] ? &c->in[1] : NULL};
+    double number[KP_MAX_ARGUMENTS];
+    op_arguments(c->op, number);
+    launch_rough<F>((double *)c->out[0].data, take<double>(c, 0, number[0]),
+                    take<double>(c, 1, number[1]), number[2], kp_walk_make(&c->out[0], x),
+                    c->noise->seed, stream);
+}
+
+/* ---- ops that choose among forms ---- */
+
+typedef void launcher(const struct kp_call *c, void *, void *, cudaStream_t stream);
+
 /* gelu: one of two forms, as the attribute says. */
+static void choose_gelu(const struct kp_call *c, launcher *by_tanh, launcher *by_erf,
+                        cudaStream_t stream) {
+    bool tanh_wanted = !strcmp(op_word(c->op, "approximate", "none"), "tanh");
+    (tanh_wanted ? by_tanh : by_erf)(c, NULL, NULL, stream);
+}
 static void run_gelu(const struct kp_call *c, void *, void *, cudaStream_t stream) {
-    bool by_tanh = !strcmp(op_word(c->op, "approximate", "none"), "tanh");
-    (by_tanh ? run<form_gelu_tanh> : run<form_gelu_erf>)(c, NULL, NULL, stream);
+    choose_gelu(c, run<form_gelu_tanh>, run<form_gelu_erf>, stream);
+}
+static void rough_gelu(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+    choose_gelu(c, rough<form_gelu_tanh>, rough<form_gelu_erf>, stream);
 }
 
 /* pow: small powers are products or roots, as in PyTorch. */
-static void run_pow(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+static void choose_pow(const struct kp_call *c, launcher *const by[5], cudaStream_t stream) {
     double y = c->present[1] ? NAN : c->op->in[1].scalar;
-    (y == 2      ? run<form_square>
-     : y == 3    ? run<form_cube>
-     : y == 0.5  ? run<form_sqrt>
-     : y == -0.5 ? run<form_rsqrt>
-                 : run<form_power>)(c, NULL, NULL, stream);
+    by[y == 2 ? 0 : y == 3 ? 1 : y == 0.5 ? 2 : y == -0.5 ? 3 : 4](c, NULL, NULL, stream);
+}
+static void run_pow(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+    static launcher *const by[] = {run<form_square>, run<form_cube>, run<form_sqrt>,
+                                   run<form_rsqrt>, run<form_power>};
+    choose_pow(c, by, stream);
+}
+static void rough_pow(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+    static launcher *const by[] = {rough<form_square>, rough<form_cube>, rough<form_sqrt>,
+                                   rough<form_rsqrt>, rough<form_power>};
+    choose_pow(c, by, stream);
 }
 
-KP_IMPL(gelu, prepare, run_gelu, NULL, NULL, KP_ONE_TYPE);
-KP_IMPL(pow, prepare, run_pow, NULL, NULL, KP_ONE_TYPE);
+KP_IMPL(gelu, prepare, run_gelu, rough_gelu, NULL, KP_ONE_TYPE);
+KP_IMPL(pow, prepare, run_pow, rough_pow, NULL, KP_ONE_TYPE);
 #define FORM(name, operands, numbers, expression)
 #define ELEMENTWISE(name, operands, numbers, expression) \
-    KP_IMPL(name, prepare, run<form_##name>, NULL, NULL, KP_ONE_TYPE);
+    KP_IMPL(name, prepare, run<form_##name>, rough<form_##name>, NULL, KP_ONE_TYPE);
 #include "define/elementwise.h"

@@ -7,7 +7,8 @@
  * is computed in.  A comparison must be false for NaN where NaN has to come out.
  *
  * Both halves of the reference include this: define/elementwise.c compiles it in double, and
- * cuda_ops/elementwise.cu in float and in double.  What an expression says is checked against
+ * cuda_ops/elementwise.cu in float, in double, and in numbers that round at random
+ * (cuda_base/noise.cuh).  What an expression says is checked against
  * values found elsewhere (tests/data), not against the other half.
  *
  * FORM is an expression that is no op by itself: gelu and pow choose among several. */
