@@ -53,6 +53,10 @@ __global__ void add_largest(double *x, int64_t count, double unit, const double 
     FOR_EACH(i, count) x[i] += unit * *largest * noise_even(seed, (uint64_t)i);
 }
 
+uint64_t kp_noise_seed(uint64_t seed, int64_t use) {
+    return noise_bits(seed, (uint64_t)use);
+}
+
 void kp_noise_sum(double *y, const double *q, int64_t count, double terms, int chain,
                   const struct kp_noise *n, cudaStream_t stream) {
     add_sum_noise<<<blocks_for(count), BLOCK, 0, stream>>>(y, q, count, terms, chain, 0, n->sum,

@@ -9,7 +9,7 @@
 namespace kp {
 
 /* 64 random bits of a seed and a number (splitmix64). */
-__device__ inline uint64_t noise_bits(uint64_t seed, uint64_t i) {
+__host__ __device__ inline uint64_t noise_bits(uint64_t seed, uint64_t i) {
     uint64_t z = seed + (i + 1) * 0x9e3779b97f4a7c15ull;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;

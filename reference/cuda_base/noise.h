@@ -44,6 +44,9 @@ struct kp_noise {
     uint64_t seed;  /* other noise with each */
 };
 
+/* A seed for one of several uses. */
+uint64_t kp_noise_seed(uint64_t seed, int64_t use);
+
 /* y[i] += noise of a sum of K terms whose squares add up to q[i]: count elements. */
 void kp_noise_sum(double *y, const double *q, int64_t count, double terms, int chain,
                   const struct kp_noise *noise, cudaStream_t stream);

@@ -16,7 +16,8 @@ enum {
 };
 
 struct state {
-    struct kp_conv_plan *plan; /* NULL: patches and cuBLAS */
+    struct kp_conv_plan *plan;        /* NULL: patches and cuBLAS */
+    size_t at_x, at_w, at_q, at_most; /* F64: what rough() has in the scratch, behind patches */
 };
 
 /* The geometry of a call; its batch may differ from the task's (slices). */
@@ -126,6 +127,17 @@ static void run_patches(const struct kp_conv *g, enum kp_dtype dtype, enum kp_ma
     }
 }
 
+/* Room for what rough() needs. */
+static void reserve_rough(struct state *s, const struct kp_call *c, size_t *scratch) {
+    size_t *const at[] = {&s->at_x, &s->at_w, &s->at_q, &s->at_most};
+    const size_t bytes[] = {kp_array_bytes(&c->in[0]), kp_array_bytes(&c->in[1]),
+                            kp_array_bytes(&c->out[0]), sizeof(double)};
+    for (int i = 0; i < 4; i++) {
+        *at[i] = kp_align(*scratch);
+        *scratch = *at[i] + bytes[i];
+    }
+}
+
 /* Ask cuDNN for a plan; plan patches if it has none, or must not be asked. */
 static void *prepare(const struct kp_call *c, size_t *scratch) {
     struct kp_conv g = geometry(c);
@@ -134,12 +146,16 @@ static void *prepare(const struct kp_call *c, size_t *scratch) {
 
     if (!s) die(KP_MACHINE, "%s: out of memory", c->op->def->name);
     *scratch = 0;
-    if (is_depthwise(&g)) return s;
+    if (is_depthwise(&g)) {
+        if (c->math == KP_MATH_F64) reserve_rough(s, c, scratch);
+        return s;
+    }
     if (c->math != KP_MATH_F64) s->plan = kp_conv_plan(&g, dtype, c->math, scratch);
     if (!s->plan) {
         struct chunk k = chunk_of(&g, kp_dtype_size(dtype));
         *scratch = CUBLAS_BYTES + (size_t)(k.images * k.positions * k.rows) * kp_dtype_size(dtype);
     }
+    if (c->math == KP_MATH_F64) reserve_rough(s, c, scratch);
     return s;
 }
 
@@ -163,6 +179,40 @@ static void run(const struct kp_call *c, void *state, void *scratch, cudaStream_
     if (bias) kp_conv_bias(&g, dtype, bias, y, stream);
 }
 
+/* A convolution in float64 by patches, or directly; no bias. */
+static void run_f64(const struct kp_conv *g, const void *x, const void *w, void *y, void *scratch,
+                    cudaStream_t stream) {
+    if (is_depthwise(g))
+        kp_conv_depthwise(g, KP_F64, x, w, NULL, y, stream);
+    else
+        run_patches(g, KP_F64, KP_MATH_F64, x, w, y, scratch, stream);
+}
+
+/* In float64 with noise (cuda_base/noise.h): of copies of input and filters, then of their
+ * squares. */
+static void rough(const struct kp_call *c, void *state, void *scratch_, cudaStream_t stream) {
+    struct kp_conv g = geometry(c);
+    const struct state *s = state;
+    char *scratch = scratch_;
+    double *copy[2] = {(double *)(scratch + s->at_x), (double *)(scratch + s->at_w)};
+    double *q = (double *)(scratch + s->at_q), *most = (double *)(scratch + s->at_most);
+    struct kp_noise n = *c->noise;
+    int64_t terms = g.in_channels / g.groups * kp_conv_taps(&g), count[2];
+    for (int i = 0; i < 2; i++) {
+        count[i] = kp_array_count(&c->in[i]);
+        KP_CUDA(cudaMemcpyAsync(copy[i], c->in[i].data, kp_array_bytes(&c->in[i]),
+                                cudaMemcpyDeviceToDevice, stream));
+        n.seed = kp_noise_seed(c->noise->seed, i + 1);
+        if (n.largest > 0) kp_noise_largest(copy[i], count[i], &n, most, stream);
+    }
+    run_f64(&g, copy[0], copy[1], c->out[0].data, scratch, stream);
+    for (int i = 0; i < 2; i++) kp_noise_square(copy[i], copy[i], count[i], stream);
+    run_f64(&g, copy[0], copy[1], q, scratch, stream);
+    if (c->present[2]) kp_conv_bias(&g, KP_F64, c->in[2].data, c->out[0].data, stream);
+    kp_noise_product(c->out[0].data, q, kp_array_count(&c->out[0]), (double)terms, c->noise,
+                     stream);
+}
+
 /* Free the cuDNN plan. */
 static void destroy(void *state) {
     struct state *s = state;
@@ -170,6 +220,6 @@ static void destroy(void *state) {
     free(s);
 }
 
-KP_IMPL(conv1d, prepare, run, NULL, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(conv2d, prepare, run, NULL, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(conv3d, prepare, run, NULL, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv1d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv2d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv3d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);

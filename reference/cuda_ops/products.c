@@ -25,6 +25,7 @@ struct product {
     struct kp_walk batch;     /* the last axis is the library's, the others are looped over */
     struct kp_lt *lt;         /* or NULL: cuBLAS */
     bool second;              /* reads operand 2, the transpose of operand 1, in its place */
+    struct rough *rough;      /* float64 only */
 };
 
 /* How the last two axes lie: row by row, or transposed; false if neither. */
@@ -137,7 +138,66 @@ static struct product *new_product(void) {
 static void destroy(void *state) {
     struct product *p = state;
     kp_lt_free(p->lt);
+    free(p->rough);
     free(p);
+}
+
+/* ---- with noise ---- */
+
+/* How a float64 product is multiplied with noise: dense copies of the operands, whose squares are
+ * multiplied, too (cuda_base/noise.h). */
+struct rough {
+    struct product on_copies;
+    size_t at_library, at_a, at_b, at_q, at_most; /* in the scratch */
+};
+
+/* A dense array of the shape of x. */
+static struct kp_array dense_like(const struct kp_array *x) {
+    struct kp_shape shape = {.n = x->n};
+    memcpy(shape.dim, x->dim, sizeof shape.dim);
+    return kp_array_dense(x->dtype, &shape);
+}
+
+/* Plan it, as plan() was called for p; its memory lies behind p's. */
+static void plan_rough(struct product *p, enum kp_math math, const struct kp_array *a,
+                       const struct kp_array *b, const struct kp_array *out) {
+    if (math != KP_MATH_F64) return;
+    struct rough *r = p->rough = calloc(1, sizeof *r);
+    if (!r) die(KP_MACHINE, "out of memory; free some and try again");
+    struct kp_array da = dense_like(a), db = dense_like(b);
+    plan(&r->on_copies, math, &da, &db, out);
+    r->at_library = reserve(p, r->on_copies.bytes);
+    r->at_a = reserve(p, kp_array_bytes(&da));
+    r->at_b = reserve(p, kp_array_bytes(&db));
+    r->at_q = reserve(p, kp_array_bytes(out));
+    r->at_most = reserve(p, sizeof(double));
+}
+
+/* out = alpha a b + what bias has, with noise.  bias: NULL, or an array that broadcasts. */
+static void multiply_rough(const struct product *p, double alpha, const struct kp_array *a,
+                           const struct kp_array *b, const struct kp_array *bias,
+                           const struct kp_array *out, const struct kp_noise *noise, char *scratch,
+                           cudaStream_t stream) {
+    const struct rough *r = p->rough;
+    struct kp_array copy[2] = {dense_like(a), dense_like(b)};
+    struct kp_noise n = *noise;
+    double *q = (double *)(scratch + r->at_q), *most = (double *)(scratch + r->at_most);
+    int64_t count = kp_array_count(out);
+    for (int i = 0; i < 2; i++) {
+        copy[i].data = scratch + (i ? r->at_b : r->at_a);
+        kp_copy(i ? b : a, &copy[i], stream);
+        n.seed = kp_noise_seed(noise->seed, i + 1);
+        if (n.largest > 0)
+            kp_noise_largest(copy[i].data, kp_array_count(&copy[i]), &n, most, stream);
+    }
+    if (bias) kp_copy(bias, out, stream);
+    multiply(&r->on_copies, alpha, bias ? 1 : 0, copy[0], copy[1], NULL, out->data,
+             scratch + r->at_library, stream);
+    for (int i = 0; i < 2; i++)
+        kp_noise_square(copy[i].data, copy[i].data, kp_array_count(&copy[i]), stream);
+    multiply(&r->on_copies, alpha * alpha, 0, copy[0], copy[1], NULL, q, scratch + r->at_library,
+             stream);
+    kp_noise_product(out->data, q, count, (double)p->gemm.k, noise, stream);
 }
 
 /* ---- matmul ---- */
@@ -238,6 +298,7 @@ static void *matmul_prepare(const struct kp_call *c, size_t *scratch) {
     plan(p, c->math, &c->in[0], &c->in[1], &c->out[0]);
     bool half = c->in[0].dtype == KP_F16 || c->in[0].dtype == KP_BF16;
     if (half && c->in[0].n == 2 && c->in[1].n == 2 && !p->copy_a && !p->copy_b) tune(p, c);
+    plan_rough(p, c->math, &c->in[0], &c->in[1], &c->out[0]);
     *scratch = p->bytes;
     return p;
 }
@@ -249,7 +310,11 @@ static void matmul_run(const struct kp_call *c, void *state, void *scratch, cuda
     multiply(p, 1, 0, c->in[0], b, NULL, c->out[0].data, scratch, stream);
 }
 
-KP_IMPL(matmul, matmul_prepare, matmul_run, NULL, destroy, KP_GIVEN_TRANSPOSE);
+static void matmul_rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+    multiply_rough(state, 1, &c->in[0], &c->in[1], NULL, &c->out[0], c->noise, scratch, stream);
+}
+
+KP_IMPL(matmul, matmul_prepare, matmul_run, matmul_rough, destroy, KP_GIVEN_TRANSPOSE);
 
 /* ---- linear ---- */
 
@@ -273,6 +338,7 @@ static void *linear_prepare(const struct kp_call *c, size_t *scratch) {
     bool one = p->gemm.batch == 1 && p->batch.n == 1;
     if (c->present[2] && one && c->math != KP_MATH_F64 && kp_array_is_dense(&c->in[2]))
         kp_lt_find(&p->gemm, true, &p->lt, 1);
+    plan_rough(p, c->math, &x, &w, &out);
     *scratch = p->bytes;
     return p;
 }
@@ -287,7 +353,14 @@ static void linear_run(const struct kp_call *c, void *state, void *scratch, cuda
              c->out[0].data, scratch, stream);
 }
 
-KP_IMPL(linear, linear_prepare, linear_run, NULL, destroy, KP_STRIDED);
+static void linear_rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+    struct kp_array x = as_row(c->in[0]), out = as_row(c->out[0]);
+    struct kp_array w = kp_array_swap(c->in[1], 0, 1);
+    multiply_rough(state, 1, &x, &w, c->present[2] ? &c->in[2] : NULL, &out, c->noise, scratch,
+                   stream);
+}
+
+KP_IMPL(linear, linear_prepare, linear_run, linear_rough, destroy, KP_STRIDED);
 
 /* ---- attention ---- */
 
@@ -332,6 +405,8 @@ static void *attention_prepare(const struct kp_call *c, size_t *scratch) {
     struct kp_array scores = kp_array_dense(q->dtype, &shape);
     plan(&s->scores, c->math, q, &k, &scores);
     plan(&s->result, c->math, &scores, v, &c->out[0]);
+    plan_rough(&s->scores, c->math, q, &k, &scores);
+    plan_rough(&s->result, c->math, &scores, v, &c->out[0]);
     size_t bytes = plan_softmax(s, c, &scores);
     if (s->scores.bytes > bytes) bytes = s->scores.bytes;
     if (s->result.bytes > bytes) bytes = s->result.bytes;
@@ -355,12 +430,32 @@ static void attention_run(const struct kp_call *c, void *state, void *scratch,
     multiply(&s->result, 1, 0, softmax.out[0], c->in[2], NULL, c->out[0].data, scratch, stream);
 }
 
+/* The three steps with noise of their own each. */
+static void attention_rough(const struct kp_call *c, void *state, void *scratch,
+                            cudaStream_t stream) {
+    struct attention *s = state;
+    struct kp_array k = kp_array_swap(c->in[1], c->in[1].n - 2, c->in[1].n - 1);
+    struct kp_noise noise[3] = {*c->noise, *c->noise, *c->noise};
+    for (int i = 0; i < 3; i++) noise[i].seed = kp_noise_seed(c->noise->seed, 10 + i);
+    struct kp_call softmax = s->softmax;
+    softmax.in[0].data = (char *)scratch + s->at_scores;
+    softmax.out[0].data = (char *)scratch + s->at_weights;
+    softmax.noise = &noise[1];
+    multiply_rough(&s->scores, s->scale, &c->in[0], &k, NULL, &softmax.in[0], &noise[0], scratch,
+                   stream);
+    kp_impl_softmax.rough(&softmax, s->softmax_state, scratch, stream);
+    multiply_rough(&s->result, 1, &softmax.out[0], &c->in[2], NULL, &c->out[0], &noise[2], scratch,
+                   stream);
+}
+
 /* Free the plans of the three steps. */
 static void attention_destroy(void *state) {
     struct attention *s = state;
+    free(s->scores.rough);
+    free(s->result.rough);
     if (kp_impl_softmax.destroy) kp_impl_softmax.destroy(s->softmax_state);
     free(s);
 }
 
-KP_IMPL(scaled_dot_product_attention, attention_prepare, attention_run, NULL, attention_destroy,
-        KP_STRIDED);
+KP_IMPL(scaled_dot_product_attention, attention_prepare, attention_run, attention_rough,
+        attention_destroy, KP_STRIDED);
