@@ -10,18 +10,6 @@
 static const int kThreads = 256;
 static const size_t kMostBlocks = 132 * 32; /* 32 for each multiprocessor of an H200 */
 
-/* The distribution SCALED: a normal number times 2^e, e uniform in [low, low + spread].  Real:
- * wider than what 16-bit floats hold, so that halves inside an f32 task overflow.  Half: what f16
- * holds. Moderate: values that go into exp. */
-struct Exponents {
-    float low, spread;
-};
-static const Exponents kReal = {-18, 36}, kHalf = {-6, 8}, kModerate = {-2, 4};
-static const float kUnitPower = 4; /* SCALED in [0,1]: a uniform number to this power, often tiny */
-#define LEAST_POSITIVE 1e-6f       /* x the rms: positive values stay above this */
-
-const char *const kp_distribution_name[KP_DIST_COUNT] = {"declared", "normal", "scaled"};
-
 void device_check(cudaError_t e, const char *step) {
     if (e != cudaSuccess) die(KP_MACHINE, "%s: %s", step, cudaGetErrorString(e));
 }
@@ -36,183 +24,10 @@ static unsigned grid_for(size_t n, size_t each) {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < (size_t)(n); \
          i += (size_t)gridDim.x * blockDim.x)
 
-/* ---- Values ------------------------------------------------------------------ */
-
-__host__ __device__ static inline uint64_t mix64(uint64_t seed, uint64_t index) {
-    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
-uint64_t kp_mix(uint64_t seed, uint64_t index) {
-    return mix64(seed, index);
-}
-
-struct Law { /* how device_fill draws one element */
-    int kind, wrap;
-    float a, b;          /* parameters of the fill */
-    Exponents exponents; /* SCALED */
-    int64_t rows, cols;  /* last two axes */
-    uint64_t seed;
-    bool transposed;
-    float factor; /* scaled(FILL): one number for the whole tensor */
-};
-
-enum {
-    LAW_POSITIVE = 100,
-    LAW_UNIT,
-    LAW_SCALED_REAL,
-    LAW_SCALED_POSITIVE
-}; /* beside kp_fill_kind */
-
-__device__ static float uniform24(uint64_t h) {
-    return (float)(h >> 40) * 0x1p-24f; /* [0,1) */
-}
-
-__device__ static float normal_of(uint64_t h) {
-    float u = (float)((uint32_t)(h >> 32) >> 8) * 0x1p-24f + 0x1p-25f,
-          v = (float)((uint32_t)h >> 8) * 0x1p-24f;
-    return sqrtf(-2.0f * __logf(u)) * __cosf(6.283185307f * v);
-}
-
-/* Element i by the plain law, without regard to symmetry and triangles. */
-__device__ static double draw(const Law &w, uint64_t i) {
-    uint64_t h = mix64(w.seed, i);
-    switch (w.kind) {
-    case KP_FILL_UNIFORM: return w.a + (w.b - w.a) * uniform24(h);
-    case KP_FILL_FAN_IN: return (2.0f * uniform24(h) - 1.0f) * w.a;
-    case KP_FILL_NORMAL: return w.a + w.b * normal_of(h);
-    case KP_FILL_CONSTANT: return w.a;
-    case KP_FILL_INTEGERS: return w.a + (double)(h % (uint64_t)(w.b - w.a));
-    case KP_FILL_BERNOULLI: return uniform24(h) < w.a ? 1.0 : 0.0;
-    case KP_FILL_SIGNS: return h & 1 ? 1.0 : -1.0;
-    case LAW_POSITIVE: return fabsf(w.b * normal_of(h)) + LEAST_POSITIVE * w.b;
-    case LAW_UNIT: return powf(uniform24(h), w.b);
-    case LAW_SCALED_REAL:
-    case LAW_SCALED_POSITIVE: {
-        float e = w.exponents.low + w.exponents.spread * uniform24(mix64(h, 1)),
-              x = w.b * normal_of(h) * exp2f(e);
-        return w.kind == LAW_SCALED_REAL ? x : fabsf(x) + LEAST_POSITIVE * w.b;
-    }
-    }
-    return 0;
-}
-
-__device__ static double element(const Law &w, uint64_t i) {
-    if (!w.wrap && !w.transposed) return draw(w, i) * w.factor;
-    uint64_t area = (uint64_t)w.rows * w.cols, m = i / area, r = i % area / w.cols, c = i % w.cols;
-    uint64_t mirror = m * area + c * w.rows + r; /* the same element with its axes exchanged */
-    if (w.transposed) return draw(w, mirror) * w.factor;
-    if (w.wrap & KP_WRAP_UPPER && c < r) return 0;
-    if (w.wrap & KP_WRAP_LOWER && c > r) return 0;
-    double x = draw(w, i);
-    if (w.wrap & KP_WRAP_SYMMETRIC) x = 0.5 * (x + draw(w, mirror));
-    return x * w.factor;
-}
-
-template <class T> __device__ static T narrow(double x) {
-    return (T)x;
-}
-template <> __device__ __half narrow<__half>(double x) {
-    return __float2half_rn((float)x);
-}
-template <> __device__ __nv_bfloat16 narrow<__nv_bfloat16>(double x) {
-    return __float2bfloat16_rn((float)x);
-}
-
-template <class T> __global__ void fill_kernel(T *data, size_t n, Law w) {
-    FOR_EACH(i, n) data[i] = narrow<T>(element(w, i));
-}
-
-/* Softmax of each row in place, one block for each row: for fills that are probabilities. */
-__global__ void softmax_rows(float *data, int64_t cols) {
-    __shared__ float part[kThreads];
-    float *row = data + blockIdx.x * cols, s = 0;
-    for (int64_t c = threadIdx.x; c < cols; c += kThreads) s += __expf(row[c]);
-    part[threadIdx.x] = s;
-    __syncthreads();
-    for (int k = kThreads / 2; k; k /= 2) {
-        if (threadIdx.x < k) part[threadIdx.x] += part[threadIdx.x + k];
-        __syncthreads();
-    }
-    for (int64_t c = threadIdx.x; c < cols; c += kThreads) row[c] = __expf(row[c]) / part[0];
-}
-
-/* Root mean square of a declared fill, which other distributions keep; 1 if it is 0. */
-static double declared_rms(const struct kp_fill *f) {
-    double r = 1;
-    if (f->kind == KP_FILL_UNIFORM) r = sqrt((f->a * f->a + f->a * f->b + f->b * f->b) / 3);
-    if (f->kind == KP_FILL_FAN_IN) r = 1 / sqrt(3 * f->a);
-    if (f->kind == KP_FILL_NORMAL) r = sqrt(f->a * f->a + f->b * f->b);
-    if (f->kind == KP_FILL_CONSTANT) r = fabs(f->a);
-    return r > 0 ? r : 1;
-}
-
-/* The law of a tensor under a distribution, inside its domain. */
-static Law law_of(const struct kp_tensor *x, enum kp_distribution d) {
-    Law w = {};
-    w.kind = x->fill.kind;
-    w.wrap = x->fill.wrap & (KP_WRAP_SYMMETRIC | KP_WRAP_UPPER | KP_WRAP_LOWER);
-    w.a = (float)(x->fill.kind == KP_FILL_FAN_IN ? 1 / sqrt(x->fill.a) : x->fill.a);
-    w.b = (float)x->fill.b;
-    w.factor = 1;
-    if (d == KP_DIST_DECLARED || x->domain == KP_DOMAIN_DECLARED) return w;
-    w.b = (float)declared_rms(&x->fill);
-    w.a = 0;
-    if (x->domain == KP_DOMAIN_UNIT) {
-        w.kind = LAW_UNIT;
-        w.b = d == KP_DIST_SCALED ? kUnitPower : 1;
-        return w;
-    }
-    bool positive = x->domain == KP_DOMAIN_POSITIVE;
-    if (d == KP_DIST_NORMAL) {
-        w.kind = positive ? (int)LAW_POSITIVE : (int)KP_FILL_NORMAL;
-        return w;
-    }
-    w.kind = positive ? LAW_SCALED_POSITIVE : LAW_SCALED_REAL;
-    w.exponents = x->domain == KP_DOMAIN_MODERATE ? kModerate : x->dtype == KP_F16 ? kHalf : kReal;
-    return w;
-}
-
-void device_fill(const struct kp_task *t, int index, void *data, enum kp_distribution d,
-                 uint64_t seed, cudaStream_t stream) {
-    const struct kp_tensor *x = &t->tensors[index];
-    bool transposed = x->fill.kind == KP_FILL_TRANSPOSED;
-    const struct kp_tensor *from = transposed ? &t->tensors[x->fill.source] : x;
-    Law w = law_of(from, d);
-    w.seed = mix64(seed, (uint64_t)(from - t->tensors));
-    w.transposed = transposed;
-    int n = x->shape.n;
-    w.cols = n >= 1 ? x->shape.dim[n - 1] : 1;
-    w.rows = n >= 2 ? x->shape.dim[n - 2] : 1;
-    if (from->fill.wrap & KP_WRAP_SCALED)
-        w.factor = (float)((mix64(w.seed, ~0ull) >> 40) * 0x1p-24);
-    size_t count = (size_t)kp_shape_count(&x->shape);
-    unsigned grid = grid_for(count, 4);
-    switch (x->dtype) {
-    case KP_F64: fill_kernel<<<grid, kThreads, 0, stream>>>((double *)data, count, w); break;
-    case KP_F32: fill_kernel<<<grid, kThreads, 0, stream>>>((float *)data, count, w); break;
-    case KP_F16: fill_kernel<<<grid, kThreads, 0, stream>>>((__half *)data, count, w); break;
-    case KP_BF16:
-        fill_kernel<<<grid, kThreads, 0, stream>>>((__nv_bfloat16 *)data, count, w);
-        break;
-    case KP_I64: fill_kernel<<<grid, kThreads, 0, stream>>>((long long *)data, count, w); break;
-    case KP_I32: fill_kernel<<<grid, kThreads, 0, stream>>>((int *)data, count, w); break;
-    case KP_BOOL:
-        fill_kernel<<<grid, kThreads, 0, stream>>>((unsigned char *)data, count, w);
-        break;
-    }
-    device_check(cudaGetLastError(), "filling a tensor");
-    if (from->fill.wrap & KP_WRAP_SOFTMAX && x->dtype == KP_F32)
-        softmax_rows<<<(unsigned)(count / w.cols), kThreads, 0, stream>>>((float *)data, w.cols);
-    device_check(cudaGetLastError(), "filling a tensor");
-}
-
 /* ---- Poison ------------------------------------------------------------------ */
 
 uint32_t device_poison_word(uint64_t seed) {
-    uint32_t r = (uint32_t)mix64(seed, 77);
+    uint32_t r = (uint32_t)kp_mix(seed, 77);
     return 0x7b007b00u | (r & 0x00ff00ffu); /* f32 and bf16: 6e35, f16: 6e4, i64: 8e18 */
 }
 
@@ -415,7 +230,7 @@ void device_sum_squares(const void *x, enum kp_dtype type, int64_t n, double *su
 
 __global__ void checksum_kernel(const uint32_t *data, size_t words, unsigned long long *sum) {
     unsigned long long s = 0;
-    FOR_EACH(i, words) s += mix64(data[i], i);
+    FOR_EACH(i, words) s += kp_mix(data[i], i);
     for (int k = 16; k; k >>= 1) s += __shfl_down_sync(~0u, s, k);
     if (!(threadIdx.x & 31)) atomicAdd(sum, s);
 }

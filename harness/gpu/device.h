@@ -4,23 +4,14 @@
 #define KP_DEVICE_H
 
 #include <cuda_runtime_api.h>
-#include "task/taskfile.h"
+#include "gpu/stray.h"
+#include "gpu/values.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* Which values a sample holds.  DECLARED: the task's own fill.  NORMAL: signed, with the declared
- * root mean square.  SCALED: over many powers of two.  The last two stay inside each tensor's
- * domain. */
-enum kp_distribution { KP_DIST_DECLARED, KP_DIST_NORMAL, KP_DIST_SCALED, KP_DIST_COUNT };
-extern const char *const kp_distribution_name[KP_DIST_COUNT];
-
-/* A seed made of a seed and a number (splitmix64). */
-uint64_t kp_mix(uint64_t seed, uint64_t index);
-
-/* Fill tensor `index` of the task.  Every element depends on nothing but seed, tensor and index, so
- * any machine can remake a sample from its seed. */
+/* Fill tensor `index` of the task with the values of a distribution (values.h). */
 void device_fill(const struct kp_task *t, int index, void *data, enum kp_distribution d,
                  uint64_t seed, cudaStream_t stream);
 
@@ -56,6 +47,19 @@ void device_compare_reset(struct kp_compare *c, cudaStream_t stream);
 void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtype to,
                     int64_t offset, int64_t count, double rms, double tolerance, uint32_t poison,
                     struct kp_compare *c, cudaStream_t stream);
+
+/* Set these (device memory) to nothing compared. */
+void device_stray_reset(struct kp_stray *s, cudaStream_t stream);
+void device_spread_reset(struct kp_spread *s, cudaStream_t stream);
+
+/* Add to *s (device memory) how `count` elements of y, from element `offset` of an output of
+ * `total` on, stray from the oracle; and to *own, unless it is NULL, what the oracle's draws do. */
+void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *oracle, int64_t offset,
+                  int64_t count, int64_t total, const struct kp_stray_rule *rule,
+                  struct kp_stray *s, struct kp_spread *own, cudaStream_t stream);
+
+/* Round what a tensor holds to `bits` significant bits (f32 only; others are left). */
+void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStream_t stream);
 
 /* Add to *sum (device memory) the squares of x. */
 void device_sum_squares(const void *x, enum kp_dtype type, int64_t count, double *sum,

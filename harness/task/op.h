@@ -32,6 +32,8 @@ struct kp_op_def {
     bool is_view;      /* costs nothing and moves nothing: the same elements, seen otherwise */
     bool moves_axes;   /* a view whose result axes are the operand's in another order */
     bool tensor_cores; /* products and convolutions: has TF32 and half forms */
+    bool has_inner;    /* a product: operands 0 and 1 have an index in common that is summed over */
+    int inner[2];      /* that axis of each; negative: counted from the end */
 
     /* Fill in dtype and shape of out[0..nout-1] and set op->nout.  Returns NULL, or what was
      * expected; the text lives until the next call. */

@@ -22,10 +22,11 @@ VIEW(permute, RULES(permute, permute), .moves_axes = true, ATTRS(LIST(dims)))
 VIEW(flatten, RULES(flatten, flatten), ATTRS(INTEGER(start_dim), INTEGER(end_dim)))
 
 /* Products */
-OP(matmul, OPERANDS(2, 2), RULES(matmul, matmul), PRODUCT(matmul, matmul))
-OP(linear, OPERANDS(2, 3), WEIGHTED, RULES(linear, linear), PRODUCT(filter_and_bias, filter))
+OP(matmul, OPERANDS(2, 2), RULES(matmul, matmul), PRODUCT(matmul, matmul), INNER(-1, -2))
+OP(linear, OPERANDS(2, 3), WEIGHTED, RULES(linear, linear), PRODUCT(filter_and_bias, filter),
+   INNER(-1, -1))
 OP(scaled_dot_product_attention, OPERANDS(3, 3), KEYWORDS(NULL, "key", "value"),
-   RULES(attention, attention), PRODUCT(attention, attention_products),
+   RULES(attention, attention), PRODUCT(attention, attention_products), INNER(-1, -1),
    ATTRS(NUMBER(dropout_p, 0), FLAG(is_causal), NUMBER(scale, 0)))
 
 /* Windows: convolutions and pools, by their spatial axes */

@@ -28,6 +28,7 @@
 #define WEIGHTED              KEYWORDS(NULL, "weight", "bias")
 #define RULES(shape, cut)     .infer = infer_##shape, .slice = slice_##cut
 #define COSTS(all)            .flops = flops_##all
+#define INNER(of_0, of_1)     .has_inner = true, .inner = {of_0, of_1}
 #define PRODUCT(all, products) \
     .tensor_cores = true, .flops = flops_##all, .mm_flops = flops_##products
 
@@ -36,9 +37,9 @@
 #define BINARY     OPERANDS(2, 2), RULES(binary, elementwise), COSTS(results)
 #define NORM(rule) OPERANDS(1, 3), WEIGHTED, RULES(rule, rule), COSTS(five)
 #define SCAN       ONE_OPERAND, RULES(along_axis, along_axis), COSTS(operand), ATTRS(INTEGERS(dim))
-#define CONVOLUTION(axes_)                                                  \
-    OPERANDS(2, 3), WEIGHTED,                                               \
-        .axes = axes_, RULES(conv, conv), PRODUCT(filter_and_bias, filter), \
+#define CONVOLUTION(axes_)                                                               \
+    OPERANDS(2, 3), WEIGHTED,                                                            \
+        .axes = axes_, RULES(conv, conv), PRODUCT(filter_and_bias, filter), INNER(1, 1), \
         ATTRS(INTEGERS(stride), INTEGERS(padding), INTEGERS(dilation), INTEGER(groups))
 #define POOL(axes_) ONE_OPERAND, .axes = axes_, RULES(pool, planes), COSTS(pool)
 

@@ -207,16 +207,17 @@ static void run_sink(const struct kp_plan *p, const struct kp_step *s, const str
     int64_t total = kp_shape_count(&p->task->values[p->task->outputs[s->output]].shape);
     int64_t offset = row ? row * (total / p->rows) : 0, count = kp_array_count(&s->in[0].array);
     const double *values = locate(p, r, &s->in[0], row);
+    struct kp_draws all = {values};
     if (!r->slices) {
-        r->sink(r->context, s->output, offset, count, values, NULL, r->stream);
+        r->sink(r->context, s->output, offset, count, &all, r->stream);
         return;
     }
     KP_CUDA(cudaMemcpyAsync(slice_of(r, s->output, r->world), values,
                             (size_t)count * sizeof *values, cudaMemcpyDeviceToDevice, r->stream));
     if (r->world < KP_DRAWS) return;
-    struct kp_draws draws;
-    for (int d = 0; d < KP_DRAWS; d++) draws.value[d] = slice_of(r, s->output, 1 + d);
-    r->sink(r->context, s->output, offset, count, slice_of(r, s->output, 0), &draws, r->stream);
+    all.exact = slice_of(r, s->output, 0);
+    for (int d = 0; d < KP_DRAWS; d++) all.rough[d] = slice_of(r, s->output, 1 + d);
+    r->sink(r->context, s->output, offset, count, &all, r->stream);
 }
 
 /* Enqueue one phase. */

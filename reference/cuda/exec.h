@@ -48,14 +48,10 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
  * `noise` KP_DRAWS times more, each time with other noise.  Slices are chosen at creation so that
  * the workspace stays below workspace_limit; values that do not depend on the slice are computed
  * once.  For each slice it calls `sink` with the output's index, the offset and count of the slice
- * in elements of the dense output, the float64 values, and those of the draws (NULL without
- * noise).  They are valid for what sink enqueues on the same stream. */
-enum { KP_DRAWS = 8 };
-struct kp_draws {
-    const double *value[KP_DRAWS];
-};
-typedef void kp_sink(void *context, int output, int64_t offset, int64_t count, const double *values,
-                     const struct kp_draws *draws, cudaStream_t stream);
+ * in elements of the dense output, and the float64 values (rough: NULL without noise).  They are
+ * valid for what sink enqueues on the same stream. */
+typedef void kp_sink(void *context, int output, int64_t offset, int64_t count,
+                     const struct kp_draws *values, cudaStream_t stream);
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit);
 void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
                     const struct kp_noise *noise, kp_sink *sink, void *context,

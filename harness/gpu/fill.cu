@@ -1,0 +1,66 @@
+/* fill.cu: device_fill: see device.h.  Which values, values.h says. */
+#include "gpu/device.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+static const int kThreads = 256;
+static const size_t kMostBlocks = 132 * 32; /* 32 for each multiprocessor of an H200 */
+
+template <class T> __device__ static T narrow(double x) {
+    return (T)x;
+}
+template <> __device__ __half narrow<__half>(double x) {
+    return __float2half_rn((float)x);
+}
+template <> __device__ __nv_bfloat16 narrow<__nv_bfloat16>(double x) {
+    return __float2bfloat16_rn((float)x);
+}
+
+template <class T> __global__ void fill_kernel(T *data, size_t n, kp_values w) {
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x)
+        data[i] = narrow<T>(kp_value_at(&w, i));
+}
+
+/* Softmax of each row in place, one block for each row: for fills that are probabilities. */
+__global__ void softmax_rows(float *data, int64_t cols) {
+    __shared__ float part[kThreads];
+    float *row = data + blockIdx.x * cols, s = 0;
+    for (int64_t c = threadIdx.x; c < cols; c += kThreads) s += __expf(row[c]);
+    part[threadIdx.x] = s;
+    __syncthreads();
+    for (int k = kThreads / 2; k; k /= 2) {
+        if (threadIdx.x < k) part[threadIdx.x] += part[threadIdx.x + k];
+        __syncthreads();
+    }
+    for (int64_t c = threadIdx.x; c < cols; c += kThreads) row[c] = __expf(row[c]) / part[0];
+}
+
+template <class T> static void fill(void *data, size_t n, const kp_values &w, cudaStream_t stream) {
+    size_t blocks = (n + kThreads * 4 - 1) / (kThreads * 4);
+    if (blocks > kMostBlocks) blocks = kMostBlocks;
+    fill_kernel<<<(unsigned)blocks, kThreads, 0, stream>>>((T *)data, n, w);
+    device_check(cudaGetLastError(), "filling a tensor");
+}
+
+void device_fill(const struct kp_task *t, int index, void *data, enum kp_distribution d,
+                 uint64_t seed, cudaStream_t stream) {
+    const struct kp_tensor *x = &t->tensors[index];
+    bool transposed = x->fill.kind == KP_FILL_TRANSPOSED;
+    const struct kp_tensor *from = transposed ? &t->tensors[x->fill.source] : x;
+    kp_values w = kp_values_of(t, index, d, seed);
+    size_t count = (size_t)kp_shape_count(&x->shape);
+    switch (x->dtype) {
+    case KP_F64: fill<double>(data, count, w, stream); break;
+    case KP_F32: fill<float>(data, count, w, stream); break;
+    case KP_F16: fill<__half>(data, count, w, stream); break;
+    case KP_BF16: fill<__nv_bfloat16>(data, count, w, stream); break;
+    case KP_I64: fill<long long>(data, count, w, stream); break;
+    case KP_I32: fill<int>(data, count, w, stream); break;
+    case KP_BOOL: fill<unsigned char>(data, count, w, stream); break;
+    }
+    if (from->fill.wrap & KP_WRAP_SOFTMAX && x->dtype == KP_F32)
+        softmax_rows<<<(unsigned)(count / w.cols), kThreads, 0, stream>>>((float *)data, w.cols);
+    device_check(cudaGetLastError(), "filling a tensor");
+}

@@ -1,0 +1,193 @@
+/* stray.cu: device_stray: see device.h and stray.h.  A block takes chunks of neighbouring elements,
+ * so that what it adds up belongs to one part, or two. */
+#include "gpu/device.h"
+#include "base/error.h"
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+enum { THREADS = 256, CHUNK = KP_LEAST_PART, MOST_BLOCKS = 132 * 16, SUMS = 2 + 2 * KP_DRAWS + 2 };
+
+/* What a block adds up: t^2, bias; t^2 and bias of each draw; spread^2, o^2. */
+struct Sums {
+    double v[SUMS];
+};
+
+template <class T> __device__ static double widen(T x) {
+    return (double)x;
+}
+template <> __device__ double widen<__half>(__half x) {
+    return (double)__half2float(x);
+}
+template <> __device__ double widen<__nv_bfloat16>(__nv_bfloat16 x) {
+    return (double)__bfloat162float(x);
+}
+
+__device__ static void atomic_max(double *to, double x) { /* x >= 0: bits in order of size */
+    atomicMax((unsigned long long *)to, (unsigned long long)__double_as_longlong(x));
+}
+
+/* The block's sums, in thread 0. */
+__device__ static void add_up(Sums &s, int n) {
+    __shared__ double part[THREADS / 32];
+    for (int k = 0; k < n; k++) {
+        double x = s.v[k];
+        for (int d = 16; d; d >>= 1) x += __shfl_down_sync(~0u, x, d);
+        if (!(threadIdx.x & 31)) part[threadIdx.x >> 5] = x;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (int w = 1; w < THREADS / 32; w++) x += part[w];
+            s.v[k] = x;
+        }
+        __syncthreads();
+    }
+}
+
+__device__ static bool is_poison(const unsigned char *p, uint64_t i, int size, uint32_t word) {
+    for (int k = 0; k < size; k++)
+        if (p[i * size + k] != (unsigned char)(word >> 8 * ((i * size + k) & 3))) return false;
+    return true;
+}
+
+/* What is wrong with element i of the slice: counted at once, since few are. */
+__device__ static void count_bad(const kp_strayed &e, double y, uint64_t at, bool poison,
+                                 const kp_stray_rule &rule, kp_stray *s) {
+    bool off = e.counted ? !(e.t <= rule.limit) : e.lost && rule.lost;
+    if (e.lost) atomicAdd(&s->lost, 1ull);
+    if (e.counted && !isfinite(y)) atomicAdd(&s->infinite, 1ull);
+    if (!off) return;
+    atomicAdd(&s->bad, 1ull);
+    atomicMin(&s->first_bad, (unsigned long long)at);
+    if (poison) atomicAdd(&s->unwritten, 1ull);
+}
+
+template <class Y>
+__global__ void __launch_bounds__(THREADS)
+    stray_kernel(const Y *y, kp_draws oracle, uint64_t offset, uint64_t count, uint64_t total,
+                 kp_type_limits type, kp_stray_rule rule, kp_stray *s, kp_spread *own) {
+    double largest = 0, widest = 0;
+    for (uint64_t from = blockIdx.x * (uint64_t)CHUNK; from < count;
+         from += gridDim.x * (uint64_t)CHUNK) {
+        uint64_t end = from + CHUNK < count ? from + CHUNK : count;
+        int first = kp_part_of(offset + from, total), last = kp_part_of(offset + end - 1, total);
+        for (int part = first; part <= last; part++) { /* two where a part ends in the chunk */
+            Sums sum = {};
+            unsigned counted = 0;
+            for (uint64_t i = from + threadIdx.x; i < end; i += THREADS) {
+                if (first != last && kp_part_of(offset + i, total) != part) continue;
+                double o = oracle.exact[i], a = widen(y[i]), rough[KP_DRAWS];
+                for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle.rough[d][i];
+                double spread = kp_spread_of(o, rough, type);
+                kp_strayed e = kp_stray_of(a, o, spread, type);
+                if (e.lost || e.t > rule.limit || !isfinite(e.t))
+                    count_bad(e, a, offset + i,
+                              is_poison((const unsigned char *)y, i, sizeof(Y), rule.poison), rule,
+                              s);
+                if (!e.counted) continue;
+                counted++;
+                largest = fmax(largest, e.t);
+                sum.v[0] += e.t * e.t;
+                sum.v[1] += fabs(a) < fabs(o) ? -e.t : e.t;
+                if (!own || type.unit == 0) continue;
+                widest = fmax(widest, spread / (fabs(o) + rule.rms));
+                for (int d = 0; d < KP_DRAWS; d++) {
+                    double t = (rough[d] - o) / spread;
+                    sum.v[2 + d] += t * t;
+                    sum.v[2 + KP_DRAWS + d] += o < 0 ? -t : t;
+                }
+                sum.v[2 + 2 * KP_DRAWS] += spread * spread;
+                sum.v[3 + 2 * KP_DRAWS] += o * o;
+            }
+            unsigned long long all = __syncthreads_count(counted > 0) ? 1 : 0;
+            if (!all) continue;
+            add_up(sum, own ? SUMS : 2);
+            atomicAdd(&s->part_count[part], (unsigned long long)counted);
+            if (own) atomicAdd(&own->count, (unsigned long long)counted);
+            if (threadIdx.x) continue;
+            atomicAdd(&s->part_t2[part], sum.v[0]);
+            atomicAdd(&s->bias, sum.v[1]);
+            for (int d = 0; own && d < KP_DRAWS; d++) {
+                atomicAdd(&own->t2[d], sum.v[2 + d]);
+                atomicAdd(&own->bias[d], sum.v[2 + KP_DRAWS + d]);
+            }
+            if (own) atomicAdd(&own->sum_s2, sum.v[2 + 2 * KP_DRAWS]);
+            if (own) atomicAdd(&own->sum_o2, sum.v[3 + 2 * KP_DRAWS]);
+        }
+    }
+    if (largest > 0) atomic_max(&s->largest, largest);
+    if (own && widest > 0) atomic_max(&own->largest, widest);
+}
+
+/* Store the two values at the first bad index, if it lies in this slice. */
+template <class Y>
+__global__ void stray_first(const Y *y, const double *o, uint64_t offset, uint64_t count,
+                            kp_stray *s) {
+    if (s->first_bad < offset || s->first_bad >= offset + count) return;
+    s->first_found = widen(y[s->first_bad - offset]);
+    s->first_expected = o[s->first_bad - offset];
+}
+
+__global__ void stray_reset(kp_stray *s) {
+    *s = kp_stray{};
+    s->first_bad = ~0ull;
+}
+__global__ void spread_reset(kp_spread *s) {
+    *s = kp_spread{};
+}
+
+void device_stray_reset(struct kp_stray *s, cudaStream_t stream) {
+    stray_reset<<<1, 1, 0, stream>>>(s);
+    device_check(cudaGetLastError(), "comparing");
+}
+void device_spread_reset(struct kp_spread *s, cudaStream_t stream) {
+    spread_reset<<<1, 1, 0, stream>>>(s);
+    device_check(cudaGetLastError(), "comparing");
+}
+
+template <class Y>
+static void stray(const void *y, enum kp_dtype type, const kp_draws *oracle, int64_t offset,
+                  int64_t count, int64_t total, const kp_stray_rule *rule, kp_stray *s,
+                  kp_spread *own, cudaStream_t stream) {
+    int64_t blocks = (count + CHUNK - 1) / CHUNK;
+    if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
+    stray_kernel<<<(unsigned)blocks, THREADS, 0, stream>>>((const Y *)y, *oracle, (uint64_t)offset,
+                                                           (uint64_t)count, (uint64_t)total,
+                                                           kp_limits_of(type), *rule, s, own);
+    stray_first<<<1, 1, 0, stream>>>((const Y *)y, oracle->exact, (uint64_t)offset, (uint64_t)count,
+                                     s);
+    device_check(cudaGetLastError(), "comparing");
+}
+
+void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *oracle, int64_t offset,
+                  int64_t count, int64_t total, const struct kp_stray_rule *rule,
+                  struct kp_stray *s, struct kp_spread *own, cudaStream_t stream) {
+#define BY(T) stray<T>(y, type, oracle, offset, count, total, rule, s, own, stream)
+    switch (type) {
+    case KP_F64: BY(double); break;
+    case KP_F32: BY(float); break;
+    case KP_F16: BY(__half); break;
+    case KP_BF16: BY(__nv_bfloat16); break;
+    case KP_I64: BY(long long); break;
+    case KP_I32: BY(int); break;
+    case KP_BOOL: BY(unsigned char); break;
+    }
+#undef BY
+}
+
+/* To nearest, in the last place that is kept. */
+__global__ void cut_kernel(float *x, int64_t n, uint32_t half, uint32_t keep) {
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * THREADS) {
+        uint32_t bits = __float_as_uint(x[i]);
+        if (isfinite(x[i])) x[i] = __uint_as_float((bits + half) & keep);
+    }
+}
+
+void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStream_t stream) {
+    if (type != KP_F32 || bits >= 24) return;
+    uint32_t unit = 1u << (24 - bits);
+    int64_t blocks = (count + THREADS - 1) / THREADS;
+    cut_kernel<<<(unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, 0, stream>>>(
+        (float *)data, count, unit / 2, ~(unit - 1));
+    device_check(cudaGetLastError(), "rounding a tensor");
+}
