@@ -103,7 +103,7 @@ __device__ static bool is_poison(const unsigned char *p, size_t i, int size, uin
 template <class Y, class O>
 __global__ void compare_kernel(const Y *y, const O *o, int64_t offset, int64_t count, double rms,
                                double tolerance, uint32_t poison, bool exact, kp_compare *c) {
-    double d2 = 0, o2 = 0, d1 = 0, worst = 0;
+    double d2 = 0, o2 = 0, worst = 0;
     unsigned long long bad = 0, first = ~0ull, unwritten = 0;
     FOR_EACH(i, count) {
         double a = widen(y[i]), b = widen(o[i]), d = a - b, e = fabs(d) / (fabs(b) + rms);
@@ -112,7 +112,6 @@ __global__ void compare_kernel(const Y *y, const O *o, int64_t offset, int64_t c
         if (!isfinite(d)) d = INFINITY, e = INFINITY; /* also of NaN, which must not look small */
         d2 += d * d;
         o2 += isfinite(b) ? b * b : 0;
-        d1 += d;
         worst = fmax(worst, e);
         if (!(e <= tolerance)) {
             bad++;
@@ -120,22 +119,20 @@ __global__ void compare_kernel(const Y *y, const O *o, int64_t offset, int64_t c
         }
         if (d != 0 && is_poison((const unsigned char *)y, i, sizeof(Y), poison)) unwritten++;
     }
-    __shared__ double s[3][32];
+    __shared__ double s[2][32];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     for (int k = 16; k; k >>= 1) {
         d2 += __shfl_down_sync(~0u, d2, k);
         o2 += __shfl_down_sync(~0u, o2, k);
-        d1 += __shfl_down_sync(~0u, d1, k);
         worst = fmax(worst, __shfl_down_sync(~0u, worst, k));
     }
-    if (!lane) s[0][warp] = d2, s[1][warp] = o2, s[2][warp] = d1;
+    if (!lane) s[0][warp] = d2, s[1][warp] = o2;
     if (!lane) atomic_max(&c->max_rel, worst);
     __syncthreads();
     if (threadIdx.x == 0) {
-        for (int k = 1; k < kThreads / 32; k++) d2 += s[0][k], o2 += s[1][k], d1 += s[2][k];
+        for (int k = 1; k < kThreads / 32; k++) d2 += s[0][k], o2 += s[1][k];
         atomicAdd(&c->sum_d2, d2);
         atomicAdd(&c->sum_o2, o2);
-        atomicAdd(&c->sum_d, d1);
         if (blockIdx.x == 0) atomicAdd(&c->count, (unsigned long long)count);
     }
     if (bad) atomicAdd(&c->bad, bad);

@@ -29,7 +29,7 @@ void device_poison_check(const void *data, size_t bytes, uint32_t word,
  * equal infinities are no difference.  Any other difference that is not finite counts as
  * infinite. */
 struct kp_compare {
-    double sum_d2, sum_o2, sum_d;
+    double sum_d2, sum_o2;
     double max_rel;               /* largest |d| / (|o| + rms) */
     unsigned long long count;     /* elements compared */
     unsigned long long bad;       /* not (|d| <= tolerance * (|o| + rms)) */

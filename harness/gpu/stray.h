@@ -7,7 +7,7 @@
 #ifndef KP_STRAY_H
 #define KP_STRAY_H
 
-#include "cuda_base/noise.h"
+#include "cuda_base/arithmetic.h"
 #include "gpu/values.h"
 
 #ifdef __cplusplus

@@ -1,7 +1,17 @@
 /* accuracy.c: see accuracy.h. */
 #include "measure/accuracy.h"
 
+#include <math.h>
 #include <string.h>
+
+/* The noise of a class.  A 16-bit task's results are rounded to their type besides (cuda/exec.h).
+ */
+static struct kp_noise noise_of(enum kp_class c, uint64_t seed) {
+    struct kp_noise n = {.operand = KP_UNIT_FP32, .sum = KP_UNIT_FP32, .seed = seed};
+    if (c == KP_CLASS_NORMWISE) n.largest = KP_UNIT_FP32;
+    if (c == KP_CLASS_TF32) n.operand = KP_UNIT_TF32;
+    return n;
+}
 
 /* Whoever is compared with the oracle, output by output: the candidate, then the baselines. */
 enum { COMPARED = KP_MAX_OUTPUTS * (1 + KP_MAX_BASELINES) };
@@ -28,6 +38,8 @@ bool accuracy_open(struct accuracy *acc, size_t oracle_limit) {
     }
     if (most && cudaMalloc(&acc->workspace, most)) return cudaGetLastError(), false;
     device_check(cudaMalloc((void **)&acc->found, COMPARED * sizeof *acc->found), "comparing");
+    device_check(cudaMalloc((void **)&acc->spread, KP_MAX_OUTPUTS * sizeof *acc->spread),
+                 "comparing");
     return true;
 }
 
@@ -41,43 +53,66 @@ void accuracy_baseline(struct accuracy *acc, int placement, int which) {
 struct slice_context {
     struct accuracy *acc;
     void *outputs[KP_MAX_OUTPUTS];
-    double rms[KP_MAX_OUTPUTS], tolerance;
+    double rms[KP_MAX_OUTPUTS];
+    bool lost_counts;
 };
 
 /* Compare one slice of the oracle's output k with the same slice of the candidate's and of every
  * baseline's.  Baselines' outputs are not poisoned: with the inverted word none counts as
  * unwritten. */
-static void compare_slice(void *context, int k, int64_t offset, int64_t count, const double *values,
-                          cudaStream_t stream) {
+static void compare_slice(void *context, int k, int64_t offset, int64_t count,
+                          const struct kp_draws *values, cudaStream_t stream) {
     struct slice_context *c = context;
     struct accuracy *acc = c->acc;
     const struct kp_task *t = acc->r.task;
-    enum kp_dtype type = t->values[t->outputs[k]].dtype;
-    size_t at = (size_t)offset * kp_dtype_size(type);
-    device_compare((char *)c->outputs[k] + at, type, values, KP_F64, offset, count, c->rms[k],
-                   c->tolerance, acc->r.poison, &acc->found[k], stream);
+    const struct kp_value *v = &t->values[t->outputs[k]];
+    int64_t total = kp_shape_count(&v->shape);
+    size_t at = (size_t)offset * kp_dtype_size(v->dtype);
+    struct kp_stray_rule rule = {KP_ELEMENT_LIMIT, c->lost_counts, c->rms[k], acc->r.poison};
+    device_stray((char *)c->outputs[k] + at, v->dtype, values, offset, count, total, &rule,
+                 &acc->found[k], &acc->spread[k], stream);
+    rule.poison = ~acc->r.poison;
     for (int b = 0; b < acc->nbaselines; b++)
-        device_compare((char *)acc->out[b][k] + at, type, values, KP_F64, offset, count, c->rms[k],
-                       c->tolerance, ~acc->r.poison, &acc->found[KP_MAX_OUTPUTS * (b + 1) + k],
-                       stream);
+        device_stray((char *)acc->out[b][k] + at, v->dtype, values, offset, count, total, &rule,
+                     &acc->found[KP_MAX_OUTPUTS * (b + 1) + k], NULL, stream);
 }
 
-void accuracy_sample(struct accuracy *acc, int placement, double tolerance,
+/* The worst over a task's outputs. */
+static struct kp_judgment judge(const struct kp_task *t, const struct kp_stray *found,
+                                const struct kp_spread *spread, bool lost_counts) {
+    struct kp_judgment worst = {0};
+    for (int k = 0; k < t->noutputs; k++)
+        worst = judgment_worst(worst, judge_output(&found[k], &spread[k], lost_counts));
+    return worst;
+}
+
+void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, uint64_t seed,
                      struct sample_errors *out) {
     struct referee *r = &acc->r;
-    struct slice_context c = {.acc = acc, .tolerance = tolerance};
-    struct kp_compare host[COMPARED];
+    /* accuracy against the largest element says nothing where that is infinite */
+    struct slice_context c = {.acc = acc, .lost_counts = class != KP_CLASS_NORMWISE};
+    struct kp_stray host[COMPARED];
+    struct kp_spread spread[KP_MAX_OUTPUTS];
+    struct kp_noise noise = noise_of(class, seed);
     const void *tensors[KP_MAX_BUFFERS];
     referee_pointers(r, placement, tensors, c.outputs);
     for (int b = 0; b < acc->nbaselines; b++) accuracy_baseline(acc, placement, b);
     referee_rms(r, acc->out[0], c.rms);
-    for (int i = 0; i < COMPARED; i++) device_compare_reset(&acc->found[i], r->stream);
-    kp_exec_oracle(acc->oracle, tensors, acc->workspace, compare_slice, &c, r->stream);
+    for (int i = 0; i < COMPARED; i++) device_stray_reset(&acc->found[i], r->stream);
+    for (int k = 0; k < KP_MAX_OUTPUTS; k++) device_spread_reset(&acc->spread[k], r->stream);
+    kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise, compare_slice, &c, r->stream);
     device_check(cudaMemcpyAsync(host, acc->found, sizeof host, cudaMemcpyDeviceToHost, r->stream),
                  "comparing");
+    device_check(
+        cudaMemcpyAsync(spread, acc->spread, sizeof spread, cudaMemcpyDeviceToHost, r->stream),
+        "comparing");
     referee_wait(r);
+    *out = (struct sample_errors){.candidate = judge(r->task, host, spread, c.lost_counts)};
     memcpy(out->found, host, sizeof out->found);
-    out->candidate = referee_error(r->task, host, c.rms);
     for (int b = 0; b < acc->nbaselines; b++)
-        out->baseline[b] = referee_error(r->task, host + KP_MAX_OUTPUTS * (b + 1), c.rms);
+        out->baseline[b] = judge(r->task, host + KP_MAX_OUTPUTS * (b + 1), spread, c.lost_counts);
+    for (int k = 0; k < r->task->noutputs; k++) {
+        out->spread = error_worst(out->spread, spread_as_error(&spread[k]));
+        out->outside |= host[KP_MAX_OUTPUTS + k].infinite > 0;
+    }
 }

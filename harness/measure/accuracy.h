@@ -1,5 +1,5 @@
-/* accuracy.h: how a kernel is judged: its outputs and the baselines' against the float64 oracle,
- * on the same inputs.  How large an error may be is in tolerance.h. */
+/* accuracy.h: how a kernel is judged: its outputs and the baselines' against the float64 oracle
+ * and its spreads, on the same inputs.  How far off an output may be is in tolerance.h. */
 #ifndef KP_ACCURACY_H
 #define KP_ACCURACY_H
 
@@ -17,12 +17,16 @@ struct accuracy { /* the referee, and what it compares with */
     struct kp_exec *exec[KP_MAX_BASELINES], *oracle;
     void *out[KP_MAX_BASELINES][KP_MAX_OUTPUTS]; /* the baselines' outputs */
     void *workspace;
-    struct kp_compare *found; /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
+    struct kp_stray *found;   /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
+    struct kp_spread *spread; /* device: [output] */
 };
 
 struct sample_errors {
-    struct kp_error candidate, baseline[KP_MAX_BASELINES];
-    struct kp_compare found[KP_MAX_OUTPUTS]; /* the candidate's, one for each output */
+    struct kp_judgment candidate, baseline[KP_MAX_BASELINES];
+    struct kp_error spread;                /* their size */
+    struct kp_stray found[KP_MAX_OUTPUTS]; /* the candidate's, one for each output */
+    bool outside; /* the most accurate baseline is infinite where the oracle is not: such contents
+                   * are outside what the task can compute */
 };
 
 /* Device memory that comparing takes beside the referee's buffers, without the oracle's slices. */
@@ -35,9 +39,9 @@ bool accuracy_open(struct accuracy *acc, size_t oracle_limit);
 /* Run baseline `which` on the inputs of a placement, into out[which]. */
 void accuracy_baseline(struct accuracy *acc, int placement, int which);
 
-/* Compare the outputs in a placement, and every baseline's, with the oracle.  An element whose
- * error exceeds `tolerance` counts as bad. */
-void accuracy_sample(struct accuracy *acc, int placement, double tolerance,
+/* Compare the outputs in a placement, and every baseline's, with the oracle, in the spreads of a
+ * class.  `seed`: of the oracle's noise. */
+void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, uint64_t seed,
                      struct sample_errors *out);
 
 #endif

@@ -8,7 +8,7 @@
 static bool passes(struct accuracy *acc, const double *rms, const struct kp_error *tolerance) {
     struct kp_compare found[KP_MAX_OUTPUTS];
     referee_compare(&acc->r, 0, acc->out[0], rms, tolerance->element, found);
-    struct kp_error e = referee_error(acc->r.task, found, rms);
+    struct kp_error e = referee_error(acc->r.task, found);
     return !error_exceeds(&e, tolerance);
 }
 
@@ -49,8 +49,52 @@ static bool influences(struct accuracy *acc, int i, const double *rms,
     return !same;
 }
 
-void audit_task(struct accuracy *acc, const struct kp_error *tolerance, uint64_t seed,
-                cJSON *flags) {
+/* What a kernel would gain by: operands of 16 bits, as three products of bf16 keep them. */
+enum { CHEAP_BITS = 16, CHEAP_SEED = 2 };
+/* A task tells classes apart if this is at least so far beyond the limits. */
+static const double telling_least = 2;
+
+/* How far beyond the limits of class fp32 the most accurate baseline is on operands that keep
+ * CHEAP_BITS bits.  Negative if the task has no product in fp32: nothing else is cheaper so. */
+static double telling(struct accuracy *acc, uint64_t seed) {
+    static const enum kp_distribution tried[] = {KP_DIST_DECLARED, KP_DIST_NORMAL};
+    const struct kp_task *t = acc->r.task;
+    enum kp_class classes[KP_CLASS_COUNT];
+    bool products = classes_of(t, classes) > 1;
+    double most = -1;
+    for (size_t k = 0; k < sizeof tried / sizeof *tried; k++) {
+        struct sample_errors found;
+        if (!products || !kp_distribution_applies(t, tried[k])) continue;
+        referee_fill(&acc->r, 0, tried[k], seed);
+        for (int i = 0; i < t->ntensors; i++)
+            device_cut(span_data(&acc->r.at[i]), t->tensors[i].dtype,
+                       kp_shape_count(&t->tensors[i].shape), CHEAP_BITS, acc->r.stream);
+        run(acc);
+        referee_fill(&acc->r, 0, tried[k], seed);
+        accuracy_sample(acc, 0, KP_CLASS_FP32, kp_mix(seed, CHEAP_SEED), &found);
+        if (!(found.candidate.of_limit <= most)) most = found.candidate.of_limit;
+    }
+    return most;
+}
+
+/* Add what telling() says. */
+static void audit_telling(struct accuracy *acc, uint64_t seed, cJSON *verdict, cJSON *flags) {
+    double found = telling(acc, seed);
+    if (found < 0) {
+        cJSON_AddNullToObject(verdict, "telling");
+        return;
+    }
+    json_add_number(verdict, "telling", found);
+    if (!(found < telling_least)) return;
+    char *text = text_format("cannot-tell: operands of %d bits are at %.2g of the limits",
+                             CHEAP_BITS, found);
+    cJSON_AddItemToArray(flags, cJSON_CreateString(text));
+    free(text);
+}
+
+/* Add what tensors and outputs say nothing. */
+static void audit_influence(struct accuracy *acc, const struct kp_error *tolerance, uint64_t seed,
+                            cJSON *flags) {
     const struct kp_task *t = acc->r.task;
     uint64_t other = kp_mix(seed, 1);
     double rms[KP_MAX_OUTPUTS];
@@ -71,4 +115,11 @@ void audit_task(struct accuracy *acc, const struct kp_error *tolerance, uint64_t
         if (t->tensors[i].fill.kind != KP_FILL_TRANSPOSED &&
             !influences(acc, i, rms, tolerance, seed, other))
             add(flags, "no-influence: ", t->tensors[i].name);
+}
+
+void audit_task(struct accuracy *acc, const struct kp_error *tolerance, uint64_t seed,
+                cJSON *verdict) {
+    cJSON *flags = cJSON_AddArrayToObject(verdict, "audit");
+    audit_influence(acc, tolerance, seed, flags);
+    audit_telling(acc, seed, verdict, flags);
 }

@@ -8,10 +8,14 @@
 #include <cjson/cJSON.h>
 #include "measure/accuracy.h"
 
-/* Append to `flags` what was found: "degenerate: zeros pass", "degenerate: the output of
- * other contents passes", "no-influence: NAME" for each tensor that changes nothing.
- * Overwrites inputs and outputs of placement 0. */
+/* Add to the verdict:
+ *   "audit": what was found: "degenerate: zeros pass", "degenerate: the output of other contents
+ *   passes", "no-influence: NAME" for each tensor that changes nothing, "cannot-tell: ...";
+ *   "telling": how far beyond the limits of its class the most accurate baseline is if operands
+ *   keep only 16 bits, the cheapest that arithmetic can do to a product of class fp32 (null where
+ *   that cannot be tried).
+ * `tolerance`: of the declared contents.  Overwrites inputs and outputs of placement 0. */
 void audit_task(struct accuracy *acc, const struct kp_error *tolerance, uint64_t seed,
-                cJSON *flags);
+                cJSON *verdict);
 
 #endif

@@ -183,15 +183,11 @@ unsigned long long referee_checksum(struct referee *r, int placement, bool input
     return count_of(r);
 }
 
-struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *f,
-                              const double *rms) {
-    struct kp_error worst = {0, 0, 0};
+struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *f) {
+    struct kp_error worst = {0, 0};
     for (int k = 0; k < t->noutputs; k++) {
         double norm = f[k].sum_d2 > 0 ? sqrt(f[k].sum_d2 / f[k].sum_o2) : f[k].sum_d2;
-        /* independent errors may add up to as much by luck: that is no bias */
-        double bias = fabs(f[k].sum_d) - KP_LUCK * sqrt(f[k].sum_d2);
-        double mean = bias <= 0 ? 0 : bias / (double)f[k].count / rms[k];
-        worst = error_worst(worst, (struct kp_error){norm, f[k].max_rel, mean});
+        worst = error_worst(worst, (struct kp_error){norm, f[k].max_rel});
     }
     return worst;
 }

@@ -61,8 +61,7 @@ bool referee_untouched(struct referee *r, int placement);
 unsigned long long referee_checksum(struct referee *r, int placement, bool inputs);
 
 /* The errors that a comparison found: host copies, one for each output. */
-struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *found,
-                              const double *rms);
+struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *found);
 
 /* Compare the outputs of a placement with `with`, which has the same dtypes; rms is that of each
  * output.  Stores one host copy of what was found for each output. */

@@ -18,8 +18,10 @@
 
 enum {
     LIBRARY_SECONDS = 60, /* extra time for a runner to start: libraries load slowly */
-    DECOY_SHARE = 10,    /* one round in 10 is on control inputs: does a kernel look at its data? */
-    ORACLE_SHARE = 20,   /* one round in 20 is compared with the oracle, which takes long */
+    CONTROL_SHARE = 10,  /* one round in 10 is on control inputs: does a kernel look at its data? */
+    CONTROL_SOON = 2,    /* one in 2, as long as some distribution lacks its least */
+    ORACLE_SHARE = 16,   /* one round in 16 is compared with the oracle, which takes long, and the
+                          * first on each control distribution */
     WARM_UP = 2,         /* unrecorded rounds at each placement, for clocks and caches */
     WATCH_EVERY = 8,     /* rounds between two looks at clocks and power */
     LEAST_AFTER_CAP = 5, /* rounds that are done even after the cap: statistics need a few */
@@ -47,8 +49,10 @@ enum { LOOK_EVERY = 10, MANY = 100, LOOK_SELDOM = 50 };
 
 /* A round's seed gives its lot and each runner's poison: these numbers keep them apart. */
 enum { LOT_OF_SEED = 1, POISON_OF_SEED = 50 };
-/* Bits of the lot: the lowest say whether the round is a decoy, then come these. */
+/* Bits of the lot: the lowest say whether the round is on control inputs, then come these. */
 enum { LOT_DISTRIBUTION = 8, LOT_ORACLE = 16, LOT_ORDER = 24, LOT_BITS = 4 };
+/* A round's seed gives the oracle's noise, too. */
+enum { NOISE_OF_SEED = 2 };
 
 /* ---- Runners --------------------------------------------------------------------------- */
 
@@ -116,10 +120,27 @@ struct kp_interval rounds_ratio(const struct rounds *t, int i) {
 struct round {
     int placement, order[KP_MAX_RUNNERS];
     enum kp_distribution distribution;
-    bool decoy, oracle, record;
+    bool control, oracle, record;
     uint64_t seed;
     double rms[KP_MAX_OUTPUTS]; /* of the most accurate baseline's outputs */
 };
+
+/* The control distributions that lack samples, in `out`; all of them if none does. */
+static int wanted_controls(const struct rounds *t, enum kp_distribution out[KP_DIST_COUNT]) {
+    int n = 0;
+    for (int i = 0; i < t->ncontrols; i++)
+        if (t->controls[t->control[i]] < KP_LEAST_CONTROLS) out[n++] = t->control[i];
+    if (n) return n;
+    memcpy(out, t->control, sizeof t->control);
+    return t->ncontrols;
+}
+
+/* Whether every control distribution has its samples. */
+static bool controls_done(const struct rounds *t) {
+    for (int i = 0; i < t->ncontrols; i++)
+        if (t->controls[t->control[i]] < KP_LEAST_CONTROLS) return false;
+    return true;
+}
 
 /* Decide a round by lot.  Every seed is drawn, none is derived from another: a kernel that searches
  * long enough finds a round's seed from its inputs, and must not learn from it what is to come. */
@@ -127,11 +148,16 @@ static struct round draw_round(struct rounds *t, int number, bool record) {
     struct round q = {.seed = random_seed(), .record = record};
     uint64_t lot = kp_mix(q.seed, LOT_OF_SEED);
     q.placement = number % t->acc.r.nplacements;
-    q.decoy = record && lot % DECOY_SHARE == 0;
-    q.distribution = !q.decoy                        ? KP_DIST_DECLARED
-                     : (lot >> LOT_DISTRIBUTION) % 2 ? KP_DIST_NORMAL
-                                                     : KP_DIST_SCALED;
     q.oracle = record && (lot >> LOT_ORACLE) % ORACLE_SHARE == 0;
+    uint64_t share = controls_done(t) ? CONTROL_SHARE : CONTROL_SOON;
+    if (record && t->ncontrols && lot % share == 0) {
+        enum kp_distribution of[KP_DIST_COUNT];
+        int n = wanted_controls(t, of);
+        q.distribution = of[(lot >> LOT_DISTRIBUTION) % (uint64_t)n];
+        q.control = t->controls[q.distribution] < KP_MOST_CONTROLS;
+        if (!q.control) q.distribution = KP_DIST_DECLARED;
+        if (q.control && !t->controls[q.distribution]) q.oracle = true;
+    }
     for (int i = 0; i < t->nrunners; i++) q.order[i] = i;
     for (int i = t->nrunners - 1; i > 0; i--) {
         int k = (int)((lot >> (LOT_ORDER + LOT_BITS * i)) % (uint64_t)(i + 1)), x = q.order[i];
@@ -146,7 +172,7 @@ static bool check_outputs(struct rounds *t, const struct round *q, int i) {
     const struct kp_error *tolerance = &t->tolerance[i][q->distribution];
     unsigned long long bytes;
     referee_compare(&t->acc.r, q->placement, t->acc.out[0], q->rms, tolerance->element, found);
-    struct kp_error e = referee_error(t->task, found, q->rms);
+    struct kp_error e = referee_error(t->task, found);
     const char *where = referee_canaries(&t->acc.r, q->placement, &bytes);
     if (!where && !error_exceeds(&e, tolerance)) return true;
     char reason[KP_TAPE_MESSAGE];
@@ -171,13 +197,18 @@ static bool check_outputs(struct rounds *t, const struct round *q, int i) {
     return fail(t, "wrong", reason);
 }
 
+/* Judge the candidate's sample as verify does. */
 static bool check_oracle(struct rounds *t, const struct round *q) {
     struct sample_errors found;
-    accuracy_sample(&t->acc, q->placement, t->oracle_tolerance[q->distribution].element, &found);
+    accuracy_sample(&t->acc, q->placement, t->class, kp_mix(q->seed, NOISE_OF_SEED), &found);
     t->oracle_checks++;
-    if (!error_exceeds(&found.candidate, &t->oracle_tolerance[q->distribution])) return true;
-    return fail(t, "wrong",
-                "a timed run differs from the float64 oracle by more than its class allows");
+    if (found.outside || judgment_passes(&found.candidate)) return true;
+    char reason[KP_TAPE_MESSAGE];
+    snprintf(reason, sizeof reason,
+             "a timed run is off by %.3g x the limit of class %s (%s inputs)",
+             found.candidate.of_limit, class_name(t->task, t->class),
+             kp_distribution_name[q->distribution]);
+    return fail(t, "wrong", reason);
 }
 
 /* One sample of runner i: the clock is read in replay/timed_sample.c. */
@@ -189,8 +220,8 @@ static bool sample(struct rounds *t, const struct round *q, int i) {
     if (!settle(t, i, &reply) || !check_outputs(t, q, i)) return false;
     if (i == 0 && q->oracle && !check_oracle(t, q)) return false;
     struct runner_samples *s = &t->samples[i];
-    if (q->decoy)
-        s->decoy_us[t->decoys] = reply.event_us;
+    if (q->control)
+        s->control_us[q->distribution][t->controls[q->distribution]] = reply.event_us;
     else if (q->record) {
         s->event_us[t->rounds] = reply.event_us;
         s->host_us[t->rounds] = reply.host_us;
@@ -205,8 +236,8 @@ static bool one_round(struct rounds *t, int number, bool record) {
     referee_rms(&t->acc.r, t->acc.out[0], q.rms);
     for (int k = 0; k < t->nrunners; k++)
         if (!sample(t, &q, q.order[k])) return false;
-    if (q.decoy)
-        t->decoys++;
+    if (q.control)
+        t->controls[q.distribution]++;
     else if (record)
         t->placement[t->rounds++] = t->restarts ? t->epoch : q.placement;
     return true;
@@ -251,7 +282,7 @@ static bool known_within(const struct rounds *t, double share) {
 /* Whether the ratio is known well enough to stop. */
 static bool known(const struct rounds *t) {
     int every = t->rounds < MANY ? LOOK_EVERY : LOOK_SELDOM;
-    if (t->rounds < KP_LEAST_ROUNDS || t->rounds % every) return false;
+    if (t->rounds < KP_LEAST_ROUNDS || t->rounds % every || !controls_done(t)) return false;
     return t->nrunners > 1 && !t->restarts && known_within(t, known_share);
 }
 
@@ -261,7 +292,7 @@ static bool do_rounds(struct rounds *t, int most, double seconds) {
     for (int i = 0; i < WARM_UP * t->acc.r.nplacements; i++)
         if (!one_round(t, number++, false)) return false;
     double until = seconds_now() + seconds;
-    for (int n = t->rounds; t->rounds < n + most && t->decoys < KP_MOST_ROUNDS;) {
+    for (int n = t->rounds; t->rounds < n + most;) {
         if (!one_round(t, number++, true)) return false;
         if (t->rounds % WATCH_EVERY == 0) machine_watch();
         bool late = seconds_now() > until && t->rounds >= n + LEAST_AFTER_CAP;
@@ -271,12 +302,14 @@ static bool do_rounds(struct rounds *t, int most, double seconds) {
 }
 
 bool rounds_run(struct rounds *t, bool aa) {
-    t->rounds = t->decoys = t->epoch = 0;
+    t->rounds = t->epoch = 0;
+    memset(t->controls, 0, sizeof t->controls);
     t->restarts = false;
     if (!time_empty(t) || !do_rounds(t, PROBE, t->cap_seconds)) return false;
     t->restarts = stat_median(t->samples[0].event_us, t->rounds) < short_us;
     if (!t->restarts) return do_rounds(t, KP_MOST_ROUNDS - PROBE, t->cap_seconds);
-    t->rounds = t->decoys = 0;
+    t->rounds = 0;
+    memset(t->controls, 0, sizeof t->controls);
     double until = seconds_now() + SHORT_CAPS * t->cap_seconds;
     for (; t->epoch < SHORT_MOST_SETS; t->epoch++) {
         bool enough = t->epoch >= SHORT_LEAST_SETS;

@@ -3,19 +3,20 @@
 #define KP_ROUNDS_H
 
 #include "measure/accuracy.h"
-#include "base/stats.h"
+#include "measure/doubts.h"
 
 enum {
     KP_MAX_RUNNERS = 1 + KP_MAX_BASELINES,
-    KP_LEAST_ROUNDS = 30,  /* so that quartiles are those of several samples */
-    KP_MOST_ROUNDS = 1000, /* an end for kernels whose ratio stays noisy */
-    KP_RESAMPLES = 1000    /* of the bootstrap: 25 of them lie beyond each end of an interval */
+    KP_LEAST_ROUNDS = 30,   /* so that quartiles are those of several samples */
+    KP_MOST_ROUNDS = 1000,  /* an end for kernels whose ratio stays noisy */
+    KP_MOST_CONTROLS = 100, /* rounds on one control distribution */
+    KP_RESAMPLES = 1000     /* of the bootstrap: 25 of them lie beyond each end of an interval */
 };
 
 struct runner_samples {
     double event_us[KP_MOST_ROUNDS]; /* headline rounds, by the events inside the graph */
     double host_us[KP_MOST_ROUNDS];  /* the same rounds, by the host's clock */
-    double decoy_us[KP_MOST_ROUNDS]; /* rounds on control inputs, by events */
+    double control_us[KP_DIST_COUNT][KP_MOST_CONTROLS]; /* rounds on control inputs, by events */
 };
 
 struct rounds {
@@ -27,11 +28,13 @@ struct rounds {
     int nrunners; /* runner 0 is the candidate's */
     struct kp_process runner[KP_MAX_RUNNERS];
     const char *runner_name[KP_MAX_RUNNERS];
-    /* against the most accurate baseline, and against the oracle */
-    struct kp_error tolerance[KP_MAX_RUNNERS][KP_DIST_COUNT], oracle_tolerance[KP_DIST_COUNT];
+    enum kp_class class;                                      /* the candidate's, as verify found */
+    struct kp_error tolerance[KP_MAX_RUNNERS][KP_DIST_COUNT]; /* against the first baseline */
+    int ncontrols;
+    enum kp_distribution control[KP_DIST_COUNT]; /* the distributions of control inputs */
     struct runner_samples samples[KP_MAX_RUNNERS];
     int placement[KP_MOST_ROUNDS];
-    int rounds, decoys, oracle_checks; /* how many were done */
+    int rounds, controls[KP_DIST_COUNT], oracle_checks; /* how many were done */
     bool restarts; /* a short kernel: several sets of processes, one after the other */
     int epoch;     /* which set runs now */
     int against;   /* the runner that the speedup is quoted against */

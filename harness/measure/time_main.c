@@ -46,15 +46,9 @@ static const double hard_rate = 2.25;
 /* A time below this share of the floor is measured again.  2 %: peaks are measured, too. */
 static const double floor_margin = 0.98;
 
-/* Flags.  The host sees a replay end 1 to 3 us after its last event.  If it waits this much longer,
- * something ran on beyond the clock, or the clocks disagree. */
-static const double witness_us = 20, witness_share = 0.02;
+/* Flags; see doubts.h, too. */
 static const double noisy_share = 0.05; /* half of the interval over the ratio */
-static const double decoy_share = 0.05; /* by how much the ratio on control inputs may differ */
-enum {
-    LEAST_DECOYS = 3, /* fewer rounds on control inputs give no interval */
-    LATENCY_BOUND = 5 /* x an empty graph: a shorter kernel is mostly launch latency */
-};
+enum { LATENCY_BOUND = 5 };             /* x an empty graph: a shorter kernel is mostly latency */
 
 struct cell {
     struct rounds t;
@@ -116,8 +110,9 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     cJSON_AddItemToObject(c->json, "reason",
                           reason ? cJSON_CreateString(reason) : cJSON_CreateNull());
     carry(c->json, c->build, "kernel");
-    static const char *const keys[] = {"class",         "error",   "evidence", "deterministic",
-                                       "scratch_bytes", "sandbox", "launches"};
+    static const char *const keys[] = {"class",         "missed",   "error",
+                                       "telling",       "evidence", "deterministic",
+                                       "scratch_bytes", "sandbox",  "launches"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) carry(c->json, c->verify, keys[i]);
     if (cJSON_IsFalse(cJSON_GetObjectItem(c->json, "deterministic"))) flag(c, "nondeterministic");
     flag_audit(c);
@@ -129,7 +124,9 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     cJSON_AddStringToObject(h, "date", date);
     cJSON_AddStringToObject(h, "master_seed", seed);
     cJSON_AddNumberToObject(h, "rounds", c->t.rounds);
-    cJSON_AddNumberToObject(h, "decoys", c->t.decoys);
+    int controls = 0;
+    for (int d = 0; d < KP_DIST_COUNT; d++) controls += c->t.controls[d];
+    cJSON_AddNumberToObject(h, "controls", controls);
     cJSON_AddNumberToObject(h, "oracle_checks", c->t.oracle_checks);
     cJSON_AddNumberToObject(h, "wall_seconds", round((seconds_now() - c->started) * 10) / 10);
     json_write(path, c->json);
@@ -143,25 +140,30 @@ static double member(const cJSON *o, const char *a, const char *b, const char *k
     return json_number(x, k, INFINITY);
 }
 
-static struct kp_error read_error(const cJSON *error, const char *who, int d) {
-    const char *name = kp_distribution_name[d];
-    return (struct kp_error){member(error, who, name, "norm"), member(error, who, name, "element"),
-                             member(error, who, name, "mean")};
+/* What verify found of a baseline, over the limits of the candidate's class; 0 if it keeps them. */
+static double beyond(const cJSON *error, const char *who, const char *distribution) {
+    return member(error, who, distribution, "of_limit");
 }
 
-/* How far each runner's timed outputs may be off, from the errors that verify found. */
+/* How far each runner's timed outputs may be off, from the spreads that verify found; a baseline
+ * of a lesser class may be off by as many times more as it was there.  Control inputs are of those
+ * distributions that verify tried, but for the infinite, of which a baseline says nothing. */
 static void read_tolerances(struct cell *c) {
     struct rounds *t = &c->t;
     const struct accuracy *acc = &t->acc;
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(c->verify, "error");
+    t->class = class_find(t->task, json_text(c->verify, "class", ""));
     for (int d = 0; d < KP_DIST_COUNT; d++) {
-        struct kp_error best = read_error(error, kp_math_name(t->task, acc->math[0]), d);
-        struct kp_error allowed = read_error(error, "tolerance", d);
-        t->tolerance[0][d] = tolerance_when_timed(allowed, best);
-        t->oracle_tolerance[d] = tolerance_to_oracle(allowed);
+        const char *name = kp_distribution_name[d];
+        struct kp_error spread = {member(error, "spread", name, "norm"),
+                                  member(error, "spread", name, "element")};
+        if (!isfinite(spread.norm)) continue;
+        if (d != KP_DIST_DECLARED && d != KP_DIST_INFINITE) t->control[t->ncontrols++] = d;
+        struct kp_error own = tolerance_when_timed(spread);
+        t->tolerance[0][d] = own;
         for (int b = 0; b < acc->nbaselines; b++) {
-            struct kp_error own = read_error(error, kp_math_name(t->task, acc->math[b]), d);
-            t->tolerance[1 + b][d] = tolerance_when_timed(tolerance_of_class(t->task, &own), best);
+            double times = 1 + fmax(0, beyond(error, kp_math_name(t->task, acc->math[b]), name));
+            t->tolerance[1 + b][d] = (struct kp_error){own.norm * times, own.element * times};
         }
     }
 }
@@ -248,25 +250,48 @@ static void add_times(struct cell *c) {
     }
 }
 
-/* The host's clock is a second witness of the candidate's times. */
-static void check_witness(struct cell *c) {
+/* The speedup on each control distribution. */
+static void add_controls(struct cell *c, cJSON *speedup, struct kp_interval declared) {
     const struct rounds *t = &c->t;
-    double event = stat_median(t->samples[0].event_us, t->rounds);
-    double host = stat_median(t->samples[0].host_us, t->rounds);
-    if (host > event + witness_us + witness_share * event)
+    cJSON *all = cJSON_AddObjectToObject(speedup, "controls");
+    bool few = false;
+    for (int i = 0; i < t->ncontrols; i++) {
+        int d = t->control[i], n = t->controls[d];
+        double ratio;
+        bool doubt =
+            doubt_control(t->samples[t->against].control_us[d], t->samples[0].control_us[d], n,
+                          t->tick_us, t->master, declared, &ratio);
+        json_add_number(all, kp_distribution_name[d], ratio);
+        if (!doubt) continue;
+        char *text =
+            text_format("control-ratio: %.2fx on %s inputs", ratio, kp_distribution_name[d]);
+        flag(c, text);
+        free(text);
+    }
+    if (few) flag(c, "few-controls");
+}
+
+/* What makes the time doubtful by itself. */
+static void add_doubts(struct cell *c, cJSON *speedup) {
+    const struct rounds *t = &c->t;
+    const struct runner_samples *own = &t->samples[0];
+    double share;
+    if (doubt_slow_quarter(own->event_us, t->samples[t->against].event_us, t->rounds, &share))
+        flag(c, "slow-quarter");
+    json_add_number(speedup, "slow_quarter", share);
+    if (doubt_clocks(own->event_us, own->host_us, t->rounds))
         flag(c, "clocks-disagree: the host waited longer");
 }
 
 /* Against the fastest baseline that is at least as accurate as the candidate. */
 static void add_speedup(struct cell *c) {
     struct rounds *t = &c->t;
-    const char *class = json_text(c->verify, "class", "");
     double best = INFINITY;
     t->against = 1;
     for (int i = 1; i < t->nrunners; i++) {
+        if (class_of_math(t->acc.math[i - 1]) > t->class) break; /* the next are less accurate */
         double m = stat_interquartile_mean(t->samples[i].event_us, t->rounds);
         if (m < best) best = m, t->against = i;
-        if (!strcmp(t->runner_name[i], class)) break; /* the next ones are less accurate */
     }
     struct kp_interval r = rounds_ratio(t, t->against);
     cJSON *s = cJSON_AddObjectToObject(c->json, "speedup");
@@ -278,15 +303,8 @@ static void add_speedup(struct cell *c) {
     cJSON_AddNumberToObject(s, "placements", t->acc.r.nplacements);
     cJSON_AddNumberToObject(s, "processes", t->epoch > 0 ? t->epoch : 1);
     if ((r.high - r.low) / 2 > noisy_share * r.value) flag(c, "noisy");
-    if (t->decoys < LEAST_DECOYS) {
-        cJSON_AddNullToObject(s, "decoy_ratio");
-        return;
-    }
-    struct kp_interval d = stat_ratio(t->samples[t->against].decoy_us, t->samples[0].decoy_us, NULL,
-                                      t->decoys, t->tick_us, t->master, KP_RESAMPLES);
-    json_add_number(s, "decoy_ratio", d.value);
-    if ((d.low > r.high || d.high < r.low) && fabs(d.value / r.value - 1) > decoy_share)
-        flag(c, "decoy-ratio");
+    add_controls(c, s, r);
+    add_doubts(c, s);
 }
 
 static void add_bounds(struct cell *c) {
@@ -321,7 +339,6 @@ static void measure(struct cell *c) {
         flag(c, "noisy: the machine was not quiet when measuring began");
     if (!rounds_run(t, false) || !confirm(c)) finish(c, t->verdict, t->reason);
     add_times(c);
-    check_witness(c);
     add_speedup(c);
     add_bounds(c);
     cJSON *m = machine_describe();

@@ -1,76 +1,130 @@
 /* tolerance.c: see tolerance.h. */
 #include "measure/tolerance.h"
+#include "base/error.h"
+#include "task/op.h"
 
 #include <math.h>
+#include <string.h>
 
-/* One unit in the last place of a value near 1; 0 for types that are compared exactly. */
-static double unit_of(enum kp_dtype type) {
-    switch (type) {
-    case KP_F32: return 0x1p-23;
-    case KP_F16: return 0x1p-10;
-    case KP_BF16: return 0x1p-7;
-    default: return 0;
+/* The 16-bit type that a task's tensors have, or KP_F32 if none has one. */
+static enum kp_dtype half_type(const struct kp_task *t) {
+    for (int i = 0; i < t->ntensors; i++)
+        if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
+            return t->tensors[i].dtype;
+    return KP_F32;
+}
+
+const char *class_name(const struct kp_task *t, enum kp_class c) {
+    switch (c) {
+    case KP_CLASS_FP32: return "fp32";
+    case KP_CLASS_NORMWISE: return "fp32-normwise";
+    case KP_CLASS_TF32: return "tf32";
+    case KP_CLASS_HALF: return half_type(t) == KP_BF16 ? "bf16" : "f16";
+    case KP_CLASS_COUNT: break;
     }
+    die(KP_BUG, "class %d has no name", (int)c);
 }
 
-/* Of the coarsest output. */
-static double coarsest_unit(const struct kp_task *t) {
-    double unit = 0;
-    for (int k = 0; k < t->noutputs; k++)
-        unit = fmax(unit, unit_of(t->values[t->outputs[k]].dtype));
-    return unit;
+enum kp_class class_find(const struct kp_task *t, const char *name) {
+    for (int c = 0; c < KP_CLASS_COUNT; c++)
+        if (!strcmp(class_name(t, (enum kp_class)c), name)) return (enum kp_class)c;
+    return KP_CLASS_FP32;
 }
 
-/* Elements of the smallest output. */
-static double fewest_elements(const struct kp_task *t) {
-    double n = INFINITY;
-    for (int k = 0; k < t->noutputs; k++)
-        n = fmin(n, (double)kp_shape_count(&t->values[t->outputs[k]].shape));
+enum kp_class class_of_math(enum kp_math m) {
+    return m == KP_MATH_TF32 ? KP_CLASS_TF32 : m == KP_MATH_HALF ? KP_CLASS_HALF : KP_CLASS_FP32;
+}
+
+int classes_of(const struct kp_task *t, enum kp_class out[KP_CLASS_COUNT]) {
+    int n = 0;
+    if (half_type(t) != KP_F32) {
+        out[n++] = KP_CLASS_HALF;
+        return n;
+    }
+    out[n++] = KP_CLASS_FP32;
+    bool products = false;
+    for (int i = 0; i < t->nops; i++) products |= t->ops[i].def->has_inner;
+    if (!products) return n;
+    out[n++] = KP_CLASS_NORMWISE;
+    out[n++] = KP_CLASS_TF32;
     return n;
 }
 
-/* At least `least`; a NaN becomes `least`, so that a broken baseline allows nothing. */
-static double at_least(double least, double x) {
-    return x >= least ? x : least;
-}
-
-struct kp_error tolerance_of_class(const struct kp_task *t, const struct kp_error *b) {
-    double unit = coarsest_unit(t);
-    /* A baseline's mean error may be small by luck: n unbiased errors may have this one. */
-    double luck = KP_LUCK * b->norm / sqrt(fewest_elements(t));
-    double mean = KP_CLASS_FACTOR * b->mean;
-    if (luck > mean) mean = luck;
-    return (struct kp_error){at_least(KP_NORM_ULPS * unit, KP_CLASS_FACTOR * b->norm),
-                             at_least(KP_ELEMENT_ULPS * unit, KP_CLASS_FACTOR * b->element),
-                             at_least(KP_NORM_ULPS * unit, mean)};
-}
-
-/* The mean gets the norm's tolerance: it is never larger than the norm, and varies too much from
- * sample to sample for the few samples of verify to bound it.  verify itself judges the mean. */
-struct kp_error tolerance_when_timed(struct kp_error allowed, struct kp_error reference) {
-    double norm = KP_TIMED_FACTOR * (allowed.norm + reference.norm);
-    double element = KP_TIMED_FACTOR * (allowed.element + reference.element);
-    return (struct kp_error){norm, element, norm};
-}
-
-struct kp_error tolerance_to_oracle(struct kp_error allowed) {
-    return tolerance_when_timed(allowed, (struct kp_error){0, 0, 0});
-}
+/* ---- Against the oracle ----------------------------------------------------------------- */
 
 /* The larger of two; NaN if either is. */
 static double worse(double a, double b) {
     return a <= b || isnan(b) ? b : a; /* a NaN in `a` is not <= b, so it stays */
 }
 
+/* The largest root mean square, and the largest mean, of the oracle's draws. */
+static void of_draws(const struct kp_spread *own, double *rms, double *bias) {
+    double n = (double)own->count;
+    *rms = *bias = 0;
+    for (int d = 0; d < KP_DRAWS && n > 0; d++) {
+        *rms = fmax(*rms, sqrt(own->t2[d] / n));
+        *bias = fmax(*bias, fabs(own->bias[d]) / n);
+    }
+}
+
+struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread *own,
+                                bool lost_counts) {
+    struct kp_judgment j = {.element = s->largest};
+    double t2 = 0, n = 0, draws_rms, draws_bias;
+    int parts = 0;
+    for (int p = 0; p < KP_PARTS; p++) {
+        double here = (double)s->part_count[p];
+        if (here <= 0) continue;
+        parts++;
+        j.part = worse(j.part, sqrt(s->part_t2[p] / here));
+        t2 += s->part_t2[p], n += here;
+    }
+    if (parts < 2) j.part = 0;
+    j.rms = n > 0 ? sqrt(t2 / n) : 0;
+    j.bias = n > 0 ? fabs(s->bias) / n : 0;
+    of_draws(own, &draws_rms, &draws_bias);
+    double luck = n > 0 ? KP_LUCK * j.rms / sqrt(n) : 0;
+    j.of_limit = j.rms / (KP_RMS_LIMIT * fmax(1, draws_rms));
+    j.of_limit = worse(j.of_limit, j.part / KP_PART_LIMIT);
+    j.of_limit = worse(j.of_limit, j.element / KP_ELEMENT_LIMIT);
+    j.of_limit = worse(j.of_limit, j.bias / (KP_BIAS_LIMIT * (1 + draws_bias) + luck));
+    if (lost_counts && s->lost) j.of_limit = INFINITY;
+    return j;
+}
+
+struct kp_judgment judgment_worst(struct kp_judgment a, struct kp_judgment b) {
+    return (struct kp_judgment){worse(a.rms, b.rms), worse(a.part, b.part),
+                                worse(a.element, b.element), worse(a.bias, b.bias),
+                                worse(a.of_limit, b.of_limit)};
+}
+
+bool judgment_passes(const struct kp_judgment *j) {
+    return j->of_limit <= 1;
+}
+
+/* ---- Against a baseline -------------------------------------------------------------------- */
+
+struct kp_error spread_as_error(const struct kp_spread *own) {
+    double norm = own->sum_s2 > 0 ? sqrt(own->sum_s2 / own->sum_o2) : 0;
+    return (struct kp_error){norm, own->largest};
+}
+
+struct kp_error tolerance_of(struct kp_error spread) {
+    return (struct kp_error){KP_RMS_LIMIT * spread.norm, KP_ELEMENT_LIMIT * spread.element};
+}
+
+struct kp_error tolerance_when_timed(struct kp_error spread) {
+    struct kp_error own = tolerance_of(spread);
+    return (struct kp_error){KP_TIMED_FACTOR * own.norm, KP_TIMED_FACTOR * own.element};
+}
+
 struct kp_error error_worst(struct kp_error a, struct kp_error b) {
-    return (struct kp_error){worse(a.norm, b.norm), worse(a.element, b.element),
-                             worse(a.mean, b.mean)};
+    return (struct kp_error){worse(a.norm, b.norm), worse(a.element, b.element)};
 }
 
 /* Written as !(e <= tolerance), which a NaN on either side fails. */
 const char *error_exceeds(const struct kp_error *e, const struct kp_error *tolerance) {
     if (!(e->element <= tolerance->element)) return "element";
     if (!(e->norm <= tolerance->norm)) return "norm";
-    if (!(e->mean <= tolerance->mean)) return "mean";
     return NULL;
 }

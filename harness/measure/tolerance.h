@@ -1,42 +1,83 @@
 /* tolerance.h: how far off an output may be.  Every number of that rule stands here.
  *
- * An error is three measures of one output against another.  verify compares the candidate's
- * errors against the float64 oracle with those of a baseline on the same inputs.  time compares
- * every timed output with that of the most accurate baseline in the same round.
+ * The unit of an error is the spread of its element: what honest arithmetic of the class does to
+ * that element (gpu/stray.h).  verify, and time for a secret part of its samples, compare with the
+ * float64 oracle: judge_output().  All other timed outputs are compared with a baseline's, which
+ * has an error of its own and comes without spreads: tolerance_when_timed().
  *
  * This file needs no CUDA: tests/unit/measure tests it alone. */
 #ifndef KP_TOLERANCE_H
 #define KP_TOLERANCE_H
 
-#include "task/taskfile.h"
+#include "gpu/stray.h"
+
+/* The classes of arithmetic, most accurate first.  A class is a claim about error. */
+enum kp_class {
+    KP_CLASS_FP32,
+    KP_CLASS_NORMWISE, /* fp32 accurate against the largest element of an operand only */
+    KP_CLASS_TF32,     /* operands of products rounded to TF32 */
+    KP_CLASS_HALF,     /* of a 16-bit task: sums in fp32, results rounded to the task's type */
+    KP_CLASS_COUNT
+};
+
+/* "fp32", "fp32-normwise", "tf32", and for HALF "f16" or "bf16". */
+const char *class_name(const struct kp_task *t, enum kp_class c);
+
+/* The class of that name; FP32 if there is none. */
+enum kp_class class_find(const struct kp_task *t, const char *name);
+
+/* The class that a baseline of this arithmetic is meant to be of. */
+enum kp_class class_of_math(enum kp_math m);
+
+/* The classes that a kernel of this task may have, best first.  Returns how many. */
+int classes_of(const struct kp_task *t, enum kp_class out[KP_CLASS_COUNT]);
+
+/* In spreads.  Honest arithmetic has 0.05 to 1.5 over a whole output and up to 24 in a single
+ * element of 10^8, since a spread is itself estimated from KP_DRAWS draws.  METHOD.md has what the
+ * cheapest dishonest arithmetic has. */
+enum {
+    KP_RMS_LIMIT = 4,   /* root mean square over an output: x the draws' own, if that is above 1 */
+    KP_PART_LIMIT = 16, /* over one of its parts, where it has several */
+    KP_ELEMENT_LIMIT = 64, /* of an element */
+    KP_BIAS_LIMIT = 2,     /* mean, signed: and as often the draws' own, and what luck explains */
+    KP_LUCK = 4,           /* standard deviations that independent errors may add up to by luck */
+    KP_TIMED_FACTOR = 2    /* against a baseline that may be off by as much, in other samples */
+};
+
+struct kp_judgment {                 /* of an output, or the worst over outputs and samples */
+    double rms, part, element, bias; /* in spreads */
+    double of_limit;                 /* the largest of them over its limit: above 1 fails */
+};
+
+/* Judge what was found of one output.  lost_counts: an infinity that was lost is an error. */
+struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread *own,
+                                bool lost_counts);
+
+/* The worse of two, measure by measure.  NaN is worst of all. */
+struct kp_judgment judgment_worst(struct kp_judgment a, struct kp_judgment b);
+
+/* Whether it is within all limits.  NaN is not. */
+bool judgment_passes(const struct kp_judgment *j);
 
 struct kp_error {   /* of an output y against another o; the worst over a task's outputs */
     double norm;    /* |y - o| / |o|, Euclidean */
     double element; /* largest |y - o| / (|o| + rms(o)) */
-    double mean;    /* |mean(y - o)| / rms(o), less what luck explains: KP_LUCK |y - o| / n */
 };
 
-enum {
-    KP_CLASS_FACTOR = 4, /* x the baseline's error: another honest order of sums stays below it */
-    KP_LUCK = 4,         /* standard deviations that independent errors may add up to by luck */
-    KP_NORM_ULPS = 2,    /* units in the last place: what rounding the result alone may cost */
-    KP_ELEMENT_ULPS = 4, /* the same for a single element */
-    KP_TIMED_FACTOR = 2  /* x both errors: the worst of many new samples exceeds that of a few */
-};
+/* The size of the spreads, as an error. */
+struct kp_error spread_as_error(const struct kp_spread *own);
 
-/* The errors up to which a candidate is of the class of a baseline with error `b`. */
-struct kp_error tolerance_of_class(const struct kp_task *t, const struct kp_error *b);
-
-/* How far a timed output may differ from the most accurate baseline's, when its own error may be
- * `allowed` and the baseline's is `reference`; and how far it may differ from the oracle. */
-struct kp_error tolerance_when_timed(struct kp_error allowed, struct kp_error reference);
-struct kp_error tolerance_to_oracle(struct kp_error allowed);
+/* The limits above as such an error, by the size of the spreads; and how far a timed output may
+ * differ from the most accurate baseline's, by the spreads that verify found for the class and the
+ * distribution. */
+struct kp_error tolerance_of(struct kp_error spread);
+struct kp_error tolerance_when_timed(struct kp_error spread);
 
 /* The worse of two, measure by measure.  NaN is worst of all. */
 struct kp_error error_worst(struct kp_error a, struct kp_error b);
 
-/* Name of the first measure that exceeds the tolerance ("element", "norm", "mean"); NULL if all
- * three hold.  NaN exceeds everything. */
+/* Name of the first measure that exceeds the tolerance ("element", "norm"); NULL if both hold.
+ * NaN exceeds everything. */
 const char *error_exceeds(const struct kp_error *e, const struct kp_error *tolerance);
 
 #endif

@@ -12,19 +12,18 @@
 #include "base/json.h"
 #include "measure/accuracy.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { SEEDS = 2 }; /* samples of each distribution */
+enum { SEEDS = 2 }; /* samples of the declared contents; one of each other distribution */
 
 /* Memory that CUDA and the libraries take for themselves. */
 static const size_t spare_bytes = (size_t)1 << 30;
 
 /* Numbers that keep seeds derived from the master seed apart. */
-enum { SCRATCH_SEED = 5, RECORDING_SEED = 100, AUDIT_SEED = 900 };
+enum { SCRATCH_SEED = 5, NOISE_SEED = 50, RECORDING_SEED = 100, AUDIT_SEED = 900 };
 
 struct verify {
     struct kp_task *task;
@@ -36,7 +35,10 @@ struct verify {
     struct kp_process runner;
     double deadline;
     size_t scratch;
-    struct kp_error candidate[KP_DIST_COUNT], baseline[KP_MAX_BASELINES][KP_DIST_COUNT];
+    /* The worst over the samples of a distribution, in the spreads of the class tried last. */
+    struct kp_judgment candidate[KP_DIST_COUNT], baseline[KP_MAX_BASELINES][KP_DIST_COUNT];
+    struct kp_error spread[KP_DIST_COUNT];
+    bool applies[KP_DIST_COUNT]; /* and the baseline can compute it */
 };
 
 static char *file_of(const struct verify *v, const char *suffix) {
@@ -217,113 +219,151 @@ static void determinism(struct verify *v) {
     cJSON_AddBoolToObject(v->json, "deterministic", sum[0] == sum[1]);
 }
 
-/* The worst errors of the candidate and of every baseline, over all samples. */
-static void measure_errors(struct verify *v) {
-    for (int d = 0; d < KP_DIST_COUNT; d++)
-        for (int s = 0; s < SEEDS; s++) {
+/* Samples of a distribution. */
+static int seeds_of(int d) {
+    return d == KP_DIST_DECLARED ? SEEDS : 1;
+}
+
+/* One sample in the spreads of a class. */
+static void take_sample(struct verify *v, enum kp_class class, int d, int s,
+                        struct sample_errors *found) {
+    uint64_t seed = v->seed[d][s];
+    referee_fill(&v->acc.r, 0, (enum kp_distribution)d, seed);
+    replay(v, seed);
+    accuracy_sample(&v->acc, 0, class, kp_mix(seed, NOISE_SEED), found);
+}
+
+/* Judge the candidate and every baseline on all samples, in the spreads of a class.  Contents that
+ * the most accurate baseline cannot compute without overflow are left out. */
+static void measure_errors(struct verify *v, enum kp_class class) {
+    for (int d = 0; d < KP_DIST_COUNT; d++) {
+        v->candidate[d] = (struct kp_judgment){0};
+        v->spread[d] = (struct kp_error){0};
+        for (int b = 0; b < v->acc.nbaselines; b++) v->baseline[b][d] = (struct kp_judgment){0};
+        for (int s = 0; s < seeds_of(d) && v->applies[d]; s++) {
             struct sample_errors found;
-            uint64_t seed = v->seed[d][s];
-            referee_fill(&v->acc.r, 0, (enum kp_distribution)d, seed);
-            replay(v, seed);
-            accuracy_sample(&v->acc, 0, INFINITY, &found);
-            v->candidate[d] = error_worst(v->candidate[d], found.candidate);
+            take_sample(v, class, d, s, &found);
+            if (found.outside && d != KP_DIST_DECLARED) {
+                v->applies[d] = false;
+                break;
+            }
+            v->candidate[d] = judgment_worst(v->candidate[d], found.candidate);
+            v->spread[d] = error_worst(v->spread[d], found.spread);
             for (int b = 0; b < v->acc.nbaselines; b++)
-                v->baseline[b][d] = error_worst(v->baseline[b][d], found.baseline[b]);
+                v->baseline[b][d] = judgment_worst(v->baseline[b][d], found.baseline[b]);
         }
+    }
 }
 
 /* ---- The verdict ------------------------------------------------------------------ */
 
-static void add_error(cJSON *to, const char *key, const struct kp_error e[KP_DIST_COUNT]) {
+static void add_judgments(const struct verify *v, cJSON *to, const char *key,
+                          const struct kp_judgment j[KP_DIST_COUNT]) {
     cJSON *who = cJSON_AddObjectToObject(to, key);
     for (int d = 0; d < KP_DIST_COUNT; d++) {
+        if (!v->applies[d]) continue;
         cJSON *x = cJSON_AddObjectToObject(who, kp_distribution_name[d]);
-        json_add_number(x, "norm", e[d].norm);
-        json_add_number(x, "element", e[d].element);
-        json_add_number(x, "mean", e[d].mean);
+        json_add_number(x, "rms", j[d].rms);
+        json_add_number(x, "part", j[d].part);
+        json_add_number(x, "element", j[d].element);
+        json_add_number(x, "bias", j[d].bias);
+        json_add_number(x, "of_limit", j[d].of_limit);
     }
 }
 
-/* A distribution in which the candidate misses the class of baseline b, or -1. */
-static int missed(struct verify *v, int b, const char **measure) {
+/* The errors in the spreads of one class, and how large these are. */
+static void add_errors(const struct verify *v) {
+    cJSON *error = cJSON_AddObjectToObject(v->json, "error");
+    add_judgments(v, error, "candidate", v->candidate);
+    for (int b = 0; b < v->acc.nbaselines; b++)
+        add_judgments(v, error, kp_math_name(v->task, v->acc.math[b]), v->baseline[b]);
+    cJSON *spread = cJSON_AddObjectToObject(error, "spread");
     for (int d = 0; d < KP_DIST_COUNT; d++) {
-        struct kp_error tolerance = tolerance_of_class(v->task, &v->baseline[b][d]);
-        *measure = error_exceeds(&v->candidate[d], &tolerance);
-        if (*measure) return d;
+        if (!v->applies[d]) continue;
+        cJSON *x = cJSON_AddObjectToObject(spread, kp_distribution_name[d]);
+        json_add_number(x, "norm", v->spread[d].norm);
+        json_add_number(x, "element", v->spread[d].element);
     }
+}
+
+/* The first distribution in which the candidate is beyond its limits, or -1. */
+static int missed(const struct verify *v) {
+    for (int d = 0; d < KP_DIST_COUNT; d++)
+        if (!judgment_passes(&v->candidate[d])) return d;
     return -1;
 }
 
-/* The number of a measure by its name. */
-static double measured(const struct kp_error *e, const char *measure) {
-    if (!strcmp(measure, "element")) return e->element;
-    return !strcmp(measure, "mean") ? e->mean : e->norm;
+static void add_evidence(const struct verify *v, int k, int d, uint64_t seed,
+                         const struct kp_stray *f) {
+    const struct kp_task *t = v->task;
+    cJSON *e = cJSON_AddObjectToObject(v->json, "evidence");
+    cJSON_AddStringToObject(e, "output", t->values[t->outputs[k]].name);
+    cJSON_AddNumberToObject(e, "index", (double)f->first_bad);
+    json_add_number(e, "expected", f->first_expected);
+    json_add_number(e, "found", f->first_found);
+    cJSON_AddNumberToObject(e, "count", (double)f->bad);
+    cJSON_AddNumberToObject(e, "of", (double)kp_shape_count(&t->values[t->outputs[k]].shape));
+    cJSON_AddNumberToObject(e, "unwritten", (double)f->unwritten);
+    cJSON_AddStringToObject(e, "distribution", kp_distribution_name[d]);
+    char *hex = text_format("%016llx", (unsigned long long)seed);
+    cJSON_AddStringToObject(e, "seed", hex);
+    free(hex);
 }
 
 /* Repeat the samples of the distribution that fails, and show the first bad element. */
-static void wrong(struct verify *v, int d, const char *measure) {
+KP_NORETURN static void wrong(struct verify *v, enum kp_class class, int d) {
     const struct kp_task *t = v->task;
-    int last = v->acc.nbaselines - 1;
-    struct kp_error tolerance = tolerance_of_class(t, &v->baseline[last][d]);
-    const char *name = kp_math_name(t, v->acc.math[last]);
-    for (int s = 0; s < SEEDS; s++) {
+    const char *name = class_name(t, class), *inputs = kp_distribution_name[d];
+    for (int s = 0; s < seeds_of(d); s++) {
         struct sample_errors found;
-        uint64_t seed = v->seed[d][s];
-        referee_fill(&v->acc.r, 0, (enum kp_distribution)d, seed);
-        replay(v, seed);
-        accuracy_sample(&v->acc, 0, tolerance.element, &found);
+        take_sample(v, class, d, s, &found);
         for (int k = 0; k < t->noutputs; k++) {
-            const struct kp_compare *f = &found.found[k];
+            const struct kp_stray *f = &found.found[k];
             if (!f->bad) continue;
-            cJSON *e = cJSON_AddObjectToObject(v->json, "evidence");
-            cJSON_AddStringToObject(e, "output", t->values[t->outputs[k]].name);
-            cJSON_AddNumberToObject(e, "index", (double)f->first_bad);
-            json_add_number(e, "expected", f->first_expected);
-            json_add_number(e, "found", f->first_found);
-            cJSON_AddNumberToObject(e, "count", (double)f->bad);
-            cJSON_AddNumberToObject(e, "of", (double)f->count);
-            cJSON_AddNumberToObject(e, "unwritten", (double)f->unwritten);
-            cJSON_AddStringToObject(e, "distribution", kp_distribution_name[d]);
-            char *hex = text_format("%016llx", (unsigned long long)seed);
-            cJSON_AddStringToObject(e, "seed", hex);
-            verdict(
-                v, "wrong",
-                text_format(
-                    "%llu of %llu elements are off by more than %d x the error of %s%s; first at "
-                    "%llu: expected %.9g, found %.9g (%s inputs)",
-                    f->bad, f->count, KP_CLASS_FACTOR, name,
-                    f->unwritten ? ", some never written" : "", f->first_bad, f->first_expected,
-                    f->first_found, kp_distribution_name[d]));
+            add_evidence(v, k, d, v->seed[d][s], f);
+            verdict(v, "wrong",
+                    text_format("%llu of %lld elements are off by more than %d x what %s "
+                                "arithmetic does%s; first at %llu: expected %.9g, found %.9g "
+                                "(%s inputs)",
+                                f->bad, (long long)kp_shape_count(&t->values[t->outputs[k]].shape),
+                                KP_ELEMENT_LIMIT, name, f->unwritten ? ", some never written" : "",
+                                f->first_bad, f->first_expected, f->first_found, inputs));
         }
     }
-    bool one = !strcmp(measure, "element");
+    const struct kp_judgment *j = &v->candidate[d];
     verdict(v, "wrong",
-            text_format("the %s%s exceeds %d x that of %s (%s inputs): %.3g against %.3g%s",
-                        one ? "largest error of an element" : measure,
-                        one ? "" : " error over the whole output", KP_CLASS_FACTOR, name,
-                        kp_distribution_name[d], measured(&v->candidate[d], measure),
-                        measured(&tolerance, measure),
-                        one ? ", but not when the same inputs are run again" : ""));
+            text_format("the error is %.3g x the limit of class %s (%s inputs): over the output "
+                        "%.3g, in a part %.3g, on average %.3g x what honest arithmetic does%s",
+                        j->of_limit, name, inputs, j->rms, j->part, j->bias,
+                        j->element > KP_ELEMENT_LIMIT
+                            ? "; but not when the same inputs are run again"
+                            : ""));
 }
 
-/* The candidate is of the first class, from the most accurate on, whose tolerance it keeps. */
+/* Why the candidate is not of a class: by how much it is beyond the limits, by distribution. */
+static void add_missed(cJSON *all, const struct verify *v, enum kp_class class) {
+    cJSON *x = cJSON_AddObjectToObject(all, class_name(v->task, class));
+    for (int d = 0; d < KP_DIST_COUNT; d++)
+        if (!judgment_passes(&v->candidate[d]))
+            json_add_number(x, kp_distribution_name[d], v->candidate[d].of_limit);
+}
+
+/* The candidate is of the first class, from the most accurate on, whose limits it keeps. */
 KP_NORETURN static void conclude(struct verify *v) {
-    const char *measure = NULL;
-    int class = 0, d = 0;
-    cJSON *error = cJSON_AddObjectToObject(v->json, "error");
-    add_error(error, "candidate", v->candidate);
-    for (int b = 0; b < v->acc.nbaselines; b++)
-        add_error(error, kp_math_name(v->task, v->acc.math[b]), v->baseline[b]);
-    while (class < v->acc.nbaselines && (d = missed(v, class, &measure)) >= 0) class ++;
-    struct kp_error tolerance[KP_DIST_COUNT];
-    int shown = class < v->acc.nbaselines ? class : class - 1;
-    for (int k = 0; k < KP_DIST_COUNT; k++)
-        tolerance[k] = tolerance_of_class(v->task, &v->baseline[shown][k]);
-    add_error(error, "tolerance", tolerance);
-    if (class == v->acc.nbaselines) wrong(v, d, measure);
-    cJSON_AddStringToObject(v->json, "class", kp_math_name(v->task, v->acc.math[class]));
-    audit_task(&v->acc, &tolerance[KP_DIST_DECLARED], kp_mix(v->master, AUDIT_SEED),
-               cJSON_AddArrayToObject(v->json, "audit"));
+    enum kp_class class[KP_CLASS_COUNT];
+    int n = classes_of(v->task, class), i = 0, d;
+    cJSON *all = cJSON_AddObjectToObject(v->json, "missed");
+    for (;; i++) {
+        measure_errors(v, class[i]);
+        if ((d = missed(v)) < 0) break;
+        add_missed(all, v, class[i]);
+        if (i == n - 1) break;
+    }
+    add_errors(v);
+    if (d >= 0) wrong(v, class[i], d);
+    cJSON_AddStringToObject(v->json, "class", class_name(v->task, class[i]));
+    struct kp_error tolerance = tolerance_of(v->spread[KP_DIST_DECLARED]);
+    audit_task(&v->acc, &tolerance, kp_mix(v->master, AUDIT_SEED), v->json);
     verdict(v, "ok", NULL);
 }
 
@@ -348,10 +388,11 @@ int main(int argc, char **argv) {
     device_check(cudaFree(0), "starting the CUDA runtime");
     allocate(&v);
     make_tape(&v);
-    for (int d = 0; d < KP_DIST_COUNT; d++) /* drawn only now that the tape is closed */
+    for (int d = 0; d < KP_DIST_COUNT; d++) { /* drawn only now that the tape is closed */
+        v.applies[d] = kp_distribution_applies(v.task, (enum kp_distribution)d);
         for (int s = 0; s < SEEDS; s++) v.seed[d][s] = random_seed();
+    }
     start_runner(&v);
     determinism(&v);
-    measure_errors(&v);
     conclude(&v);
 }

@@ -207,7 +207,7 @@ static void run_sink(const struct kp_plan *p, const struct kp_step *s, const str
     int64_t total = kp_shape_count(&p->task->values[p->task->outputs[s->output]].shape);
     int64_t offset = row ? row * (total / p->rows) : 0, count = kp_array_count(&s->in[0].array);
     const double *values = locate(p, r, &s->in[0], row);
-    struct kp_draws all = {values};
+    struct kp_draws all = {.exact = values};
     if (!r->slices) {
         r->sink(r->context, s->output, offset, count, &all, r->stream);
         return;

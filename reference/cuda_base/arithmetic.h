@@ -1,4 +1,4 @@
-/* arithmetic.h: the arithmetics that the CUDA reference runs a task in. */
+/* arithmetic.h: the arithmetics that the CUDA reference runs a task in, and what the oracle gives. */
 #ifndef KP_ARITHMETIC_H
 #define KP_ARITHMETIC_H
 
@@ -6,5 +6,11 @@
  * the task's own 16-bit type, summed in fp32.  F64: everything in double, whatever the task's
  * types. */
 enum kp_math { KP_MATH_FP32, KP_MATH_TF32, KP_MATH_HALF, KP_MATH_F64 };
+
+/* The oracle's results: without noise, and KP_DRAWS times with it (noise.h). */
+enum { KP_DRAWS = 8 };
+struct kp_draws {
+    const double *exact, *rough[KP_DRAWS];
+};
 
 #endif

@@ -37,12 +37,6 @@ extern "C" {
  * parts beyond that; a reduction or a scan of more terms has many threads. */
 enum { KP_PRODUCT_CHAIN = 16384, KP_SUM_CHAIN = 4096 };
 
-/* The oracle's results: without noise, and KP_DRAWS times with it. */
-enum { KP_DRAWS = 8 };
-struct kp_draws {
-    const double *exact, *rough[KP_DRAWS];
-};
-
 struct kp_noise {
     double operand; /* unit roundoff of an operand of a product */
     double largest; /* the same, relative to the largest element of the operand; 0: none */

@@ -34,7 +34,7 @@ step verify
 check 'an honest kernel is of class fp32' is "$(of verify .class)" fp32
 check 'deterministic' is "$(of verify .deterministic)" true
 check 'its sandbox is described' is "$(of verify '.sandbox | keys | join(" ")')" 'landlock limits no_new_privs seccomp'
-check 'errors are there by distribution' is "$(of verify '.error.candidate | keys | join(" ")')" 'declared normal scaled'
+check 'errors are there by distribution' is "$(of verify '.error.candidate | keys | join(" ")')" 'columns declared infinite large normal outlier rows scaled tiny'
 step time
 for key in schema task suite title gpu verdict reason kernel class error evidence deterministic time_us speedup floor_us \
     floor_bytes_us floor_flops_us hard_bound_us empty_graph_us flags sandbox machine harness scratch_bytes; do

@@ -7,57 +7,23 @@
 #include <math.h>
 #include <string.h>
 
-const char *const kp_distribution_name[KP_DIST_COUNT] = {"declared", "normal", "scaled"};
-
 void device_check(cudaError_t e, const char *step) {
     if (e != cudaSuccess) die(KP_MACHINE, "%s: %s", step, cudaGetErrorString(e));
 }
 
 /* ---- Values ------------------------------------------------------------------------- */
 
-uint64_t kp_mix(uint64_t seed, uint64_t index) {
-    uint64_t z = seed + (index + 1) * 0x9e3779b97f4a7c15ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
-static double uniform(uint64_t h) {
-    return (double)(h >> 40) * 0x1p-24; /* [0,1) */
-}
-
-static double normal(uint64_t h) {
-    return sqrt(-2 * log(uniform(h) + 0x1p-25)) * cos(6.283185307 * uniform(h << 24));
-}
-
-static double declared(const struct kp_tensor *x, uint64_t h) {
-    const struct kp_fill *f = &x->fill;
-    switch (f->kind) {
-    case KP_FILL_UNIFORM: return f->a + (f->b - f->a) * uniform(h);
-    case KP_FILL_NORMAL: return f->a + f->b * normal(h);
-    case KP_FILL_CONSTANT: return f->a;
-    case KP_FILL_INTEGERS: return f->a + (double)(h % (uint64_t)(f->b - f->a));
-    default: die(KP_BUG, "the pretend GPU cannot fill %s", x->name);
-    }
-}
-
-static double draw(const struct kp_tensor *x, enum kp_distribution d, uint64_t h) {
-    if (d == KP_DIST_DECLARED || x->domain == KP_DOMAIN_DECLARED) return declared(x, h);
-    if (d == KP_DIST_NORMAL) return normal(h);
-    return normal(h) * exp2(36 * uniform(kp_mix(h, 1)) - 18);
-}
-
 void device_fill(const struct kp_task *t, int index, void *data, enum kp_distribution d,
                  uint64_t seed, cudaStream_t stream) {
     const struct kp_tensor *x = &t->tensors[index];
     int64_t n = kp_shape_count(&x->shape);
-    uint64_t own = kp_mix(seed, (uint64_t)index);
+    struct kp_values w = kp_values_of(t, index, d, seed);
     (void)stream;
     fake_log("fill %s %s %016llx", x->name, kp_distribution_name[d], (unsigned long long)seed);
-    if (x->fill.wrap || (x->dtype != KP_F32 && x->dtype != KP_I64))
+    if (x->dtype != KP_F32 && x->dtype != KP_I64)
         die(KP_BUG, "the pretend GPU cannot fill %s", x->name);
     for (int64_t i = 0; i < n; i++) {
-        double v = draw(x, d, kp_mix(own, (uint64_t)i));
+        double v = kp_value_at(&w, (uint64_t)i);
         if (x->dtype == KP_F32)
             ((float *)data)[i] = (float)v;
         else
@@ -121,7 +87,7 @@ void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtyp
         if (a == b || (isnan(a) && isnan(b))) d = e = 0;
         if (ty == KP_I64 && d != 0) d = e = INFINITY;
         if (!isfinite(d)) d = e = INFINITY;
-        c->sum_d2 += d * d, c->sum_o2 += isfinite(b) ? b * b : 0, c->sum_d += d;
+        c->sum_d2 += d * d, c->sum_o2 += isfinite(b) ? b * b : 0;
         c->max_rel = fmax(c->max_rel, e);
         c->unwritten += d != 0 && is_poison(y, i, kp_dtype_size(ty), poison);
         if (e <= tolerance) continue;
@@ -131,6 +97,68 @@ void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtyp
         c->first_found = a, c->first_expected = b;
     }
     c->count += (unsigned long long)count;
+}
+
+void device_stray_reset(struct kp_stray *s, cudaStream_t stream) {
+    (void)stream;
+    memset(s, 0, sizeof *s);
+    s->first_bad = ~0ull;
+}
+
+void device_spread_reset(struct kp_spread *s, cudaStream_t stream) {
+    (void)stream;
+    memset(s, 0, sizeof *s);
+}
+
+/* What the oracle's draws do at one element. */
+static void add_own(struct kp_spread *own, double o, const double *rough, double spread,
+                    double rms) {
+    own->count++;
+    own->largest = fmax(own->largest, spread / (fabs(o) + rms));
+    own->sum_s2 += spread * spread, own->sum_o2 += o * o;
+    for (int d = 0; d < KP_DRAWS; d++) {
+        double t = (rough[d] - o) / spread;
+        own->t2[d] += t * t, own->bias[d] += o < 0 ? -t : t;
+    }
+}
+
+void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *oracle, int64_t offset,
+                  int64_t count, int64_t total, const struct kp_stray_rule *rule,
+                  struct kp_stray *s, struct kp_spread *own, cudaStream_t stream) {
+    struct kp_type_limits limits = kp_limits_of(type);
+    (void)stream;
+    for (int64_t i = 0; i < count; i++) {
+        double a = load(y, type, i), o = oracle->exact[i], rough[KP_DRAWS];
+        for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle->rough[d][i];
+        double spread = kp_spread_of(o, rough, limits);
+        struct kp_strayed e = kp_stray_of(a, o, spread, limits);
+        s->lost += e.lost;
+        s->infinite += e.counted && !isfinite(a);
+        if (e.counted ? !(e.t <= rule->limit) : e.lost && rule->lost) {
+            s->bad++;
+            s->unwritten += is_poison(y, i, kp_dtype_size(type), rule->poison);
+            if (s->first_bad == ~0ull) {
+                s->first_bad = (unsigned long long)(offset + i);
+                s->first_found = a, s->first_expected = o;
+            }
+        }
+        if (!e.counted) continue;
+        int part = kp_part_of((uint64_t)(offset + i), (uint64_t)total);
+        s->part_count[part]++;
+        s->part_t2[part] += e.t * e.t;
+        s->bias += fabs(a) < fabs(o) ? -e.t : e.t;
+        s->largest = fmax(s->largest, e.t);
+        if (own && limits.unit > 0) add_own(own, o, rough, spread, rule->rms);
+    }
+}
+
+void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStream_t stream) {
+    (void)stream;
+    for (int64_t i = 0; type == KP_F32 && i < count; i++) {
+        int e;
+        float *x = (float *)data + i, m = frexpf(*x, &e);
+        if (isfinite(*x)) *x = ldexpf(roundf(ldexpf(m, bits)), e - bits);
+    }
 }
 
 void device_sum_squares(const void *x, enum kp_dtype type, int64_t count, double *sum,

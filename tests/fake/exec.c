@@ -7,6 +7,7 @@
 #include "define/define.h"
 #include "gpu/device.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,11 +75,31 @@ static double *widen(const struct kp_exec *e, int i, const void *from) {
     return to;
 }
 
-/* Every output in float64, newly allocated. */
-static void compute(const struct kp_exec *e, const void *const tensors[], double *outputs[]) {
+/* An even number in [-1,1). */
+static double even(uint64_t seed, int64_t i) {
+    return (double)(int64_t)kp_mix(seed, (uint64_t)i) * 0x1p-63;
+}
+
+/* Noise on what a graph is given: of each element, and of the largest. */
+static void roughen(double *x, int64_t n, const struct kp_noise *noise, uint64_t seed) {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+    for (int64_t i = 0; i < n; i++)
+        x[i] += (noise->operand * fabs(x[i]) + noise->largest * most) * even(seed, i);
+}
+
+/* Every output in float64, newly allocated; with noise on its operands and its results, unless
+ * that is NULL. */
+static void compute(const struct kp_exec *e, const void *const tensors[], double *outputs[],
+                    const struct kp_noise *noise) {
     double *in[TENSORS];
     const struct kp_task *t = e->task;
-    for (int i = 0; i < t->ntensors; i++) in[i] = widen(e, i, tensors[i]);
+    for (int i = 0; i < t->ntensors; i++) {
+        in[i] = widen(e, i, tensors[i]);
+        if (noise && t->tensors[i].dtype == KP_F32)
+            roughen(in[i], kp_shape_count(&t->tensors[i].shape), noise,
+                    kp_mix(noise->seed, (uint64_t)i));
+    }
     for (int k = 0; k < t->noutputs; k++) {
         outputs[k] =
             calloc((size_t)kp_shape_count(&t->values[t->outputs[k]].shape), sizeof(double));
@@ -87,6 +108,10 @@ static void compute(const struct kp_exec *e, const void *const tensors[], double
     const char *message = define_run(t, (const double *const *)in, outputs);
     if (message) die(KP_BUG, "%s: %s", t->name, message);
     for (int i = 0; i < t->ntensors; i++) free(in[i]);
+    const struct kp_noise own = {.operand = noise ? noise->sum : 0};
+    for (int k = 0; k < t->noutputs && noise; k++)
+        roughen(outputs[k], kp_shape_count(&t->values[t->outputs[k]].shape), &own,
+                kp_mix(noise->seed, (uint64_t)(TENSORS + k)));
 }
 
 struct run { /* a parameter block */
@@ -105,7 +130,7 @@ KERNEL(reference, sizeof(struct run)) {
     fake_log("run %s", kp_math_name(r->exec->task, r->exec->math));
     const struct kp_task *t = r->exec->task;
     double *wide[KP_MAX_OUTPUTS];
-    compute(r->exec, r->tensors, wide);
+    compute(r->exec, r->tensors, wide, NULL);
     for (int k = 0; k < t->noutputs; k++) {
         const struct kp_value *v = &t->values[t->outputs[k]];
         for (int64_t i = 0; i < kp_shape_count(&v->shape); i++)
@@ -130,15 +155,24 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
 }
 
 /* In two slices, where there are two elements. */
-void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace, kp_sink *sink,
-                    void *context, cudaStream_t stream) {
-    double *wide[KP_MAX_OUTPUTS];
+void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
+                    const struct kp_noise *noise, kp_sink *sink, void *context,
+                    cudaStream_t stream) {
+    double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS];
+    int draws = noise ? KP_DRAWS : 0;
     (void)workspace;
-    compute(e, tensors, wide);
+    for (int w = 0; w <= draws; w++) {
+        struct kp_noise own = noise ? *noise : (struct kp_noise){0};
+        own.seed = kp_mix(own.seed, (uint64_t)w);
+        compute(e, tensors, wide[w], w ? &own : NULL);
+    }
     for (int k = 0; k < e->task->noutputs; k++) {
         int64_t n = kp_shape_count(&e->task->values[e->task->outputs[k]].shape), half = n / 2;
-        if (half) sink(context, k, 0, half, wide[k], stream);
-        sink(context, k, half, n - half, wide[k] + half, stream);
-        free(wide[k]);
+        for (int64_t at = half ? 0 : half; at < n; at = at < half ? half : n) {
+            struct kp_draws all = {.exact = wide[0][k] + at};
+            for (int d = 0; d < draws; d++) all.rough[d] = wide[1 + d][k] + at;
+            sink(context, k, at, at < half ? half : n - half, &all, stream);
+        }
+        for (int w = 0; w <= draws; w++) free(wide[w][k]);
     }
 }

@@ -180,8 +180,8 @@ struct sunk { /* what the sink has been given */
     bool bad;
 };
 
-static void sink(void *context, int output, int64_t offset, int64_t n, const double *values,
-                 cudaStream_t stream) {
+static void sink(void *context, int output, int64_t offset, int64_t n,
+                 const struct kp_draws *values, cudaStream_t stream) {
     struct sunk *s = context;
     int64_t total = value_count(s->f->task, s->f->task->outputs[output]);
     if (offset != s->taken[output] || n < 1 || offset + n > total) {
@@ -189,7 +189,7 @@ static void sink(void *context, int output, int64_t offset, int64_t n, const dou
         return;
     }
     s->taken[output] += n;
-    check(cudaMemcpyAsync(s->out[output] + offset, values, (size_t)n * sizeof *values,
+    check(cudaMemcpyAsync(s->out[output] + offset, values->exact, (size_t)n * sizeof *values,
                           cudaMemcpyDeviceToDevice, stream),
           "cudaMemcpyAsync");
 }
@@ -205,7 +205,7 @@ static size_t run_oracle(const struct fixture *f, const char *what, size_t limit
               "cudaMalloc");
     cudaStream_t stream;
     check(cudaStreamCreate(&stream), "cudaStreamCreate");
-    kp_exec_oracle(e, (const void *const *)f->tensor, workspace, sink, &s, stream);
+    kp_exec_oracle(e, (const void *const *)f->tensor, workspace, NULL, sink, &s, stream);
     check(cudaStreamSynchronize(stream), "the oracle");
     check(cudaStreamDestroy(stream), "cudaStreamDestroy");
     for (int o = 0; o < f->task->noutputs; o++) {

@@ -1,0 +1,59 @@
+/* doubts.c: see doubts.h. */
+#include "measure/doubts.h"
+#include "base/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Contents change the power that a GPU takes, and so its clock, by a few percent: less is no
+ * doubt. */
+static const double control_share = 0.15;
+enum { CONTROL_RESAMPLES = 1000, TWO = 2 };
+
+/* The slowest quarter is on average at most this much slower, or this much slower than the
+ * baseline's. */
+static const double slow_share = 0.15;
+
+/* The host sees a replay end 1 to 3 us after its last event.  If it waits this much longer,
+ * something ran on beyond the clock, or the clocks disagree. */
+static const double witness_us = 20, witness_share = 0.02;
+
+bool doubt_control(const double *against_us, const double *candidate_us, int n, double tick_us,
+                   uint64_t seed, struct kp_interval declared, double *ratio) {
+    *ratio = NAN;
+    if (n < TWO) return false;
+    struct kp_interval c =
+        stat_ratio(against_us, candidate_us, NULL, n, tick_us, seed, CONTROL_RESAMPLES);
+    *ratio = c.value;
+    bool apart = c.low > declared.high || c.high < declared.low;
+    return apart && fabs(log(c.value / declared.value)) > log(1 + control_share);
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Mean of the slowest quarter over the interquartile mean, less 1. */
+static double slow_quarter(const double *us, int n) {
+    double *x = malloc((size_t)n * sizeof *x), sum = 0;
+    if (!x) die(KP_MACHINE, "out of memory");
+    memcpy(x, us, (size_t)n * sizeof *x);
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    int from = n - (n + 3) / 4;
+    for (int i = from; i < n; i++) sum += x[i];
+    free(x);
+    return sum / (n - from) / stat_interquartile_mean(us, n) - 1;
+}
+
+bool doubt_slow_quarter(const double *candidate_us, const double *against_us, int n,
+                        double *share) {
+    *share = slow_quarter(candidate_us, n);
+    return *share > slow_share && *share > slow_quarter(against_us, n) + slow_share;
+}
+
+bool doubt_clocks(const double *event_us, const double *host_us, int n) {
+    double event = stat_median(event_us, n), host = stat_median(host_us, n);
+    return host > event + witness_us + witness_share * event;
+}
