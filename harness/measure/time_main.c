@@ -140,14 +140,10 @@ static double member(const cJSON *o, const char *a, const char *b, const char *k
     return json_number(x, k, INFINITY);
 }
 
-/* What verify found of a baseline, over the limits of the candidate's class; 0 if it keeps them. */
-static double beyond(const cJSON *error, const char *who, const char *distribution) {
-    return member(error, who, distribution, "of_limit");
-}
-
 /* How far each runner's timed outputs may be off, from the spreads that verify found; a baseline
- * of a lesser class may be off by as many times more as it was there.  Control inputs are of those
- * distributions that verify tried, but for the infinite, of which a baseline says nothing. */
+ * of a lesser class, by as many times more as its operands are less accurate.  Control inputs are
+ * of those distributions that verify tried, but for the infinite, of which a baseline says nothing.
+ */
 static void read_tolerances(struct cell *c) {
     struct rounds *t = &c->t;
     const struct accuracy *acc = &t->acc;
@@ -162,7 +158,8 @@ static void read_tolerances(struct cell *c) {
         struct kp_error own = tolerance_when_timed(spread);
         t->tolerance[0][d] = own;
         for (int b = 0; b < acc->nbaselines; b++) {
-            double times = 1 + fmax(0, beyond(error, kp_math_name(t->task, acc->math[b]), name));
+            bool lesser = class_of_math(acc->math[b]) > t->class;
+            double times = lesser ? KP_UNIT_TF32 / KP_UNIT_FP32 : 1;
             t->tolerance[1 + b][d] = (struct kp_error){own.norm * times, own.element * times};
         }
     }

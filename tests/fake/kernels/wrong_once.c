@@ -1,6 +1,6 @@
 // expect: wrong
 // task: relu64
-// reason: the largest error of an element exceeds
+// reason: but not when the same inputs are run again
 /* Wrong in one run only, by default the first one judged, so that a later run finds no evidence. */
 #include "kernel.h"
 
