@@ -135,16 +135,16 @@ template <class Op> void run(const struct kp_call *c, void *, void *, cudaStream
 /* ---- the same with noise ---- */
 
 /* Place i gets the noise of a sum of i + 1 terms, whose squares add up to q there; without q, that
- * of as many factors, each of which adds a rounding. */
+ * of as many factors, each of which adds a rounding.  Carries of tiles of CHUNK terms are added one
+ * after another to the whole sum so far: that is the noise of chains of terms / sqrt(CHUNK). */
 __global__ void __launch_bounds__(BLOCK)
     add_noise(double *y, const double *q, int64_t count, Axis s, kp_noise noise) {
     int64_t at = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
     if (at >= count) return;
     double terms = (double)(at / s.inner % s.n + 1), size = noise_size(y[at]);
-    if (q)
-        y[at] = noisy({y[at], q[at]}, terms, noise, 1, at);
-    else
-        y[at] += noise.sum * sqrt(terms) * size * noise_even(noise.seed, at);
+    int chain = (int)fmax((double)KP_SUM_CHAIN, terms / sqrt((double)CHUNK));
+    double var = q ? noise_of_sum(y[at], q[at], terms, chain) : terms * size * size;
+    y[at] += noise.sum * sqrt(var) * noise_even(noise.seed, at);
 }
 
 /* Launch it for all elements. */
