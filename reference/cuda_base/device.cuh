@@ -76,6 +76,22 @@ template <> __device__ inline __nv_bfloat16 narrow<__nv_bfloat16>(float x) {
 /* Loads that a thread has in flight at once, where it walks a row. */
 constexpr int kInFlight = 4;
 
+/* A dense tensor as [outer, n, inner]: n along one axis. */
+struct Axis {
+    int64_t outer, n, inner;
+};
+
+/* Host: a call's operand, split at the axis that `dim` names; 1, 1, 1 for a scalar. */
+inline Axis axis_of(const struct kp_call *c) {
+    const struct kp_array *x = &c->in[0];
+    int dim = op_axis(c->op, "dim", x->n);
+    if (dim < 0) dim = x->n - 1;
+    Axis s = {1, x->n ? x->dim[dim] : 1, 1};
+    for (int i = 0; i < dim; i++) s.outer *= x->dim[i];
+    for (int i = dim + 1; i < x->n; i++) s.inner *= x->dim[i];
+    return s;
+}
+
 /* V neighbours that move as one load or store. */
 template <class T, int V> struct alignas(sizeof(T) * V) Pack { T v[V]; };
 template <class T> constexpr int kPack = 16 / (int)sizeof(T);

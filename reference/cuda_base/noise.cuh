@@ -34,6 +34,25 @@ __device__ inline double noise_of_sum(double c, double q, double terms, int chai
     return (same * k * k / 3 + both * k / 2) / 4 + own;
 }
 
+/* A sum of terms, and that of their squares. */
+struct Sums {
+    double c, q;
+    __device__ void add(double t) {
+        c += t;
+        q += t * t;
+    }
+};
+__device__ inline Sums operator+(Sums a, Sums b) {
+    return {a.c + b.c, a.q + b.q};
+}
+
+/* The sum with the noise of an honest order of its terms.  An op has sums of several roles, and
+ * sum i of each. */
+__device__ inline double noisy(Sums s, double terms, const kp_noise &n, uint64_t role, uint64_t i) {
+    double size = n.sum * ::sqrt(noise_of_sum(s.c, s.q, terms, KP_SUM_CHAIN));
+    return s.c + size * noise_even(noise_bits(n.seed, role), i);
+}
+
 /* A number in float64 that each operation rounds at random to fp32's precision, as an fp32
  * operation would: expressions of elementwise ops compute with it as with any number.  Equal
  * numbers are rounded equally, as in fp32.  A number without a seed is a constant. */
@@ -91,6 +110,11 @@ __device__ inline Rough sqrt(Rough x) {
 }
 __device__ inline Rough pow(Rough x, Rough y) {
     return Rough::of(::pow(x.v, y.v), x.seed ^ y.seed, 2 * 4);
+}
+
+/* exp(x - max), the term of a softmax; exact where it is 0 because x is -inf. */
+__device__ inline Rough exp_below(Rough x, double max) {
+    return x.v == -INFINITY ? Rough(0) : exp(x - Rough(max));
 }
 
 } // namespace kp

@@ -4,6 +4,7 @@
  * a fixed order.  Rows whose target is ignore_index count for nothing; a target
  * that is no class at all gives NaN. */
 #include "cuda_base/device.cuh"
+#include "cuda_base/noise.cuh"
 
 namespace {
 
@@ -68,6 +69,64 @@ void launch(const struct kp_call *c, void *scratch, cudaStream_t stream) {
     KP_CUDA(cudaGetLastError());
 }
 
+/* ---- the same with noise ---- */
+
+enum { OF_ROW = 1, OF_LOSSES };
+
+/* Loss of row blockIdx.x: the log of the noisy sum, in rough arithmetic. */
+template <class I>
+__global__ void __launch_bounds__(BLOCK)
+    row_loss_rough(const double *__restrict__ in, const I *__restrict__ target,
+                   Loss<double> *losses, int64_t classes, int64_t ignore, kp_noise noise) {
+    const double *row = in + blockIdx.x * classes;
+    double max = -INFINITY;
+    Sums sum = {0, 0};
+    for (int64_t i = threadIdx.x; i < classes; i += BLOCK) max = fmax(max, row[i]);
+    max = block_reduce(max, -(double)INFINITY, [](double a, double b) { return fmax(a, b); });
+    for (int64_t i = threadIdx.x; i < classes; i += BLOCK)
+        sum.add(exp_below(Rough(row[i], noise.seed), max).v);
+    sum = block_reduce(sum, Sums{0, 0}, Add());
+    if (threadIdx.x) return;
+    int64_t t = (int64_t)target[blockIdx.x];
+    Loss<double> loss = {0, 0};
+    if (t != ignore) {
+        bool known = t >= 0 && t < classes;
+        Rough total = {noisy(sum, (double)classes, noise, OF_ROW, blockIdx.x), noise.seed};
+        loss = {known ? (log(total) + Rough(max) - Rough(row[known ? t : 0])).v : NAN, 1};
+    }
+    losses[blockIdx.x] = loss;
+}
+
+/* The mean of the rows' losses with the noise of its sum, by one block. */
+__global__ void __launch_bounds__(TOTAL_BLOCK)
+    mean_loss_rough(const Loss<double> *__restrict__ losses, double *out, int64_t rows,
+                    kp_noise noise) {
+    Sums sum = {0, 0};
+    double counted = 0;
+    for (int64_t i = threadIdx.x; i < rows; i += TOTAL_BLOCK) {
+        sum.add(losses[i].sum);
+        counted += losses[i].rows;
+    }
+    sum = block_reduce(sum, Sums{0, 0}, Add());
+    counted = block_reduce(counted, 0.0, Add());
+    if (threadIdx.x) return;
+    Rough total = {noisy(sum, counted, noise, OF_LOSSES, 0), noise.seed};
+    *out = (total / Rough(counted)).v;
+}
+
+/* Both of them; I: the type that targets are stored in. */
+template <class I> void launch_rough(const struct kp_call *c, void *scratch, cudaStream_t stream) {
+    Loss<double> *losses = (Loss<double> *)scratch;
+    int64_t rows = c->in[0].dim[0], classes = c->in[0].dim[1];
+    row_loss_rough<I><<<(unsigned)rows, BLOCK, 0, stream>>>(
+        (const double *)c->in[0].data, (const I *)c->in[1].data, losses, classes,
+        op_int(c->op, "ignore_index", -100), *c->noise);
+    KP_CUDA(cudaGetLastError());
+    mean_loss_rough<<<1, TOTAL_BLOCK, 0, stream>>>(losses, (double *)c->out[0].data, rows,
+                                                   *c->noise);
+    KP_CUDA(cudaGetLastError());
+}
+
 /* Room for the losses of the rows. */
 void *prepare(const struct kp_call *c, size_t *scratch) {
     if (c->in[0].n != 2 || c->in[0].dim[0] > INT32_MAX)
@@ -87,6 +146,14 @@ void run(const struct kp_call *c, void *, void *scratch, cudaStream_t stream) {
     }
 }
 
+/* The same with noise. */
+void rough(const struct kp_call *c, void *, void *scratch, cudaStream_t stream) {
+    if (c->in[1].dtype == KP_F64)
+        launch_rough<double>(c, scratch, stream);
+    else
+        launch_rough<int64_t>(c, scratch, stream);
+}
+
 } // namespace
 
-KP_IMPL(cross_entropy, prepare, run, NULL, NULL, KP_DENSE);
+KP_IMPL(cross_entropy, prepare, run, rough, NULL, KP_DENSE);

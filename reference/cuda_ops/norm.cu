@@ -8,6 +8,7 @@
  * Means and squared deviations are merged pairwise (Chan), never as a
  * difference of large sums. */
 #include "cuda_base/device.cuh"
+#include "cuda_base/noise.cuh"
 
 namespace {
 
@@ -341,9 +342,73 @@ void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t strea
     KP_BY_TYPE(c->in[0].dtype, launch_type<T>(g, c, parts, scratch, stream))
 }
 
+/* ---- the same with noise: what two honest passes over a row round ---- */
+
+enum { ROUGH_BLOCK = 1024, OF_MEAN = 1, OF_VARIANCE, OF_LOST };
+
+/* The sum of f(x) over a row, and of its square.  Every thread of the block gets it. */
+template <class F> __device__ inline Sums row_sums(const Rows &g, const double *row, F f) {
+    Sums s = {0, 0};
+    unsigned n = (unsigned)(g.segments * g.span), j;
+    for (unsigned t = threadIdx.x; t < n; t += blockDim.x)
+        s.add(f(row[place<1>(g, t, (unsigned)g.span, &j)]));
+    return block_reduce(s, Sums{0, 0}, Add());
+}
+
+/* One block a row.  The noise of the mean and of the variance is common to the row.  Squares below
+ * the rounding of a chain's sum may all be lost: where elements differ much in scale, most of them
+ * are about the mean's square, and are rounded alike. */
+__global__ void __launch_bounds__(ROUGH_BLOCK)
+    norm_rough(Rows g, const double *__restrict__ in, double *__restrict__ out,
+               const double *__restrict__ weight, const double *__restrict__ bias, double eps,
+               kp_noise noise) {
+    int64_t r = blockIdx.x, first = r % g.modulus * g.channels;
+    unsigned n = (unsigned)(g.segments * g.span), j;
+    in += r * g.row_stride;
+    out += r * g.row_stride;
+
+    Sums sum = row_sums(g, in, [](double x) { return x; });
+    double exact = sum.c / n;
+    Rough mean = Rough(noisy(sum, n, noise, OF_MEAN, r), noise.seed) / Rough(n);
+    double off = mean.v - exact; /* deviations from a mean that is off are larger */
+    double chain = fmin(1.0 * n, 1.0 * KP_SUM_CHAIN), lost = 0;
+    double little = noise.sum * (sum.q / n - exact * exact) * chain;
+    Sums squares = row_sums(g, in, [&](double x) {
+        double square = (x - exact) * (x - exact);
+        if (square < little) lost += square;
+        return square;
+    });
+    lost = block_reduce(lost, 0.0, Add()) * noise_even(noise_bits(noise.seed, OF_LOST), r);
+    Rough m2 = {noisy(squares, n, noise, OF_VARIANCE, r) + lost + n * off * off, noise.seed};
+    Rough scale = Rough(1) / sqrt(m2 / Rough(n) + Rough(eps));
+    for (unsigned t = threadIdx.x; t < n; t += blockDim.x) {
+        int64_t at = place<1>(g, t, (unsigned)g.span, &j), c = first + j / g.per;
+        Rough y = (Rough(in[at], noise.seed) - Rough(mean.v)) * scale;
+        if (weight) y = y * Rough(weight[c]);
+        if (bias) y = y + Rough(bias[c]);
+        out[at] = y.v;
+    }
+}
+
+/* Enqueue the normalisation of these rows with noise. */
+template <Rows rows_of(const struct kp_call *)>
+void rough(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+    Rows g = rows_of(c);
+    int64_t n = g.segments * g.span;
+    int threads = 32;
+    while (threads < ROUGH_BLOCK && threads < n) threads *= 2;
+    norm_rough<<<(unsigned)g.rows, threads, 0, stream>>>(
+        g, (const double *)c->in[0].data, (double *)c->out[0].data,
+        c->present[1] ? (const double *)c->in[1].data : NULL,
+        c->present[2] ? (const double *)c->in[2].data : NULL, op_float(c->op, "eps", 1e-5),
+        *c->noise);
+    KP_CUDA(cudaGetLastError());
+}
+
 } // namespace
 
-KP_IMPL(layer_norm, prepare<layer_rows>, run<layer_rows>, NULL, free, KP_DENSE);
-KP_IMPL(group_norm, prepare<group_rows>, run<group_rows>, NULL, free, KP_DENSE);
-KP_IMPL(instance_norm, prepare<instance_rows>, run<instance_rows>, NULL, free, KP_DENSE);
-KP_IMPL(batch_norm, prepare<batch_rows>, run<batch_rows>, NULL, free, KP_DENSE);
+KP_IMPL(layer_norm, prepare<layer_rows>, run<layer_rows>, rough<layer_rows>, free, KP_DENSE);
+KP_IMPL(group_norm, prepare<group_rows>, run<group_rows>, rough<group_rows>, free, KP_DENSE);
+KP_IMPL(instance_norm, prepare<instance_rows>, run<instance_rows>, rough<instance_rows>, free,
+        KP_DENSE);
+KP_IMPL(batch_norm, prepare<batch_rows>, run<batch_rows>, rough<batch_rows>, free, KP_DENSE);

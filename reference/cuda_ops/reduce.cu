@@ -34,6 +34,13 @@ template <class T> struct Sum {
     __device__ State operator()(State a, State b) const { return a + b; }
 };
 
+/* The sum of squares, and the floor's, which the noise of a sum is made from. */
+struct Squares : Sum<double> {
+    static __device__ double take(double x, int64_t) {
+        return x * x + KP_NOISE_FLOOR * KP_NOISE_FLOOR;
+    }
+};
+
 /* max: NaN is larger than all else; of equals the first counts. */
 template <class T> struct Max {
     struct State {
@@ -312,6 +319,7 @@ void *prepare(const struct kp_call *c, size_t *scratch) {
         if (i + 1 < n) /* 16 bytes: the largest state */
             *scratch += (size_t)(stage[i].outer * stage[i].parts * stage[i].inner) * 16 + 256;
     }
+    if (c->math == KP_MATH_F64) *scratch += kp_align(kp_array_bytes(&c->out[0])); /* of rough() */
     return s;
 }
 
@@ -325,8 +333,25 @@ void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t strea
     KP_BY_TYPE(c->in[0].dtype, run_stages<Op<T>, T>(c, stage, n, count, (char *)scratch, stream))
 }
 
+/* sum and mean with the noise of a sum, of a mean's division also.  The sum of squares of what is
+ * divided by `count` is divided by its square. */
+template <bool MEAN>
+void rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+    Stage stage[MAX_STAGES];
+    struct kp_call squares = *c;
+    double terms, *y = (double *)c->out[0].data, *q = (double *)scratch;
+    int64_t count = kp_array_count(&c->out[0]);
+    char *parts = (char *)scratch + kp_align(kp_array_bytes(&c->out[0]));
+    int n = plan(c, (const State *)state, stage, &terms);
+    squares.out[0].data = q;
+    run_stages<Sum<double>, double>(c, stage, n, MEAN ? terms : 1, parts, stream);
+    run_stages<Squares, double>(&squares, stage, n, MEAN ? terms * terms : 1, parts, stream);
+    kp_noise_sum(y, q, count, terms, KP_SUM_CHAIN, c->noise, stream);
+    if (MEAN) kp_noise_round(y, count, c->noise->sum, ~c->noise->seed, stream);
+}
+
 } // namespace
 
-KP_IMPL(sum, prepare, (run<Sum, false>), NULL, free, KP_DENSE);
-KP_IMPL(mean, prepare, (run<Sum, true>), NULL, free, KP_DENSE);
+KP_IMPL(sum, prepare, (run<Sum, false>), rough<false>, free, KP_DENSE);
+KP_IMPL(mean, prepare, (run<Sum, true>), rough<true>, free, KP_DENSE);
 KP_IMPL(max, prepare, (run<Max, false>), NULL, free, KP_DENSE);

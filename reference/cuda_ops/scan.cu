@@ -5,6 +5,7 @@
  * walks a column, 16 elements at a time, so that rounding errors grow with n / 16 + 16 steps and
  * not with n. */
 #include "cuda_base/device.cuh"
+#include "cuda_base/noise.cuh"
 
 namespace {
 
@@ -116,20 +117,70 @@ void launch(const void *in_, void *out_, int64_t outer, int64_t n, int64_t inner
     KP_CUDA(cudaGetLastError());
 }
 
-/* Split the shape at the axis and launch. */
+/* The axis that is scanned; too many rows are an error. */
+Axis scanned(const struct kp_call *c) {
+    Axis s = axis_of(c);
+    if (s.outer > INT32_MAX || s.outer * s.inner / BLOCK >= INT32_MAX)
+        die(KP_INPUT, "%s: more than 2^31 rows; use a smaller task", c->op->def->name);
+    return s;
+}
+
+/* Enqueue the scan. */
 template <class Op> void run(const struct kp_call *c, void *, void *, cudaStream_t stream) {
     const struct kp_array *x = &c->in[0];
-    int dim = op_axis(c->op, "dim", x->n);
-    if (dim < 0) dim = x->n - 1;
-    int64_t outer = 1, inner = 1, n = x->n ? x->dim[dim] : 1;
-    for (int i = 0; i < dim; i++) outer *= x->dim[i];
-    for (int i = dim + 1; i < x->n; i++) inner *= x->dim[i];
-    if (outer > INT32_MAX || outer * inner / BLOCK >= INT32_MAX)
-        die(KP_INPUT, "%s: more than 2^31 rows; use a smaller task", c->op->def->name);
-    KP_BY_TYPE(x->dtype, launch<Op, T>(x->data, c->out[0].data, outer, n, inner, stream))
+    Axis s = scanned(c);
+    KP_BY_TYPE(x->dtype, launch<Op, T>(x->data, c->out[0].data, s.outer, s.n, s.inner, stream))
+}
+
+/* ---- the same with noise ---- */
+
+/* Place i gets the noise of a sum of i + 1 terms, whose squares add up to q there; without q, that
+ * of as many factors, each of which adds a rounding.  Carries of tiles of CHUNK terms are added one
+ * after another to the whole sum so far: that is the noise of chains of terms / sqrt(CHUNK). */
+__global__ void __launch_bounds__(BLOCK)
+    add_noise(double *y, const double *q, int64_t count, Axis s, kp_noise noise) {
+    int64_t at = (int64_t)blockIdx.x * BLOCK + threadIdx.x;
+    if (at >= count) return;
+    double terms = (double)(at / s.inner % s.n + 1), size = noise_size(y[at]);
+    int chain = (int)fmax((double)KP_SUM_CHAIN, terms / sqrt((double)CHUNK));
+    double var = q ? noise_of_sum(y[at], q[at], terms, chain) : terms * size * size;
+    y[at] += noise.sum * sqrt(var) * noise_even(noise.seed, at);
+}
+
+/* Launch it for all elements. */
+void launch_noise(double *y, const double *q, const Axis &s, const struct kp_noise *noise,
+                  cudaStream_t stream) {
+    int64_t count = s.outer * s.n * s.inner, blocks = (count + BLOCK - 1) / BLOCK;
+    if (blocks > INT32_MAX) die(KP_INPUT, "scan: more than 2^39 elements; use a smaller task");
+    add_noise<<<(unsigned)blocks, BLOCK, 0, stream>>>(y, q, count, s, *noise);
+    KP_CUDA(cudaGetLastError());
+}
+
+/* cumsum: room for the sums of squares. */
+void *prepare(const struct kp_call *c, size_t *scratch) {
+    *scratch = c->math == KP_MATH_F64 ? kp_array_bytes(&c->out[0]) : 0;
+    return NULL;
+}
+
+/* cumsum: the squares stand where the result goes until they are summed. */
+void rough_sums(const struct kp_call *c, void *, void *scratch, cudaStream_t stream) {
+    Axis s = scanned(c);
+    double *x = (double *)c->in[0].data, *y = (double *)c->out[0].data, *q = (double *)scratch;
+    kp_noise_square(x, y, s.outer * s.n * s.inner, stream);
+    launch<Plus, double>(y, q, s.outer, s.n, s.inner, stream);
+    launch<Plus, double>(x, y, s.outer, s.n, s.inner, stream);
+    launch_noise(y, q, s, c->noise, stream);
+}
+
+/* cumprod */
+void rough_products(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+    Axis s = scanned(c);
+    double *y = (double *)c->out[0].data;
+    launch<Times, double>(c->in[0].data, y, s.outer, s.n, s.inner, stream);
+    launch_noise(y, NULL, s, c->noise, stream);
 }
 
 } // namespace
 
-KP_IMPL(cumsum, NULL, run<Plus>, NULL, NULL, KP_DENSE);
-KP_IMPL(cumprod, NULL, run<Times>, NULL, NULL, KP_DENSE);
+KP_IMPL(cumsum, prepare, run<Plus>, rough_sums, NULL, KP_DENSE);
+KP_IMPL(cumprod, NULL, run<Times>, rough_products, NULL, KP_DENSE);

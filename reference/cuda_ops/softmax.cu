@@ -4,6 +4,7 @@
  * exponentials, kept together online, and once more to be normalised.  Rows
  * that fit the registers of a few lanes are read only once. */
 #include "cuda_base/device.cuh"
+#include "cuda_base/noise.cuh"
 
 namespace {
 
@@ -149,20 +150,47 @@ void launch(const void *in_, void *out_, int64_t outer, int64_t n, int64_t inner
     }
 }
 
-/* Split the shape at the softmax axis and launch. */
+/* Enqueue the softmax. */
 void run(const struct kp_call *c, void *, void *, cudaStream_t stream) {
     const struct kp_array *x = &c->in[0];
-    int dim = op_axis(c->op, "dim", x->n);
-    if (dim < 0) dim = x->n - 1;
-    int64_t outer = 1, inner = 1;
-    for (int i = 0; i < dim; i++) outer *= x->dim[i];
-    for (int i = dim + 1; i < x->n; i++) inner *= x->dim[i];
-    int64_t n = x->n ? x->dim[dim] : 1;
-    if (outer * ((inner + 31) / 32) > INT32_MAX)
+    Axis s = axis_of(c);
+    if (s.outer * ((s.inner + 31) / 32) > INT32_MAX)
         die(KP_INPUT, "softmax: more than 2^31 rows; use a smaller task");
-    KP_BY_TYPE(x->dtype, launch<T>(x->data, c->out[0].data, outer, n, inner, stream))
+    KP_BY_TYPE(x->dtype, launch<T>(x->data, c->out[0].data, s.outer, s.n, s.inner, stream))
+}
+
+/* Rows with noise: one block a row, row after row.  The noise of the sum is common to a row. */
+__global__ void __launch_bounds__(LONG_BLOCK)
+    softmax_rough(const double *__restrict__ in, double *__restrict__ out, Axis s, kp_noise noise) {
+    for (int64_t r = blockIdx.x; r < s.outer * s.inner; r += gridDim.x) {
+        int64_t base = r / s.inner * s.n * s.inner + r % s.inner;
+        double max = -INFINITY;
+        Sums sum = {0, 0};
+        for (int64_t i = threadIdx.x; i < s.n; i += blockDim.x)
+            max = fmax(max, in[base + i * s.inner]);
+        max = block_reduce(max, -(double)INFINITY, [](double a, double b) { return fmax(a, b); });
+        for (int64_t i = threadIdx.x; i < s.n; i += blockDim.x)
+            sum.add(exp_below(Rough(in[base + i * s.inner], noise.seed), max).v);
+        sum = block_reduce(sum, Sums{0, 0}, Add());
+        Rough total = noisy(sum, (double)s.n, noise, 1, r);
+        for (int64_t i = threadIdx.x; i < s.n; i += blockDim.x) {
+            int64_t at = base + i * s.inner;
+            out[at] = (exp_below(Rough(in[at], noise.seed), max) / total).v;
+        }
+    }
+}
+
+/* Enqueue the softmax with noise. */
+void rough(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+    Axis s = axis_of(c);
+    int64_t rows = s.outer * s.inner;
+    int threads = 32;
+    while (threads < LONG_BLOCK && threads < s.n) threads *= 2;
+    softmax_rough<<<(unsigned)(rows < INT32_MAX ? rows : INT32_MAX), threads, 0, stream>>>(
+        (const double *)c->in[0].data, (double *)c->out[0].data, s, *c->noise);
+    KP_CUDA(cudaGetLastError());
 }
 
 } // namespace
 
-KP_IMPL(softmax, NULL, run, NULL, NULL, KP_DENSE);
+KP_IMPL(softmax, NULL, run, rough, NULL, KP_DENSE);
