@@ -62,8 +62,9 @@ struct Rough {
     __device__ Rough(double x) : v(x), seed(0) {}
     __device__ Rough(double x, uint64_t s) : v(x), seed(s) {}
 
-    /* A result that may be off by `units` unit roundoffs. */
+    /* A result that may be off by `units` unit roundoffs; an infinity stays what it is. */
     static __device__ Rough of(double x, uint64_t seed, double units) {
+        if (isinf(x)) return {x, seed};
         double off = KP_UNIT_FP32 * units * noise_size(x);
         return {x + off * noise_even(seed, (uint64_t)__double_as_longlong(x)),
                 noise_bits(seed, (uint64_t)units)};
@@ -74,16 +75,16 @@ __device__ inline Rough operator-(Rough a) {
     return {-a.v, a.seed};
 }
 __device__ inline Rough operator+(Rough a, Rough b) {
-    return Rough::of(a.v + b.v, a.seed ^ b.seed, 1);
+    return Rough::of(a.v + b.v, noise_bits(a.seed, b.seed), 1);
 }
 __device__ inline Rough operator-(Rough a, Rough b) {
-    return Rough::of(a.v - b.v, a.seed ^ b.seed, 1);
+    return Rough::of(a.v - b.v, noise_bits(a.seed, b.seed), 1);
 }
 __device__ inline Rough operator*(Rough a, Rough b) {
-    return Rough::of(a.v * b.v, a.seed ^ b.seed, 1);
+    return Rough::of(a.v * b.v, noise_bits(a.seed, b.seed), 1);
 }
 __device__ inline Rough operator/(Rough a, Rough b) {
-    return Rough::of(a.v / b.v, a.seed ^ b.seed, 1);
+    return Rough::of(a.v / b.v, noise_bits(a.seed, b.seed), 1);
 }
 __device__ inline bool operator<(Rough a, Rough b) {
     return a.v < b.v;
@@ -109,7 +110,7 @@ __device__ inline Rough sqrt(Rough x) {
     return Rough::of(::sqrt(x.v), x.seed, 1);
 }
 __device__ inline Rough pow(Rough x, Rough y) {
-    return Rough::of(::pow(x.v, y.v), x.seed ^ y.seed, 2 * 4);
+    return Rough::of(::pow(x.v, y.v), noise_bits(x.seed, y.seed), 2 * 4);
 }
 
 /* exp(x - max), the term of a softmax; exact where it is 0 because x is -inf. */
