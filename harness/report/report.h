@@ -6,7 +6,7 @@
 #define KP_REPORT_H
 
 #include "record/result.h"
-#include "report/table.h"
+#include "record/table.h"
 
 #include <stdbool.h>
 #include <stdio.h>
