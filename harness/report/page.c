@@ -112,6 +112,23 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
     fputs(" |\n", out);
 }
 
+/* A speedup and its prediction, which names the boards that it is by if they are none of this GPU.
+ */
+static void put_speedup(const struct boards *known, const struct result *cell, FILE *out) {
+    struct prediction p = {0};
+    if (result_ok(cell)) p = boards_predict(known, cell);
+    if (!p.boards) {
+        fputs(" - |", out);
+        return;
+    }
+    fprintf(out, " **%.3f** (%.3f to %.3f", cell->ratio, p.low, p.high);
+    if (p.boards == 1)
+        fputs(", one board", out);
+    else if (strcmp(p.of, cell->gpu))
+        fprintf(out, ", boards of %s", p.of);
+    fputs(") |", out);
+}
+
 /* The row of a recorded cell. */
 static void cell_row(const struct report *r, const struct column *c, int row,
                      const struct table *published, FILE *out) {
@@ -122,10 +139,7 @@ static void cell_row(const struct report *r, const struct column *c, int row,
             *cell->class ? cell->class : "-");
     put_time(cell->candidate_us, out);
     put_time(cell->against_us, out);
-    if (ok)
-        fprintf(out, " **%.3f** (%.3f to %.3f) |", cell->ratio, cell->low, cell->high);
-    else
-        fputs(" - |", out);
+    put_speedup(&r->boards, cell, out);
     if (ok && cell->floor_us > 0)
         fprintf(out, " %.0f %% |", 100 * cell->floor_us / cell->candidate_us);
     else
@@ -229,7 +243,10 @@ static void suite_cells(const struct report *r, const struct column *c, int from
 
 static const char columns[] =
     "Times are interquartile means: means of the middle half. *Speedup* is the baseline's time "
-    "over the kernel's,\nwith its 95 % interval. *Of floor* is the time that the compulsory bytes "
+    "over the kernel's,\nand where another run on another board falls in 95 % of cases "
+    "([reruns](../reruns/README.md)); *one board*: nothing\nis known of others, and the interval "
+    "is "
+    "that of this run. *Of floor* is the time that the compulsory bytes "
     "and flops take at this machine's\nmeasured peaks, over the kernel's time; products of class "
     "fp32 count at a third of the f16 peak if that\nis more than the fp32 peak. *PyTorch* is the "
     "faster of an eager call and a graph replay, in the arithmetic\nof the kernel's class, "

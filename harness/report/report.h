@@ -5,6 +5,7 @@
 #ifndef KP_REPORT_H
 #define KP_REPORT_H
 
+#include "record/boards.h"
 #include "record/result.h"
 #include "record/table.h"
 
@@ -33,6 +34,7 @@ struct report {
     bool rows_known;  /* they come from tasks/: a result of any other task is refused */
     int ncolumns;
     struct column *columns;      /* by architecture, then by name */
+    struct boards boards;        /* how far speedups scatter: RESULTS/reruns */
     int read, refused;           /* results that could and could not be used */
     struct search_calls *search; /* of search_load(), or NULL; report_load() leaves it NULL */
 };
@@ -140,11 +142,15 @@ void report_pages(const struct report *r, const struct table *published, const c
  * installed, or KP_IO after saying which figure failed. */
 int report_plots(const struct report *r, const char *plots, const char *published);
 
+/* Write RESULTS/reruns/README.md: what runs on several boards say, and how often predictions hold
+ * (reruns.c).  Nothing if there are no such runs. */
+void report_reruns(const struct report *r, const char *results);
+
 /* Write one line for a finished cell: "h200/l1_019_relu ok 1.83x +-0.4%" (cells.c). */
-void report_cell(const struct result *r, FILE *out);
+void report_cell(const struct result *r, const struct boards *known, FILE *out);
 
 /* Write the same for every cell below BUILD that is not ok, from its last step.  Returns how many
  * there are. */
-int report_failed(const char *build, FILE *out);
+int report_failed(const char *build, const struct boards *known, FILE *out);
 
 #endif

@@ -21,17 +21,20 @@ static const char usage[] =
 /* Print a line for each file.  Returns KP_INPUT if one cannot be used. */
 static int cells(char **path) {
     int code = KP_OK;
+    struct boards known;
+    boards_load(&known, "results");
     for (; *path; path++) {
         struct result r;
         char why[256];
         if (result_load(*path, &r, why, sizeof why)) {
-            report_cell(&r, stdout);
+            report_cell(&r, &known, stdout);
             result_free(&r);
         } else {
             warn("%s %s; remove it and run make again", *path, why);
             code = KP_INPUT;
         }
     }
+    boards_free(&known);
     return code;
 }
 
@@ -70,6 +73,7 @@ static int everything(const struct options *o) {
     if (!r.ncolumns) printf("report: no results in %s yet\n", o->results);
     report_readme(&r, o->results, o->readme);
     report_pages(&r, &published, o->results);
+    report_reruns(&r, o->results);
     int code = report_plots(&r, o->plots, o->published);
     if (r.read)
         printf("report: %d results of %d GPU%s: %s, %s/*/README.md, %s/\n", r.read, r.ncolumns,
@@ -85,7 +89,10 @@ int main(int argc, char **argv) {
     kp_program("report");
     if (argc > 2 && !strcmp(argv[1], "--cell")) return cells(argv + 2);
     if (argc == 3 && !strcmp(argv[1], "--failed")) {
-        report_failed(argv[2], stdout);
+        struct boards known;
+        boards_load(&known, o.results);
+        report_failed(argv[2], &known, stdout);
+        boards_free(&known);
         return KP_OK;
     }
     parse(&o, argc, argv);
