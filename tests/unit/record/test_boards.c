@@ -63,9 +63,12 @@ static void write_runs(void) {
     add(f, "a", "s", "A", 0.03, 'm'); /* a rerun */
     add(f, "c", "s", "A", 0.00, 'l'); /* nobody else ran it */
     fclose(f);
-    f = begin("g2"); /* four boards, bound by latency, 6 % apart and 0 */
-    for (int i = 0; i < 4; i++)
-        add(f, "c", "s", (const char *[]){"D", "E", "F", "G"}[i], 0.06 * (i % 2), 'l');
+    f = begin("g2"); /* four boards, 6 % apart and 0: more than g1 has, where it has some */
+    for (int i = 0; i < 4; i++) {
+        const char *board = (const char *[]){"D", "E", "F", "G"}[i];
+        add(f, "c", "s", board, 0.06 * (i % 2), 'l');
+        add(f, "d", "s", board, 0.06 * (i % 2), 'm');
+    }
     fclose(f);
 }
 
