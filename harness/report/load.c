@@ -288,6 +288,7 @@ void report_free(struct report *r) {
     for (int i = 0; i < r->ncolumns; i++) {
         for (int j = 0; j < r->nrows; j++) result_free(&r->columns[i].cell[j]);
         free(r->columns[i].cell);
+        free(r->columns[i].stale);
         table_free(&r->columns[i].torch);
     }
     boards_free(&r->boards);

@@ -105,6 +105,10 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
         said++;
     }
     if (r->rows[row].left_out && !cell->nflags) fputs(said++ ? "; left out" : "left out", out);
+    if (c->stale && *c->stale[row].changed) {
+        fprintf(out, "%sstale: %s", said ? "; " : "", c->stale[row].changed);
+        said++;
+    }
     for (int i = 0; i < cell->nflags; i++) {
         if (said++) fputs("; ", out);
         put_plain(cell->flags[i], 80, out);
@@ -258,6 +262,7 @@ void report_page(const struct report *r, const struct column *c, const struct ta
                  FILE *out) {
     fprintf(out, "# Results on %s%s%s\n\n", c->name, *c->arch ? ", " : "", c->arch);
     machine_line(r, c, out);
+    stale_line(c, out);
     suite_tables(r, c, out);
     fputs("\n## Cells\n\n", out);
     for (int i = 0, next; i < r->nrows; i = next) {

@@ -18,13 +18,20 @@ struct row { /* a task */
     bool left_out; /* the task itself is flagged, whatever its results say */
 };
 
-struct column {           /* a GPU with recorded results */
-    char name[32];        /* its folder: h200 */
-    char whole_name[80];  /* "NVIDIA H200", or "" if no result says */
-    char arch[16];        /* sm_90, or "" if no result says */
-    bool arch_of_machine; /* from the machine, not from what a kernel was compiled for */
-    struct result *cell;  /* one a row; verdict "" where nothing was recorded */
-    struct table torch;   /* PyTorch's times on it: RESULTS/pytorch/NAME.csv, or empty */
+struct staleness {    /* of a recorded result: whether what it was measured of has changed since */
+    bool unknown;     /* it was recorded before hashes of its inputs were */
+    char changed[48]; /* "kernel, harness"; "" if nothing has, or nobody can tell */
+};
+
+struct column {              /* a GPU with recorded results */
+    char name[32];           /* its folder: h200 */
+    char whole_name[80];     /* "NVIDIA H200", or "" if no result says */
+    char arch[16];           /* sm_90, or "" if no result says */
+    bool arch_of_machine;    /* from the machine, not from what a kernel was compiled for */
+    struct result *cell;     /* one a row; verdict "" where nothing was recorded */
+    struct staleness *stale; /* one a row; NULL until report_staleness() */
+    int nstale, nunknown;
+    struct table torch; /* PyTorch's times on it: RESULTS/pytorch/NAME.csv, or empty */
 };
 
 struct report {
@@ -121,6 +128,17 @@ void search_table(const struct search_calls *s, FILE *out);
  * each panel write its quoted title and, as the bits of a number, the modes that were tried and
  * those whose prices are known, comma-separated.  Returns the number of panels; 0 if s is NULL. */
 int search_data(const struct search_calls *s, FILE *data, FILE *titles, FILE *tried);
+
+/* ---- staleness (stale.c) ---- */
+
+/* Find which results are stale, by the sources in the current folder and the tasks below TASKS. */
+void report_staleness(struct report *r, const char *tasks);
+
+/* Write one line for each stale result: "h200/l1_019_relu stale: kernel". */
+void report_stale(const struct report *r, FILE *out);
+
+/* Write how many results of a GPU are stale or cannot tell; nothing if none is. */
+void stale_line(const struct column *c, FILE *out);
 
 /* ---- output ---- */
 
