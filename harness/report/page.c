@@ -82,7 +82,8 @@ static void suite_tables(const struct report *r, const struct column *c, FILE *o
           out);
     each_suite(r, c, out, count_row);
     fputs("\nfast_p is the share of all tasks whose kernel is correct and more than p times as "
-          "fast as its\nbaseline. Significantly faster means that the low end of the 95 % interval "
+          "fast as its\nbaseline. Significantly faster means that the low end of the predicted "
+          "interval "
           "is above 1. Left out are\ncells whose task, baseline or time cannot carry a headline "
           "number (degenerate, no-influence,\nweak-baseline, decoy-ratio, clocks-disagree). No "
           "other column counts them.\n\n",

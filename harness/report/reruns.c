@@ -53,8 +53,9 @@ void report_reruns(const struct report *r, const char *results) {
             "all pairs. A prediction is Student's *t* times\nthe standard deviation of a "
             "difference: of both runs' own intervals and twice the scatter. To try it, each\nboard "
             "is left out in turn, the scatter is estimated from the others, and the pairs of the "
-            "board that was\nleft out are counted; a dash means that too few boards are left for "
-            "that. 95 % should be inside.\n\n## Two boards\n\n",
+            "board that was\nleft out are counted, so a pair of two boards counts twice; a dash "
+            "means "
+            "that too few boards are left for\nthat. 95 % should be inside.\n\n## Two boards\n\n",
             out);
         scatter_table(&r->boards, false, "boards", out);
         fputs("\n## Two runs on one board, in fresh processes\n\n", out);

@@ -2,7 +2,7 @@
 # What was measured of other sources than those in the tree is stale: no published result may be, and
 # each kind of change is seen, where it can alter a number, and nowhere else.
 # uses: build/report build/inputs build/task
-# shellcheck disable=SC2154  # root and scratch are lib.sh's
+# shellcheck disable=SC2016,SC2154  # sed's $; root and scratch are lib.sh's
 . tests/e2e/lib.sh
 out=$scratch/out
 # stale - which recorded results are stale, and why.
@@ -20,7 +20,7 @@ kernel() { ls optimized/sm_90a/"$1".cu 2> /dev/null || ls optimized/portable/"$1
 # measured SUITE/TASK - a result of the tree as it is.
 measured() {
     local task=${1#*/}
-    [ -e "tasks/$1.json" ] && cp "tasks/$1.json" task.json || "$root/build/task" expand "tasks/${1%/*}/template.json" "$task" > task.json
+    if [ -e "tasks/$1.json" ]; then cp "tasks/$1.json" task.json; else "$root/build/task" expand "tasks/${1%/*}/template.json" "$task" > task.json; fi
     jq --argjson inputs "$("$root/build/inputs" task.json "$(kernel "$task")")" --arg task "$task" --arg suite "${1%/*}" \
         '.inputs = $inputs | .task = $task | .suite = $suite' "$root/results/h200/l1_019_relu.json" > "results/h200/$task.json"
 }

@@ -122,13 +122,13 @@ static void test_page(void **state) {
         "| **all** | 4 / 6 |",
         "| level1 | correct only | 3 | 2.000 | 2.000 | 3.500 | 1.250 to 5.000 | 8.00 |\n",
         "\n### level1\n\n| task | verdict |", "Not measured: absent.\n",
-        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020, one board) | 50 % | "
-        "16.00 (graph)",
+        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020, one board) |",
+        "one board) | 50 % | 16.00 (graph)",
         "| wrong | wrong | - | - | - | - | - | - | - | out&#91;7&#93; is 3, expected 4 |\n",
         "| constant | ok | fp32 | 10.00 | 1000 | **100.000** (99.000 to 101.000, one board) | 50 %",
         "| 50 % | - | - | left out |\n", "| 50 % | - | - | weak-baseline: no cuDNN |\n",
-        "| half | ok | fp32 | 10.00 | 5.000 | **0.500** (0.495 to 0.505, one board) | 50 % | 5.000 "
-        "(eager) |",
+        "| half | ok | fp32 | 10.00 | 5.000 | **0.500** (0.495 to 0.505, one board) |",
+        "one board) | 50 % | 5.000 (eager) |",
         "decoy-ratio, clocks-disagree). No other column counts them.\n",
         "## Kernels against PyTorch\n",
         /* 20 over 16, 5 over 5, 10 over 20; no other cell has a time of PyTorch's */
@@ -153,9 +153,10 @@ static void test_page(void **state) {
  * matter. */
 static void test_doubtful(void **state) {
     static const char *const expected[] = {
-        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020, one board) | 50 % | "
-        "16.00 (graph)",
-        "| decoy-ratio |\n", "| latency-bound; clocks-disagree: the host waited longer |\n",
+        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020, one board) |",
+        "one board) | 50 % | 16.00 (graph)",
+        "| decoy-ratio |\n",
+        "| latency-bound; clocks-disagree: the host waited longer |\n",
         "\n| eager or graph | 1 | 1 | 2.000 | 2.000 |\n",
         "\n| 1 | 4.000 | 0 | 0 | eight fp32 4.00 |\n"};
     struct report r;
