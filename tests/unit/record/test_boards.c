@@ -202,6 +202,26 @@ static void test_coverage(void **state) {
     boards_free(&b);
 }
 
+/* What was recorded bears the claim: nine of ten pairs of runs on two boards lie inside the
+ * prediction, for each kind of bound that enough boards ran. */
+static void test_recorded_runs(void **state) {
+    struct boards b;
+    int tried = 0;
+    (void)state;
+    char *results = text_format("%s/results", root);
+    boards_load(&b, results);
+    for (int i = 0; i < b.n; i++)
+        for (int k = 0; k < BOUNDS; k++) {
+            struct coverage c = boards_coverage(&b.of[i], (enum bound)k, false);
+            tried += c.pairs;
+            if (c.inside < 0.9 * c.pairs)
+                fail_msg("%s, %s: %d of %d", b.of[i].gpu, bound_name[k], c.inside, c.pairs);
+        }
+    assert_true(tried > 1000);
+    boards_free(&b);
+    free(results);
+}
+
 static void malformed(void) {
     struct boards b;
     boards_load(&b, "bad");
@@ -225,8 +245,8 @@ static int enter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scatter), cmocka_unit_test(test_prediction),
-        cmocka_unit_test(test_compare), cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_malformed)};
+        cmocka_unit_test(test_scatter),       cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_compare),       cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_recorded_runs), cmocka_unit_test(test_malformed)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
