@@ -55,6 +55,13 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
           "as 1. Left out are cells whose task, baseline or time cannot carry a number; no other "
           "column\ncounts them.\n",
           out);
+    int stale = 0;
+    for (int i = 0; i < r->ncolumns; i++) stale += r->columns[i].nstale;
+    if (stale)
+        fprintf(out,
+                "\n**Stale: %d of these results.** What they were measured of has changed since; "
+                "the rows of their\ncells say what.\n",
+                stale);
     if (r->search)
         fprintf(out, "\nWhat searches with models found: [%s/search](%s/search/README.md).\n",
                 results, results);

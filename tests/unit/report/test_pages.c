@@ -114,6 +114,44 @@ static void test_summary_size(void **state) {
     report_free(&few), report_free(&many);
 }
 
+/* With boards that scatter by a variance of v, four of them, of a GPU. */
+static void scattered(struct report *r, const char *gpu, double v) {
+    struct boards_of *of = calloc(1, sizeof *of);
+    snprintf(of->gpu, sizeof of->gpu, "%s", gpu);
+    of->table = calloc(1, sizeof *of->table);
+    for (int k = 0; k < BOUNDS; k++) of->between[k] = (struct scatter){3, 6, v};
+    boards_free(&r->boards);
+    r->boards = (struct boards){1, of};
+}
+
+/* The interval is a prediction, and says whose boards it is by; being faster is judged by it. */
+static void test_predicted(void **state) {
+    struct report r;
+    (void)state;
+    report_load(&r, HERE "/recorded", HERE "/tasks");
+    scattered(&r, "other", 1e-4);
+    char *text = page_of(&r, 0);
+    /* own part: log(0.505/0.495)/2/1.96 = 0.005102; 3.1824 * sqrt(2 * 0.005102^2 + 2e-4) = 0.05052
+     */
+    holds(text, "| **0.500** (0.475 to 0.526, boards of other) |");
+    holds(text, "| level1 | 3 / 5 | 60 % | 40 % | 40 % | 40 % | 40 % | 20 % | 40 % | 1 |\n");
+    free(text);
+    scattered(&r, "testgpu", 0.05); /* +-1: 2 may be less than 1, and 8 may not */
+    text = page_of(&r, 0);
+    holds(text, "| **2.000** (0.731 to 5.473) |");
+    holds(text, "| level1 | 3 / 5 | 60 % | 40 % | 40 % | 40 % | 40 % | 20 % | 20 % | 1 |\n");
+    free(text);
+    text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (int i = 0; i < r.nrows; i++)
+        if (!strcmp(r.rows[i].task, "twice")) report_cell(&r.columns[0].cell[i], &r.boards, out);
+    fclose(out);
+    holds(text, "testgpu/twice ok 2.00x +-118.5%\n");
+    free(text);
+    report_free(&r);
+}
+
 static void test_page(void **state) {
     static const char *const expected[] = {
         "# Results on testgpu, sm_90\n",
@@ -381,10 +419,11 @@ static int leave(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),   cmocka_unit_test(test_summary_size),
-        cmocka_unit_test(test_page),      cmocka_unit_test(test_doubtful),
-        cmocka_unit_test(test_big_suite), cmocka_unit_test(test_small_suite),
-        cmocka_unit_test(test_written),   cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_marks),     cmocka_unit_test(test_plain)};
+        cmocka_unit_test(test_summary),     cmocka_unit_test(test_summary_size),
+        cmocka_unit_test(test_page),        cmocka_unit_test(test_predicted),
+        cmocka_unit_test(test_doubtful),    cmocka_unit_test(test_big_suite),
+        cmocka_unit_test(test_small_suite), cmocka_unit_test(test_written),
+        cmocka_unit_test(test_figures),     cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_plain)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
