@@ -117,6 +117,9 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     if (cJSON_IsFalse(cJSON_GetObjectItem(c->json, "deterministic"))) flag(c, "nondeterministic");
     flag_audit(c);
     cJSON_AddItemToObject(c->json, "flags", c->flags);
+    const char *inputs = getenv("KP_INPUTS"); /* set by make: what build/inputs says */
+    cJSON *sources = inputs ? cJSON_Parse(inputs) : NULL;
+    cJSON_AddItemToObject(c->json, "inputs", sources ? sources : cJSON_CreateNull());
     cJSON *h = cJSON_AddObjectToObject(c->json, "harness");
     char *seed = text_format("%016llx", (unsigned long long)c->t.master);
     const char *commit = getenv("KP_COMMIT"); /* set by make */

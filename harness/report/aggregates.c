@@ -43,7 +43,7 @@ struct aggregate report_aggregate(const struct report *r, const struct column *c
         all[a.all++] = result_ok(cell) ? cell->ratio : 1.0;
         if (!result_ok(cell)) continue;
         correct[a.correct++] = cell->ratio;
-        a.significant += cell->low > 1;
+        a.significant += boards_predict(&r->boards, cell).low > 1;
         for (int p = 0; p < FAST_P; p++) a.fast[p] += cell->ratio > fast_p[p];
     }
     a.over_all = spread_of(all, a.all);

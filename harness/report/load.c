@@ -211,7 +211,7 @@ static bool load_cell(void *state, const char *where, const char *as, cJSON *jso
 
 /* Folders of results/ that are no GPU's. */
 static bool is_gpu(const char *name) {
-    static const char *const other[] = {"published", "pytorch", "search", "transcripts"};
+    static const char *const other[] = {"published", "pytorch", "reruns", "search", "transcripts"};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (!strcmp(name, other[i])) return false;
     return is_name(name);
@@ -274,6 +274,7 @@ void report_load(struct report *r, const char *results, const char *tasks) {
     load_tasks(r, tasks);
     r->rows_known = r->nrows > 0;
     load_results(r, results);
+    boards_load(&r->boards, results);
     sort_rows(r);
     if (r->ncolumns) qsort(r->columns, (size_t)r->ncolumns, sizeof *r->columns, by_arch);
     for (int i = 0; i < r->ncolumns; i++) {
@@ -287,8 +288,10 @@ void report_free(struct report *r) {
     for (int i = 0; i < r->ncolumns; i++) {
         for (int j = 0; j < r->nrows; j++) result_free(&r->columns[i].cell[j]);
         free(r->columns[i].cell);
+        free(r->columns[i].stale);
         table_free(&r->columns[i].torch);
     }
+    boards_free(&r->boards);
     free(r->columns);
     free(r->rows);
 }

@@ -82,7 +82,8 @@ static void suite_tables(const struct report *r, const struct column *c, FILE *o
           out);
     each_suite(r, c, out, count_row);
     fputs("\nfast_p is the share of all tasks whose kernel is correct and more than p times as "
-          "fast as its\nbaseline. Significantly faster means that the low end of the 95 % interval "
+          "fast as its\nbaseline. Significantly faster means that the low end of the predicted "
+          "interval "
           "is above 1. Left out are\ncells whose task, baseline or time cannot carry a headline "
           "number (degenerate, no-influence,\nweak-baseline, decoy-ratio, clocks-disagree). No "
           "other column counts them.\n\n",
@@ -105,11 +106,32 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
         said++;
     }
     if (r->rows[row].left_out && !cell->nflags) fputs(said++ ? "; left out" : "left out", out);
+    if (c->stale && *c->stale[row].changed) {
+        fprintf(out, "%sstale: %s", said ? "; " : "", c->stale[row].changed);
+        said++;
+    }
     for (int i = 0; i < cell->nflags; i++) {
         if (said++) fputs("; ", out);
         put_plain(cell->flags[i], 80, out);
     }
     fputs(" |\n", out);
+}
+
+/* A speedup and its prediction, which names the boards that it is by if they are none of this GPU.
+ */
+static void put_speedup(const struct boards *known, const struct result *cell, FILE *out) {
+    struct prediction p = {0};
+    if (result_ok(cell)) p = boards_predict(known, cell);
+    if (!p.boards) {
+        fputs(" - |", out);
+        return;
+    }
+    fprintf(out, " **%.3f** (%.3f to %.3f", cell->ratio, p.low, p.high);
+    if (p.boards == 1)
+        fputs(", one board", out);
+    else if (strcmp(p.of, cell->gpu))
+        fprintf(out, ", boards of %s", p.of);
+    fputs(") |", out);
 }
 
 /* The row of a recorded cell. */
@@ -122,10 +144,7 @@ static void cell_row(const struct report *r, const struct column *c, int row,
             *cell->class ? cell->class : "-");
     put_time(cell->candidate_us, out);
     put_time(cell->against_us, out);
-    if (ok)
-        fprintf(out, " **%.3f** (%.3f to %.3f) |", cell->ratio, cell->low, cell->high);
-    else
-        fputs(" - |", out);
+    put_speedup(&r->boards, cell, out);
     if (ok && cell->floor_us > 0)
         fprintf(out, " %.0f %% |", 100 * cell->floor_us / cell->candidate_us);
     else
@@ -229,7 +248,10 @@ static void suite_cells(const struct report *r, const struct column *c, int from
 
 static const char columns[] =
     "Times are interquartile means: means of the middle half. *Speedup* is the baseline's time "
-    "over the kernel's,\nwith its 95 % interval. *Of floor* is the time that the compulsory bytes "
+    "over the kernel's,\nand where another run on another board falls in 95 % of cases "
+    "([reruns](../reruns/README.md)); *one board*: nothing\nis known of others, and the interval "
+    "is "
+    "that of this run. *Of floor* is the time that the compulsory bytes "
     "and flops take at this machine's\nmeasured peaks, over the kernel's time; products of class "
     "fp32 count at a third of the f16 peak if that\nis more than the fp32 peak. *PyTorch* is the "
     "faster of an eager call and a graph replay, in the arithmetic\nof the kernel's class, "
@@ -241,6 +263,7 @@ void report_page(const struct report *r, const struct column *c, const struct ta
                  FILE *out) {
     fprintf(out, "# Results on %s%s%s\n\n", c->name, *c->arch ? ", " : "", c->arch);
     machine_line(r, c, out);
+    stale_line(c, out);
     suite_tables(r, c, out);
     fputs("\n## Cells\n\n", out);
     for (int i = 0, next; i < r->nrows; i = next) {

@@ -126,14 +126,15 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
     fprintf(f->d, "# %s\n# rank\ttask\tspeedup\tlow\thigh\toutcome\tplace\tdrawn\n", c->name);
     for (int i = 0; i < n; i++) {
         const struct result *cell = &c->cell[dot[i].row];
-        const char *outcome = cell->low > 1 ? "faster" : cell->high < 1 ? "slower" : "even";
+        struct prediction p = boards_predict(&r->boards, cell);
+        const char *outcome = p.low > 1 ? "faster" : p.high < 1 ? "slower" : "even";
         if (report_left_out(r, c, dot[i].row))
             outcome = "out";
         else
-            slower += cell->high < 1;
-        double high = cell->high < endless ? cell->high : endless;
+            slower += p.high < 1;
+        double high = p.high < endless ? p.high : endless;
         fprintf(f->d, "%d\t%s\t%.6g\t%.6g\t%.6g\t%s\t%.5f\t%d\n", i + 1, cell->task, cell->ratio,
-                cell->low, high, outcome, dot[i].place, dot[i].drawn);
+                p.low, high, outcome, dot[i].place, dot[i].drawn);
     }
     begin_title(f, c, &a);
     fprintf(f->t, ", %d significantly faster, %d slower\\n", a.significant, slower);

@@ -5,8 +5,9 @@
 #ifndef KP_REPORT_H
 #define KP_REPORT_H
 
+#include "record/boards.h"
 #include "record/result.h"
-#include "report/table.h"
+#include "record/table.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,13 +18,20 @@ struct row { /* a task */
     bool left_out; /* the task itself is flagged, whatever its results say */
 };
 
-struct column {           /* a GPU with recorded results */
-    char name[32];        /* its folder: h200 */
-    char whole_name[80];  /* "NVIDIA H200", or "" if no result says */
-    char arch[16];        /* sm_90, or "" if no result says */
-    bool arch_of_machine; /* from the machine, not from what a kernel was compiled for */
-    struct result *cell;  /* one a row; verdict "" where nothing was recorded */
-    struct table torch;   /* PyTorch's times on it: RESULTS/pytorch/NAME.csv, or empty */
+struct staleness {    /* of a recorded result: whether what it was measured of has changed since */
+    bool unknown;     /* it was recorded before hashes of its inputs were */
+    char changed[48]; /* "kernel, harness"; "" if nothing has, or nobody can tell */
+};
+
+struct column {              /* a GPU with recorded results */
+    char name[32];           /* its folder: h200 */
+    char whole_name[80];     /* "NVIDIA H200", or "" if no result says */
+    char arch[16];           /* sm_90, or "" if no result says */
+    bool arch_of_machine;    /* from the machine, not from what a kernel was compiled for */
+    struct result *cell;     /* one a row; verdict "" where nothing was recorded */
+    struct staleness *stale; /* one a row; NULL until report_staleness() */
+    int nstale, nunknown;
+    struct table torch; /* PyTorch's times on it: RESULTS/pytorch/NAME.csv, or empty */
 };
 
 struct report {
@@ -33,6 +41,7 @@ struct report {
     bool rows_known;  /* they come from tasks/: a result of any other task is refused */
     int ncolumns;
     struct column *columns;      /* by architecture, then by name */
+    struct boards boards;        /* how far speedups scatter: RESULTS/reruns */
     int read, refused;           /* results that could and could not be used */
     struct search_calls *search; /* of search_load(), or NULL; report_load() leaves it NULL */
 };
@@ -120,6 +129,17 @@ void search_table(const struct search_calls *s, FILE *out);
  * those whose prices are known, comma-separated.  Returns the number of panels; 0 if s is NULL. */
 int search_data(const struct search_calls *s, FILE *data, FILE *titles, FILE *tried);
 
+/* ---- staleness (stale.c) ---- */
+
+/* Find which results are stale, by the sources in the current folder and the tasks below TASKS. */
+void report_staleness(struct report *r, const char *tasks);
+
+/* Write one line for each stale result: "h200/l1_019_relu stale: kernel". */
+void report_stale(const struct report *r, FILE *out);
+
+/* Write how many results of a GPU are stale or cannot tell; nothing if none is. */
+void stale_line(const struct column *c, FILE *out);
+
 /* ---- output ---- */
 
 /* Write a table with one row a GPU (summary.c).  RESULTS is the folder to link to. */
@@ -140,11 +160,15 @@ void report_pages(const struct report *r, const struct table *published, const c
  * installed, or KP_IO after saying which figure failed. */
 int report_plots(const struct report *r, const char *plots, const char *published);
 
+/* Write RESULTS/reruns/README.md: what runs on several boards say, and how often predictions hold
+ * (reruns.c).  Nothing if there are no such runs. */
+void report_reruns(const struct report *r, const char *results);
+
 /* Write one line for a finished cell: "h200/l1_019_relu ok 1.83x +-0.4%" (cells.c). */
-void report_cell(const struct result *r, FILE *out);
+void report_cell(const struct result *r, const struct boards *known, FILE *out);
 
 /* Write the same for every cell below BUILD that is not ok, from its last step.  Returns how many
  * there are. */
-int report_failed(const char *build, FILE *out);
+int report_failed(const char *build, const struct boards *known, FILE *out);
 
 #endif

@@ -48,12 +48,20 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
     for (int i = 0; i < r->ncolumns; i++) summary_row(r, &r->columns[i], results, out);
     fputs("\nA cell is one task on one GPU. Coverage is the share of all cells whose kernel is "
           "correct; fast_1 the\nshare whose kernel is correct and faster than its baseline; "
-          "significantly faster the share where the\nwhole 95 % interval of the speedup is above "
+          "significantly faster the share where the\nwhole predicted interval of the speedup is "
+          "above "
           "1. Geometric mean and median are of the speedup over the\nbaseline: first over the "
           "correct cells, then, in brackets, over all cells, where a missing or wrong one\ncounts "
           "as 1. Left out are cells whose task, baseline or time cannot carry a number; no other "
           "column\ncounts them.\n",
           out);
+    int stale = 0;
+    for (int i = 0; i < r->ncolumns; i++) stale += r->columns[i].nstale;
+    if (stale)
+        fprintf(out,
+                "\n**Stale: %d of these results.** What they were measured of has changed since; "
+                "the rows of their\ncells say what.\n",
+                stale);
     if (r->search)
         fprintf(out, "\nWhat searches with models found: [%s/search](%s/search/README.md).\n",
                 results, results);

@@ -35,11 +35,12 @@ check 'an honest kernel is of class fp32' is "$(of verify .class)" fp32
 check 'deterministic' is "$(of verify .deterministic)" true
 check 'its sandbox is described' is "$(of verify '.sandbox | keys | join(" ")')" 'landlock limits no_new_privs seccomp'
 check 'errors are there by distribution' is "$(of verify '.error.candidate | keys | join(" ")')" 'columns declared infinite large normal outlier rows scaled tiny'
-step time
+KP_INPUTS='{"task":"0123"}' step time
 for key in schema task suite title gpu verdict reason kernel class error evidence deterministic time_us speedup floor_us \
     floor_bytes_us floor_flops_us hard_bound_us empty_graph_us flags sandbox machine harness scratch_bytes; do
     check "the result has $key" is "$(of time "has(\"$key\")")" true
 done
+check 'the result says what it was measured of' is "$(of time .inputs.task)" 0123
 check 'times of both contestants' is "$(of time '.time_us | keys | join(" ")')" 'candidate fp32'
 check 'a sample a round, thirty where all is steady' is "$(of time '.harness.rounds, (.time_us.candidate.samples | length)' | tr '\n' ' ')" '30 30 '
 check 'small cells are measured at eight placements' is "$(of time .speedup.placements)" 8

@@ -114,6 +114,44 @@ static void test_summary_size(void **state) {
     report_free(&few), report_free(&many);
 }
 
+/* With boards that scatter by a variance of v, four of them, of a GPU. */
+static void scattered(struct report *r, const char *gpu, double v) {
+    struct boards_of *of = calloc(1, sizeof *of);
+    snprintf(of->gpu, sizeof of->gpu, "%s", gpu);
+    of->table = calloc(1, sizeof *of->table);
+    for (int k = 0; k < BOUNDS; k++) of->between[k] = (struct scatter){3, 6, v};
+    boards_free(&r->boards);
+    r->boards = (struct boards){1, of};
+}
+
+/* The interval is a prediction, and says whose boards it is by; being faster is judged by it. */
+static void test_predicted(void **state) {
+    struct report r;
+    (void)state;
+    report_load(&r, HERE "/recorded", HERE "/tasks");
+    scattered(&r, "other", 1e-4);
+    char *text = page_of(&r, 0);
+    /* own part: log(0.505/0.495)/2/1.96 = 0.005102; 3.1824 * sqrt(2 * 0.005102^2 + 2e-4) = 0.05052
+     */
+    holds(text, "| **0.500** (0.475 to 0.526, boards of other) |");
+    holds(text, "| level1 | 3 / 5 | 60 % | 40 % | 40 % | 40 % | 40 % | 20 % | 40 % | 1 |\n");
+    free(text);
+    scattered(&r, "testgpu", 0.05); /* +-1: 2 may be less than 1, and 8 may not */
+    text = page_of(&r, 0);
+    holds(text, "| **2.000** (0.731 to 5.473) |");
+    holds(text, "| level1 | 3 / 5 | 60 % | 40 % | 40 % | 40 % | 40 % | 20 % | 20 % | 1 |\n");
+    free(text);
+    text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    for (int i = 0; i < r.nrows; i++)
+        if (!strcmp(r.rows[i].task, "twice")) report_cell(&r.columns[0].cell[i], &r.boards, out);
+    fclose(out);
+    holds(text, "testgpu/twice ok 2.00x +-118.5%\n");
+    free(text);
+    report_free(&r);
+}
+
 static void test_page(void **state) {
     static const char *const expected[] = {
         "# Results on testgpu, sm_90\n",
@@ -122,11 +160,13 @@ static void test_page(void **state) {
         "| **all** | 4 / 6 |",
         "| level1 | correct only | 3 | 2.000 | 2.000 | 3.500 | 1.250 to 5.000 | 8.00 |\n",
         "\n### level1\n\n| task | verdict |", "Not measured: absent.\n",
-        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020) | 50 % | 16.00 (graph)",
+        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020, one board) |",
+        "one board) | 50 % | 16.00 (graph)",
         "| wrong | wrong | - | - | - | - | - | - | - | out&#91;7&#93; is 3, expected 4 |\n",
-        "| constant | ok | fp32 | 10.00 | 1000 | **100.000** (99.000 to 101.000) | 50 %",
+        "| constant | ok | fp32 | 10.00 | 1000 | **100.000** (99.000 to 101.000, one board) | 50 %",
         "| 50 % | - | - | left out |\n", "| 50 % | - | - | weak-baseline: no cuDNN |\n",
-        "| half | ok | fp32 | 10.00 | 5.000 | **0.500** (0.495 to 0.505) | 50 % | 5.000 (eager) |",
+        "| half | ok | fp32 | 10.00 | 5.000 | **0.500** (0.495 to 0.505, one board) |",
+        "one board) | 50 % | 5.000 (eager) |",
         "decoy-ratio, clocks-disagree). No other column counts them.\n",
         "## Kernels against PyTorch\n",
         /* 20 over 16, 5 over 5, 10 over 20; no other cell has a time of PyTorch's */
@@ -142,7 +182,7 @@ static void test_page(void **state) {
     table_free(&r.columns[0].torch); /* without PyTorch's times there is nothing to compare with */
     text = page_of(&r, 0);
     lacks(text, "against PyTorch");
-    holds(text, "(1.980 to 2.020) | 50 % | - | - |  |");
+    holds(text, "(1.980 to 2.020, one board) | 50 % | - | - |  |");
     free(text);
     report_free(&r);
 }
@@ -151,8 +191,10 @@ static void test_page(void **state) {
  * matter. */
 static void test_doubtful(void **state) {
     static const char *const expected[] = {
-        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020) | 50 % | 16.00 (graph)",
-        "| decoy-ratio |\n", "| latency-bound; clocks-disagree: the host waited longer |\n",
+        "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020, one board) |",
+        "one board) | 50 % | 16.00 (graph)",
+        "| decoy-ratio |\n",
+        "| latency-bound; clocks-disagree: the host waited longer |\n",
         "\n| eager or graph | 1 | 1 | 2.000 | 2.000 |\n",
         "\n| 1 | 4.000 | 0 | 0 | eight fp32 4.00 |\n"};
     struct report r;
@@ -377,10 +419,11 @@ static int leave(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),   cmocka_unit_test(test_summary_size),
-        cmocka_unit_test(test_page),      cmocka_unit_test(test_doubtful),
-        cmocka_unit_test(test_big_suite), cmocka_unit_test(test_small_suite),
-        cmocka_unit_test(test_written),   cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_marks),     cmocka_unit_test(test_plain)};
+        cmocka_unit_test(test_summary),     cmocka_unit_test(test_summary_size),
+        cmocka_unit_test(test_page),        cmocka_unit_test(test_predicted),
+        cmocka_unit_test(test_doubtful),    cmocka_unit_test(test_big_suite),
+        cmocka_unit_test(test_small_suite), cmocka_unit_test(test_written),
+        cmocka_unit_test(test_figures),     cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_plain)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
