@@ -72,7 +72,8 @@ OP(max, ONE_OPERAND, KIND(REDUCTION), RULES(max, reduce), COSTS(operand),
 OP(cumsum, SCAN)
 OP(cumprod, SCAN)
 OP(cross_entropy, OPERANDS(2, 2), KEYWORDS(NULL, "target"), KIND(REDUCTION),
-   RULES(cross_entropy, never), COSTS(five), ATTRS(INTEGER(ignore_index), WORD(reduction), NUMBER(label_smoothing, 0)))
+   RULES(cross_entropy, never), COSTS(five),
+   ATTRS(INTEGER(ignore_index), WORD(reduction), NUMBER(label_smoothing, 0)))
 
 /* clang-format on */
 #undef OP
