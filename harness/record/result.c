@@ -170,11 +170,11 @@ enum flag_kind flag_kind(const char *flag) {
     } known[] = {{"degenerate", FLAG_VOID},
                  {"no-influence", FLAG_VOID},
                  {"weak-baseline", FLAG_WEAK},
-                 {"cannot-tell", FLAG_VOID},
+                 {"cannot-tell", FLAG_WEAK},
+                 {"below-floor", FLAG_WEAK},
+                 {"slow-quarter", FLAG_WEAK},
                  {"control-ratio", FLAG_DOUBT},
                  {"decoy-ratio", FLAG_DOUBT}, /* the same in earlier results */
-                 {"below-floor", FLAG_DOUBT},
-                 {"slow-quarter", FLAG_DOUBT},
                  {"clocks-disagree", FLAG_DOUBT}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         size_t n = strlen(known[i].name); /* a colon and details may follow */

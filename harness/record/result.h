@@ -58,12 +58,12 @@ bool result_ok(const struct result *r);
 /* What a flag takes from a result. */
 enum flag_kind {
     FLAG_REMARK, /* nothing */
-    FLAG_VOID,   /* degenerate, no-influence, cannot-tell: the task does not tell a kernel that
-                    computes it from one that does not, or one class from another */
-    FLAG_WEAK,   /* weak-baseline: the speedup is over less than what users have */
-    FLAG_DOUBT   /* control-ratio, clocks-disagree, slow-quarter, below-floor: the kernel takes
-                    another time on other contents, by the host's clock or in one sample of four,
-                    or is faster than the machine's peaks: do not trust its time */
+    FLAG_VOID,   /* degenerate, no-influence: the task does not tell a kernel that computes it
+                    from one that does not */
+    FLAG_WEAK,   /* weak-baseline, cannot-tell, below-floor, slow-quarter: the speedup is over less
+                    than what users have, or its class or its time is not sure enough for a mean */
+    FLAG_DOUBT   /* control-ratio, clocks-disagree: the kernel takes another time on other contents,
+                    or it took longer by the host's clock: do not trust its time */
 };
 
 /* The kind of a flag; what follows a colon does not matter. */

@@ -1,7 +1,7 @@
 #!/bin/bash
 # make pytorch, with a pretend torch: what is measured under which flags, on which board, and which rows
 # stay.  The pretend GPU's clock advances by what each op costs.
-# shellcheck disable=SC2154  # out, root, scratch are lib.sh's
+# shellcheck disable=SC2016,SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 if ! command -v python3 > /dev/null; then
     skip "PyTorch's times" 'no python3'
@@ -16,7 +16,7 @@ one() {
     shift 2
     for op; do
         i=$((i + 1))
-        graph+="${graph:+,}\"t$i[4,4] = $op($x$([ "$op" = relu ] || echo ', w'))\"" x=t$i
+        graph+="${graph:+,}\"t${i}[4,4] = $op($x$([ "$op" = relu ] || echo ', w'))\"" x=t$i
     done
     echo "{\"task\": \"$name\", \"suite\": \"level1\", \"inputs\": [{\"name\": \"x\", \"shape\": [4, 4], \"dtype\": \"$dtype\", \"fill\": \"uniform(0,1)\"}],
         \"parameters\": [{\"name\": \"w\", \"shape\": [4, 4], \"dtype\": \"$dtype\", \"fill\": \"fan_in(4)\"}], \"graph\": [$graph], \"outputs\": [\"$x\"]}" > "tasks/level1/$name.json"
@@ -115,7 +115,7 @@ check 'and the day' is "$(field half date)" "$(date -u +%F)"
     echo 'int main(void) { uint64_t h[4] = {1, 2, 3, 4};'
     echo 'static const unsigned char bytes[] = {0x01, 0x23, 0xab, 0xcd, 0x45, 0x67, 0x89, 0xef, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef};'
     sed -n '/add_uuid/,/^}/p' "$root/harness/gpu/machine.c" | grep -A1 'for (int k' | sed 's/kp_mix/mix64/; s/p->uuid.bytes/bytes/'
-    echo 'printf("%016llx%016llx\n", (unsigned long long)h[0], (unsigned long long)h[1]); }'
+    echo 'printf("%016llx%016llx", (unsigned long long)h[0], (unsigned long long)h[1]); }'
 } > hash.c
 check 'C hashes the board' gcc -o hash hash.c
 check 'PyTorch the same' is "$(field half board)" "$(./hash)"

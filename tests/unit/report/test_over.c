@@ -235,6 +235,17 @@ static void test_flags(void **state) {
     }
 }
 
+/* A doubtful time earns no reward; one that is not sure enough only leaves the means. */
+static void test_kinds(void **state) {
+    (void)state;
+    assert_int_equal(flag_kind("control-ratio"), FLAG_DOUBT);
+    assert_int_equal(flag_kind("decoy-ratio"), FLAG_DOUBT);
+    assert_int_equal(flag_kind("below-floor"), FLAG_WEAK);
+    assert_int_equal(flag_kind("slow-quarter: 4 %"), FLAG_WEAK);
+    assert_int_equal(flag_kind("cannot-tell: tf32"), FLAG_WEAK);
+    assert_int_equal(flag_kind("control-ratios"), FLAG_REMARK);
+}
+
 /* Tasks of a family are problems like others. */
 static void test_family(void **state) {
     (void)state;
@@ -269,6 +280,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_twins, enter, leave),
         cmocka_unit_test_setup_teardown(test_classes, enter, leave),
         cmocka_unit_test_setup_teardown(test_flags, enter, leave),
+        cmocka_unit_test(test_kinds),
         cmocka_unit_test_setup_teardown(test_family, enter, leave)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
