@@ -163,6 +163,15 @@ bool result_ok(const struct result *r) {
     return strcmp(r->verdict, "ok") == 0;
 }
 
+int class_rank(const char *class) {
+    static const char *const classes[CLASS_UNKNOWN] = {"fp32", "fp32-normwise", "tf32", "f16",
+                                                       "bf16"};
+    int rank = 0;
+    if (!strcmp(class, "exact")) return rank;
+    while (rank < CLASS_UNKNOWN && strcmp(class, classes[rank])) rank++;
+    return rank;
+}
+
 enum flag_kind flag_kind(const char *flag) {
     static const struct {
         const char *name;

@@ -55,6 +55,11 @@ void result_free(struct result *r);
 /* Whether the verdict is ok. */
 bool result_ok(const struct result *r);
 
+/* The place of a class, the most accurate first: exact and fp32 are 0.  CLASS_UNKNOWN for a word
+ * that is none, such as "". */
+enum { CLASS_UNKNOWN = 5 };
+int class_rank(const char *class);
+
 /* What a flag takes from a result. */
 enum flag_kind {
     FLAG_REMARK, /* nothing */

@@ -358,14 +358,6 @@ bool report_left_out(const struct report *r, const struct column *c, int row) {
     return false;
 }
 
-/* The place of a class, the most accurate first; after all others if it is unknown. */
-static size_t class_rank(const char *class) {
-    static const char *const classes[] = {"exact", "fp32", "fp32-normwise", "tf32", "f16", "bf16"};
-    size_t rank = 0, n = sizeof classes / sizeof *classes;
-    while (rank < n && strcmp(class, classes[rank])) rank++;
-    return rank;
-}
-
 bool report_counts(const struct report *r, const struct column *c, int row) {
     const struct result *cell = &c->cell[row];
     const char *own = r->rows[row].class;

@@ -54,7 +54,8 @@ struct report {
 
 /* Read the names, suites and flags of all tasks below TASKS, and every result below RESULTS.  A
  * task or a result that does not fit costs one line on stderr and is left out.  If there is no
- * folder TASKS, the rows are the tasks that have results. */
+ * folder TASKS, the rows are the tasks that have results.  Dies with KP_INPUT on a shape that its
+ * family's template cannot take, and on a malformed file of PyTorch's times. */
 void report_load(struct report *r, const char *results, const char *tasks);
 void report_free(struct report *r);
 

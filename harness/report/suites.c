@@ -84,7 +84,7 @@ static void suite_tables(const struct report *r, const struct column *c, FILE *o
           out);
 }
 
-/* ---- over whom ---- */
+/* ---- what vanishes ---- */
 
 /* Write " 2.95 |": the geometric mean over the correct cells, or a dash. */
 static void put_mean(const struct mean *m, FILE *out) {
@@ -109,10 +109,11 @@ static void whom_row(const struct report *r, const struct column *c, const struc
 /* The table of kinds and opponents. */
 static void whom_table(const struct report *r, const struct column *c, FILE *out) {
     static const char *const class[] = {"fp32", "f16", "bf16"};
-    fputs("\n## Over whom\n\n| kind | cells | problems | over the baseline | over PyTorch as it "
-          "comes | over PyTorch, all TF32 | faster than PyTorch | on one board |\n"
-          "|---|--:|--:|--:|--:|--:|--:|--:|\n",
-          out);
+    fputs(
+        "\n## What vanishes\n\n| kind | cells | problems | over the baseline | over PyTorch as it "
+        "comes | over PyTorch, all TF32 | faster than PyTorch | on one board |\n"
+        "|---|--:|--:|--:|--:|--:|--:|--:|\n",
+        out);
     for (int k = KP_OP_KINDS; k-- > 0;)
         for (int i = 0; i < 3; i++) {
             const char *kind = kp_kind_name((enum kp_op_kind)k);
@@ -121,10 +122,10 @@ static void whom_table(const struct report *r, const struct column *c, FILE *out
         }
     const struct selection all = {0};
     whom_row(r, c, &all, "**all**", "", out);
-    fputs("\nGeometric means over the correct cells, by the heaviest op of the task. What a "
-          "column loses to the one before\nit vanishes with a stronger opponent: the baseline of "
-          "the kernel's class; PyTorch with its default flags\n(TF32 in convolutions alone); "
-          "PyTorch with TF32 everywhere. PyTorch is the fastest of eager call, graph\nreplay and "
+    fputs("\nGeometric means over the correct cells, by the heaviest op of the task: what is left "
+          "of the speedup over the\nbaseline of the kernel's class where the opponent is PyTorch "
+          "with its default flags (TF32 in convolutions alone),\nor PyTorch with TF32 everywhere. "
+          "PyTorch is the fastest of eager call, graph\nreplay and "
           "torch.compile, and is measured apart from the rest. *On one board* counts the cells "
           "where both\nwere measured on the same one.",
           out);

@@ -130,7 +130,7 @@ static void test_page(void **state) {
         "| constant | ok | fp32 | 10.00 | 1000 | **100.000** (99.000 to 101.000) | 50 %",
         "| 50 % | - | - | - | left out |\n", "| 50 % | - | - | - | weak-baseline: no cuDNN |\n",
         "| half | ok | fp32 | 10.00 | 5.000 | **0.500** (0.495 to 0.505) | 50 % | 5.000 (eager) |",
-        "below-floor). No other column counts them.\n", "## Over whom\n",
+        "below-floor). No other column counts them.\n", "## What vanishes\n",
         /* 20 over 16, 5 over 5, 10 over 20; no other cell has a time of PyTorch's */
         "## Baselines against PyTorch\n", "\n| 3 | 0.855 | 2 | 1 | twice fp32 1.25 |\n"};
     struct report r;
