@@ -125,9 +125,9 @@ static void whom_table(const struct report *r, const struct column *c, FILE *out
     fputs("\nGeometric means over the correct cells, by the heaviest op of the task: what is left "
           "of the speedup over the\nbaseline of the kernel's class where the opponent is PyTorch "
           "with its default flags (TF32 in convolutions alone),\nor PyTorch with TF32 everywhere. "
-          "PyTorch is the fastest of eager call, graph\nreplay and "
-          "torch.compile, and is measured apart from the rest. *On one board* counts the cells "
-          "where both\nwere measured on the same one.",
+          "PyTorch is the fastest of eager call, graph replay and torch.compile,\nmeasured apart "
+          "from the rest; its columns are over the cells that have its time. *On one board* counts "
+          "those where\nboth were measured on the same one.",
           out);
     fprintf(out, " %s%s.\n", c->torch ? "PyTorch's times: " : "Nothing was measured with PyTorch",
             c->torch ? c->torch_from : "");
