@@ -128,7 +128,7 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
         const struct result *cell = &c->cell[dot[i].row];
         struct prediction p = boards_predict(&r->boards, cell);
         const char *outcome = p.low > 1 ? "faster" : p.high < 1 ? "slower" : "even";
-        if (report_left_out(r, c, dot[i].row))
+        if (!report_counts(r, c, dot[i].row))
             outcome = "out";
         else
             slower += p.high < 1;
@@ -138,8 +138,9 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
     }
     begin_title(f, c, &a);
     fprintf(f->t, ", %d significantly faster, %d slower\\n", a.significant, slower);
-    fprintf(f->t, "geometric mean %.3f (others count 1), %.3f of the correct\"", a.over_all.geomean,
-            a.over_correct.geomean);
+    const struct mean *m = &a.over[OVER_BASELINE];
+    fprintf(f->t, "geometric mean %.3f (others count 1), %.3f of the correct\"",
+            m->over_all.geomean, m->over_correct.geomean);
     panel_end(f, n);
 }
 
@@ -175,7 +176,7 @@ static void fast_p_curve(struct figure *f, const struct report *r, const struct 
             100 * left / of);
     for (int i = 0; i < n; i++) {
         if (suite && strcmp(suite, r->rows[dot[i].row].suite)) continue;
-        if (report_left_out(r, c, dot[i].row)) continue;
+        if (!report_counts(r, c, dot[i].row)) continue;
         fprintf(f->d, "%.6g\t%.6g\n", dot[i].at, 100 * --left / of);
     }
     fprintf(f->d, "%g\t%.6g\n\n\n", last_p, 100 * left / of);

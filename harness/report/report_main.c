@@ -61,8 +61,6 @@ static void parse(struct options *o, int argc, char **argv) {
 /* Write all that is generated.  Returns an exit code. */
 static int everything(const struct options *o) {
     struct report r;
-    struct table published;
-    char path[4096];
     report_load(&r, o->results, o->tasks);
     report_staleness(&r, o->tasks);
     if (r.refused && !r.read)
@@ -70,17 +68,14 @@ static int everything(const struct options *o) {
             o->results);
     r.search = search_load(o->results);
     search_leave_out(r.search, &r);
-    snprintf(path, sizeof path, "%s/torch_h200.csv", o->published);
-    table_load(&published, path);
     if (!r.ncolumns) printf("report: no results in %s yet\n", o->results);
     report_readme(&r, o->results, o->readme);
-    report_pages(&r, &published, o->results);
+    report_pages(&r, o->results);
     report_reruns(&r, o->results);
     int code = report_plots(&r, o->plots, o->published);
     if (r.read)
         printf("report: %d results of %d GPU%s: %s, %s/*/README.md, %s/\n", r.read, r.ncolumns,
                r.ncolumns > 1 ? "s" : "", o->readme, o->results, o->plots);
-    table_free(&published);
     search_free(r.search);
     report_free(&r);
     return code;

@@ -1,4 +1,4 @@
-/* test_report.c: aggregates with known values, refused files, judgments, PyTorch.
+/* test_report.c: aggregates with known values, refused files, judgments.
  *
  * The cells are those of tests/unit/report/results, of a GPU that does not exist. */
 #include <setjmp.h>
@@ -66,17 +66,17 @@ static void test_level1(void **state) {
     assert_int_equal(a.significant, 2);
     const int fast[FAST_P] = {3, 2, 2, 2, 2, 1}; /* more than p, so 0.5 and 2 do not count */
     for (int p = 0; p < FAST_P; p++) assert_int_equal(a.fast[p], fast[p]);
-    near(a.over_all.geomean, pow(8, 0.2)); /* 0.5 * 2 * 8 * 1 * 1 */
-    near(a.over_all.mean, 12.5 / 5);
-    near(a.over_all.median, 1);
-    near(a.over_all.q1, 1);
-    near(a.over_all.q3, 2);
-    near(a.over_all.max, 8);
-    assert_int_equal(a.over_correct.n, 3);
-    near(a.over_correct.geomean, 2);
-    near(a.over_correct.mean, 3.5);
-    near(a.over_correct.median, 2);
-    near(a.over_correct.max, 8);
+    near(a.over[OVER_BASELINE].over_all.geomean, pow(8, 0.2)); /* 0.5 * 2 * 8 * 1 * 1 */
+    near(a.over[OVER_BASELINE].over_all.mean, 12.5 / 5);
+    near(a.over[OVER_BASELINE].over_all.median, 1);
+    near(a.over[OVER_BASELINE].over_all.q1, 1);
+    near(a.over[OVER_BASELINE].over_all.q3, 2);
+    near(a.over[OVER_BASELINE].over_all.max, 8);
+    assert_int_equal(a.over[OVER_BASELINE].over_correct.n, 3);
+    near(a.over[OVER_BASELINE].over_correct.geomean, 2);
+    near(a.over[OVER_BASELINE].over_correct.mean, 3.5);
+    near(a.over[OVER_BASELINE].over_correct.median, 2);
+    near(a.over[OVER_BASELINE].over_correct.max, 8);
     report_free(&r);
 }
 
@@ -91,15 +91,15 @@ static void test_level2_and_all(void **state) {
     assert_int_equal(a.left_out, 1);
     assert_int_equal(a.significant, 0);
     assert_int_equal(a.fast[3], 0); /* 1.0 is not more than 1 */
-    near(a.over_all.geomean, 1);
+    near(a.over[OVER_BASELINE].over_all.geomean, 1);
     a = report_aggregate(&r, &r.columns[0], NULL);
     assert_int_equal(a.all, 6);
     assert_int_equal(a.correct, 4);
     assert_int_equal(a.left_out, 2);
-    near(a.over_all.geomean, pow(8, 1.0 / 6));
+    near(a.over[OVER_BASELINE].over_all.geomean, pow(8, 1.0 / 6));
     a = report_aggregate(&r, &r.columns[0], "level9");
     assert_int_equal(a.all, 0);
-    near(a.over_all.geomean, 0);
+    near(a.over[OVER_BASELINE].over_all.geomean, 0);
     report_free(&r);
 }
 
@@ -247,47 +247,12 @@ static void test_same_code(void **state) {
     assert_int_equal(compare_results(&b, &a, &nothing, why, sizeof why), FASTER);
 }
 
-static void test_torch(void **state) {
-    struct table t;
-    struct column h200 = {.name = "h200"}, a100 = {.name = "a100"};
-    const char *how = "";
-    (void)state;
-    assert_true(table_load(&t, "results/published/torch_h200.csv"));
-    assert_int_equal(t.nrows, 250);
-    near(torch_time(&h200, &t, "l1_001_square_matmul", "fp32", &how), 2674.72);
-    assert_string_equal(how, "published");
-    near(torch_time(&h200, &t, "l1_001_square_matmul", "tf32", &how), 330.85);
-    near(torch_time(&h200, &t, "l1_001_square_matmul", "f16", &how), 0);
-    near(torch_time(&a100, &t, "l1_001_square_matmul", "fp32", &how), 0);
-    near(torch_time(&h200, &t, "crfm_matmul", "fp32", &how), 0);
-    near(torch_time(&h200, &t, "l1_1", "fp32", &how), 0);
-
-    /* A table of its own takes the place of the published one, even where it is empty. */
-    assert_true(table_load(&h200.torch, HERE "/recorded/pytorch/testgpu.csv"));
-    near(torch_time(&h200, &t, "twice", "fp32", &how), 16);
-    assert_string_equal(how, "graph");
-    near(torch_time(&h200, &t, "twice", "tf32", &how), 12);
-    assert_string_equal(how, "eager");
-    near(torch_time(&h200, &t, "half", "exact", &how), 5);
-    near(torch_time(&h200, &t, "twice", "f16", &how), 0);
-    near(torch_time(&h200, &t, "twice", "bf16", &how), 0);
-    near(torch_time(&h200, &t, "twice", "", &how), 0);
-    near(torch_time(&h200, &t, "l1_001_square_matmul", "fp32", &how), 0);
-    near(torch_compiled(&h200, "twice", "fp32"), 1);
-    near(torch_compiled(&h200, "twice", "f16"), 0);
-    near(torch_compiled(&h200, "half", "fp32"), 0);
-    near(torch_compiled(&a100, "twice", "fp32"), 0);
-    table_free(&h200.torch);
-    table_free(&t);
-    assert_false(table_load(&t, "results/published/nothing.csv"));
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_level1),     cmocka_unit_test(test_level2_and_all),
         cmocka_unit_test(test_broken),     cmocka_unit_test(test_without_tasks),
         cmocka_unit_test(test_lines),      cmocka_unit_test(test_judgments),
         cmocka_unit_test(test_no_numbers), cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_torch),      cmocka_unit_test(test_same_code)};
+        cmocka_unit_test(test_same_code)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
