@@ -68,8 +68,8 @@ $(foreach l,$(on_cuda),build/obj/$(folder.$l)/%.o): HOST_FLAGS += $(CUDA_FLAGS)
 # What the compiler says is kept, too: tests/e2e/style.sh has it be nothing.
 build/obj/%.o: %.c build/host.flags | $(call need,gcc libcjson-dev)
 	@mkdir -p $(@D) && echo "  CC $@"
-	$Qstatus=0; $(CC) $(HOST_FLAGS) $(CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< 2> $(@:.o=.said) || status=$$?; \
-	cat $(@:.o=.said) >&2; [ $$status = 0 ] && mv $@+ $@
+	$Q$(CC) $(HOST_FLAGS) $(CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< 2> $(@:.o=.said) || { cat $(@:.o=.said) >&2; exit 1; }
+	$Qcat $(@:.o=.said) >&2 && mv $@+ $@
 
 build/obj/%.o: %.cu build/cuda.flags | $(call need,nvcc g++)
 	@mkdir -p $(@D) && echo "  NVCC $@"
