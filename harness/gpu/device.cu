@@ -9,6 +9,7 @@
 
 static const int kThreads = 256;
 static const size_t kMostBlocks = 132 * 32; /* 32 for each multiprocessor of an H200 */
+static const unsigned kCanaryBlocks = 64;   /* a mapping's canaries are 2 MiB at most */
 
 /* The distribution SCALED: a normal number times 2^e, e uniform in [low, low + spread].  Real:
  * wider than what 16-bit floats hold, so that halves inside an f32 task overflow.  Half: what f16
@@ -249,7 +250,43 @@ void device_poison_check(const void *data, size_t bytes, uint32_t word,
     if (!bytes) return;
     poison_check_kernel<<<grid_for(bytes / 4, 4), kThreads, 0, stream>>>(
         (const unsigned char *)data, bytes, word, mismatches);
-    device_check(cudaGetLastError(), "checking canaries");
+    device_check(cudaGetLastError(), "checking the pattern");
+}
+
+/* Write the canaries of mapping blockIdx.y, or, if `changed` is given, count what differs. */
+__global__ void canaries_kernel(const kp_guarded *list, uint32_t word,
+                                unsigned long long *changed) {
+    const kp_guarded g = list[blockIdx.y];
+    unsigned long long bad = 0;
+    FOR_EACH(i, g.from / 4) {
+        uint32_t *p = (uint32_t *)g.base + i;
+        if (!changed) *p = word;
+        bad += __popc(__vcmpne4(*p, word)) / 8;
+    }
+    FOR_EACH(i, g.mapped - g.to) {
+        size_t at = g.to + i;
+        unsigned char byte = (unsigned char)(word >> 8 * (at & 3));
+        if (!changed) g.base[at] = byte;
+        bad += g.base[at] != byte;
+    }
+    if (bad) atomicAdd(&changed[blockIdx.y], bad);
+}
+
+static void canaries(const struct kp_guarded *list, int n, uint32_t word,
+                     unsigned long long *changed, cudaStream_t stream) {
+    if (n)
+        canaries_kernel<<<dim3(kCanaryBlocks, (unsigned)n), kThreads, 0, stream>>>(list, word,
+                                                                                   changed);
+    device_check(cudaGetLastError(), "canaries");
+}
+
+void device_canaries(const struct kp_guarded *list, int n, uint32_t word, cudaStream_t stream) {
+    canaries(list, n, word, NULL, stream);
+}
+
+void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
+                           unsigned long long *changed, cudaStream_t stream) {
+    canaries(list, n, word, changed, stream);
 }
 
 /* ---- Comparison -------------------------------------------------------------- */

@@ -34,6 +34,19 @@ void device_poison(void *data, size_t bytes, uint32_t word, cudaStream_t stream)
 void device_poison_check(const void *data, size_t bytes, uint32_t word,
                          unsigned long long *mismatches, cudaStream_t stream);
 
+/* A mapping, and where in it the buffer lies: all else is canary, up to the last byte. */
+struct kp_guarded {
+    unsigned char *base;
+    size_t from, to, mapped; /* the buffer is [from, to); from is a multiple of 4 */
+};
+
+/* Repeat a secret word over the canaries of n mappings, a list in device memory, by one launch. */
+void device_canaries(const struct kp_guarded *list, int n, uint32_t word, cudaStream_t stream);
+
+/* Add to changed[i] (device memory) how many bytes of mapping i's canaries are not the word's. */
+void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
+                           unsigned long long *changed, cudaStream_t stream);
+
 /* What a comparison of y with o finds, summed over calls (slices); d = y - o.  NaN against NaN and
  * equal infinities are no difference.  Any other difference that is not finite counts as
  * infinite. */

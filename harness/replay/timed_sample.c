@@ -144,8 +144,7 @@ static void replay(struct loop *l, const struct runner_request *q) {
     char message[KP_TAPE_MESSAGE];
     float ms = 0;
     CUgraphExec graph = q->what == RUNNER_EMPTY ? l->empty : l->graphs[q->placement];
-    CUresult e =
-        q->what == RUNNER_RUN ? cu.cuGraphLaunch(graph, l->stream) : flush_and_launch(l, graph);
+    CUresult e = flush_and_launch(l, graph);
     double t0 = now_us();
     if (!e) e = cu.cuCtxSynchronize();
     double t1 = now_us();
@@ -165,7 +164,8 @@ void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
     KP_CU(cu.cuEventCreate(&l.start, CU_EVENT_DEFAULT));
     KP_CU(cu.cuEventCreate(&l.stop, CU_EVENT_DEFAULT));
     KP_CU(cu.cuEventCreate(&l.flushed, CU_EVENT_DISABLE_TIMING));
-    if (setup->flush_bytes) l.clean = at + (size_t)setup->nplacements * setup->nbuffers;
+    if (!setup->flush_bytes) die(KP_BUG, "no clean memory to empty the L2 with");
+    l.clean = at + (size_t)setup->nplacements * setup->nbuffers;
     l.empty = build_empty(&l);
     for (uint32_t p = 0; p < setup->nplacements; p++)
         l.graphs[p] = build(&l, at + (size_t)p * setup->nbuffers);
@@ -174,7 +174,7 @@ void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
     for (;;) {
         struct runner_request q;
         take(&q, sizeof q);
-        if (q.placement >= setup->nplacements || (q.what != RUNNER_RUN && !l.clean))
+        if (q.placement >= setup->nplacements)
             die(KP_BUG, "request %u for placement %u", q.what, q.placement);
         replay(&l, &q);
     }
