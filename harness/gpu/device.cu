@@ -1,5 +1,5 @@
-/* device.cu: see device.h.  Plain grid-stride kernels, each obviously right, and all at or near the
- * speed of memory. */
+/* device.cu: see device.h; what empties and scrubs the GPU is in flush.cu.  Plain grid-stride
+ * kernels, each obviously right, and all at or near the speed of memory. */
 #include "gpu/device.h"
 #include "base/error.h"
 
@@ -461,66 +461,4 @@ void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cu
     checksum_kernel<<<grid_for(bytes / 4, 8), kThreads, 0, stream>>>((const uint32_t *)data,
                                                                      bytes / 4, sum);
     device_check(cudaGetLastError(), "adding up an input");
-}
-
-/* ---- Flush and copy ----------------------------------------------------------- */
-
-/* The sum decides nothing, but the compiler cannot know that.  A block takes all the shared memory
- * that it may have and overwrites it, so that no earlier kernel's survives. */
-__global__ void flush_kernel(const uint4 *clean, size_t n, unsigned shared_words) {
-    extern __shared__ unsigned scrub[];
-    for (unsigned i = threadIdx.x; i < shared_words; i += blockDim.x) scrub[i] = 0x7bad7badu;
-    __syncthreads();
-    unsigned s = scrub[threadIdx.x];
-    FOR_EACH(i, n) {
-        uint4 v = clean[i];
-        s ^= v.x ^ v.y ^ v.z ^ v.w;
-    }
-    if (s == 0x12345679u) scrub[threadIdx.x] = s;
-}
-
-void device_flush(const void *clean, size_t bytes, cudaStream_t stream) {
-    static int shared = 0, sms = 0;
-    if (!shared) {
-        int dev = 0;
-        device_check(cudaGetDevice(&dev), "flush");
-        device_check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, dev),
-                     "flush");
-        device_check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, dev), "flush");
-        device_check(cudaFuncSetAttribute((const void *)flush_kernel,
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
-                     "flush");
-    }
-    flush_kernel<<<2 * sms, 1024, (size_t)shared, stream>>>((const uint4 *)clean, bytes / 16,
-                                                            (unsigned)shared / 4);
-    device_check(cudaGetLastError(), "emptying the L2");
-}
-
-/* Every thread has four loads in flight and writes nothing: the rate of reading alone. */
-__global__ void read_kernel(const uint4 *from, size_t n, unsigned *never) {
-    size_t stride = (size_t)gridDim.x * blockDim.x;
-    unsigned s = 0;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += 4 * stride) {
-        uint4 v[4];
-        for (int k = 0; k < 4; k++)
-            v[k] = i + k * stride < n ? from[i + k * stride] : make_uint4(0, 0, 0, 0);
-        for (int k = 0; k < 4; k++) s ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
-    }
-    if (s == 0x12345679u) *never = s; /* never, but the compiler cannot know that */
-}
-
-void device_read(const void *from, size_t bytes, void *never, cudaStream_t stream) {
-    read_kernel<<<132 * 16, kThreads, 0, stream>>>((const uint4 *)from, bytes / 16,
-                                                   (unsigned *)never);
-    device_check(cudaGetLastError(), "reading");
-}
-
-__global__ void copy_kernel(const uint4 *from, uint4 *to, size_t n) {
-    FOR_EACH(i, n) to[i] = from[i];
-}
-
-void device_copy(const void *from, void *to, size_t bytes, cudaStream_t stream) {
-    copy_kernel<<<(unsigned)((bytes / 16 + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
-        (const uint4 *)from, (uint4 *)to, bytes / 16);
-    device_check(cudaGetLastError(), "copying");
 }

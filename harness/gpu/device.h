@@ -77,6 +77,12 @@ void device_sum_squares(const void *x, enum kp_dtype type, int64_t count, double
 /* Add to *sum a checksum of the bytes (a multiple of 4) that depends on their positions. */
 void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cudaStream_t stream);
 
+/* Overwrite the registers of every multiprocessor, and the local memory of as many threads as fit
+ * on them: local_bytes each, at least the 1 KB that any thread has and at most KP_MOST_LOCAL.
+ * `clean` holds zeros. */
+enum { KP_MOST_LOCAL = 64 << 10 };
+void device_scrub(const void *clean, size_t local_bytes, cudaStream_t stream);
+
 /* Empty the L2: read `bytes` of clean memory, which leaves no dirty lines to evict.  Also overwrite
  * every multiprocessor's shared memory. */
 void device_flush(const void *clean, size_t bytes, cudaStream_t stream);

@@ -56,6 +56,7 @@ static const char *system_calls(void) {
                                   SCMP_SYS(process_vm_readv),
                                   SCMP_SYS(process_vm_writev),
                                   SCMP_SYS(kill),
+                                  SCMP_SYS(tkill),
                                   SCMP_SYS(pidfd_open),
                                   SCMP_SYS(pidfd_getfd),
                                   SCMP_SYS(pidfd_send_signal),
@@ -82,6 +83,19 @@ static const char *system_calls(void) {
     int bad = 0;
     for (size_t i = 0; i < sizeof refused / sizeof *refused && !bad; i++)
         if (refused[i] >= 0) bad = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused[i], 0);
+    /* A signal, or a limit, for another process. */
+    static const int named_first[] = {SCMP_SYS(tgkill), SCMP_SYS(rt_sigqueueinfo),
+                                      SCMP_SYS(rt_tgsigqueueinfo)};
+    for (size_t i = 0; i < sizeof named_first / sizeof *named_first && !bad; i++)
+        bad = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), named_first[i], 1,
+                               SCMP_A0(SCMP_CMP_NE, (scmp_datum_t)getpid()));
+    if (!bad)
+        bad = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(prlimit64), 1,
+                               SCMP_A0(SCMP_CMP_NE, 0));
+    static const int owners[] = {F_SETOWN, F_SETOWN_EX}; /* who gets a file's signals */
+    for (size_t i = 0; i < sizeof owners / sizeof *owners && !bad; i++)
+        bad = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(fcntl), 1,
+                               SCMP_A1(SCMP_CMP_EQ, (scmp_datum_t)owners[i]));
     /* clone may make threads only.  A filter cannot see clone3's arguments; without clone3, libc
      * uses clone. */
     if (!bad)

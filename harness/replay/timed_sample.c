@@ -2,7 +2,8 @@
  * the same events, the same synchronisation.
  *
  * A contestant's work is captured once for each placement, between two event nodes: start, work,
- * stop.  A sample empties the L2, launches that graph and reports the time between the events. */
+ * stop.  A sample scrubs the multiprocessors, empties the L2, launches that graph and reports the
+ * time between the events. */
 #define _GNU_SOURCE
 #include "replay/runner.h"
 #include "gpu/device.h"
@@ -104,6 +105,12 @@ static CUgraphExec instantiate(CUgraph graph, CUstream stream) {
     return exec;
 }
 
+/* Overwrite what the last run may have left on the multiprocessors.  (Shared memory: the flush.) */
+static void scrub(struct loop *l) {
+    device_scrub(span_data(l->clean), l->who->local_bytes ? *l->who->local_bytes : 0,
+                 (cudaStream_t)l->stream);
+}
+
 static CUgraphExec build(struct loop *l, const struct kp_span *at) {
     char message[KP_TAPE_MESSAGE] = "";
     CUgraph graph = NULL;
@@ -115,6 +122,7 @@ static CUgraphExec build(struct loop *l, const struct kp_span *at) {
     KP_CU(cu.cuStreamEndCapture(l->stream, &graph));
     if (l->who->inspect && !l->who->inspect(l->who->self, at, graph, message))
         runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
+    scrub(l); /* so that local memory has its size before the graph is uploaded */
     return instantiate(graph, l->stream);
 }
 
@@ -131,6 +139,7 @@ static CUgraphExec build_empty(struct loop *l) {
  * ended.  The replay then starts without waiting for the host. */
 static CUresult flush_and_launch(struct loop *l, CUgraphExec graph) {
     KP_CU(cu.cuCtxResetPersistingL2Cache());
+    scrub(l);
     device_flush(span_data(l->clean), l->clean->bytes, (cudaStream_t)l->stream);
     KP_CU(cu.cuEventRecordWithFlags(l->flushed, l->stream, CU_EVENT_RECORD_DEFAULT));
     CUresult e = cu.cuGraphLaunch(graph, l->stream), q = CUDA_ERROR_NOT_READY;

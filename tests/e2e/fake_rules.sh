@@ -169,6 +169,7 @@ rule_alike() {
     KP_FAKE_L2=1000 verified
     check 'every verified run is behind a flush of twice the cache, as timed runs are' is \
         "$(awk '/^runner launch/ && before != "runner flush 2000" { n++ } { before = $0 } END { print n + 0 }' "$log")" 0
+    check 'and that behind a scrub' is "$(awk '/flush/ && before != "runner scrub 0" { n++ } { before = $0 } END { print n + 0 }' "$log")" 0
     check 'both replays for determinism are at one placement, the others at six more' is \
         "$(grep -oE '^runner launch [1-9]' "$log" | sort | uniq -c | awk '{ print $1 }' | sort | tr '\n' ' ')" '1 1 1 1 1 1 2 '
     built ok_relu relu64 -DSCRATCH=67108864
@@ -176,6 +177,12 @@ rule_alike() {
     check 'or at one, where scratch is large' is "$(grep -oE '^runner launch [1-9]' "$log" | sort -u | wc -l)" 1
     timed
     check 'as in time' is "$(of time .speedup.placements)" 1
+    built much_local relu64 -DLOCAL=65536
+    verified
+    check 'what is scrubbed is what a thread has' is "$(logged 'scrub 65536')" "$(($(logged 'flush') + 8))"
+    built much_local
+    verified
+    check 'more cannot be' ends verify tape "$(field reason much_local)"
 }
 
 # The runs of a kernel may take two deadlines together.

@@ -170,7 +170,12 @@ void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cu
     for (size_t i = 0; i < bytes / 4; i++) *sum += kp_mix(word[i], i);
 }
 
-/* There is no cache to empty. */
+/* There is nothing to scrub, and no cache to empty. */
+void device_scrub(const void *clean, size_t local_bytes, cudaStream_t stream) {
+    (void)clean, (void)stream;
+    fake_log("scrub %zu", local_bytes);
+}
+
 void device_flush(const void *clean, size_t bytes, cudaStream_t stream) {
     (void)clean, (void)stream;
     fake_log("flush %zu", bytes);

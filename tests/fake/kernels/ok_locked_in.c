@@ -1,12 +1,16 @@
 // expect: ok
 // task: relu64
 /* Correct as long as the sandbox refuses everything that it should. */
+#define _GNU_SOURCE
 #include "kernel.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 KERNEL(relu, 8, 8) {
@@ -20,7 +24,17 @@ LAUNCH {
     if (socket(AF_INET, SOCK_STREAM, 0) >= 0 || socket(AF_UNIX, SOCK_STREAM, 0) >= 0) abort();
     if (open("/etc/passwd", O_RDONLY) >= 0 || open("Makefile", O_RDONLY) >= 0) abort();
     if (open("/tmp/written", O_WRONLY | O_CREAT, 0600) >= 0) abort();
-    if (kill(getppid(), 0) == 0) abort();
+    const pid_t other = getppid();
+    siginfo_t info = {.si_code = SI_QUEUE};
+    struct rlimit limit;
+    int ends[2];
+    if (kill(other, 0) == 0 || syscall(SYS_tkill, other, 0) == 0) abort();
+    if (syscall(SYS_tgkill, other, other, 0) == 0) abort();
+    if (syscall(SYS_rt_sigqueueinfo, other, 0, &info) == 0) abort();
+    if (syscall(SYS_rt_tgsigqueueinfo, other, other, 0, &info) == 0) abort();
+    if (syscall(SYS_prlimit64, other, RLIMIT_CPU, NULL, &limit) == 0) abort();
+    if (pipe(ends) || fcntl(ends[0], F_SETOWN, other) == 0) abort();
+    if (pthread_kill(pthread_self(), 0)) abort(); /* to itself it may send some */
     execl("/bin/true", "true", (char *)NULL);
     start_usual(&relu, in, out, stream);
 }
