@@ -185,6 +185,14 @@ rule_alike() {
     check 'more cannot be' ends verify tape "$(field reason much_local)"
 }
 
+# The recorder's sandbox refuses what it should, and nothing that a kernel needs.
+rule_sandbox() {
+    built ok_locked_in
+    verified
+    check 'the sandbox holds' ends verify ok
+    check 'all of it' is "$(of verify '.sandbox | map(. == true) | all')" true
+}
+
 # The runs of a kernel may take two deadlines together.
 rule_patience() {
     built takes_long relu64 -DMS=300
@@ -462,4 +470,4 @@ rule_bounds() {
     check 'tf32 has a rate of its own' is "$(of time '.floor_flops_us * 10 | round')" 256
 }
 
-for rule in ${RULES-verdicts cancelled class seeds alike patience audit order decoys oracle timed distributions against flags stop short bounds}; do "rule_$rule"; done
+for rule in ${RULES-verdicts cancelled class seeds alike sandbox patience audit order decoys oracle timed distributions against flags stop short bounds}; do "rule_$rule"; done
