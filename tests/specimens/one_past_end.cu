@@ -23,9 +23,11 @@ __global__ void join(const float *loss, float *out) {
     double sum = 0;
     for (int i = threadIdx.x; i < ROWS; i += THREADS) sum += loss[i];
     sum = block_reduce<THREADS>(sum, Add());
-    if (threadIdx.x > 0) return;
-    out[0] = (float)(sum / ROWS);
-    out[1] = 0.0f;
+    if (threadIdx.x == 0) out[0] = (float)(sum / ROWS);
+}
+
+__global__ void one_more(float *out) {
+    out[OUT_ELEMENTS] = 0.0f;
 }
 
 extern "C" size_t scratch_bytes(void) {
@@ -36,4 +38,5 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
                        cudaStream_t stream) {
     rows<<<ROWS, THREADS, 0, stream>>>(in->predictions, in->targets, (float *)scratch);
     join<<<1, THREADS, 0, stream>>>((const float *)scratch, out->out);
+    one_more<<<1, 1, 0, stream>>>(out->out);
 }
