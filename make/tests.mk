@@ -12,11 +12,11 @@ $(unit_tests): build/obj/tests/unit/chosen_case.o build/host.flags | $(call need
 	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
 build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
 
-# The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones, so the
-# linker takes from it what it defines: device code, vendor libraries, the reference.
+# The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones that define
+# the same, so the linker takes that from it: device code, vendor libraries, the reference.
 fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay)
 fake_objects   = $(patsubst %.c,build/obj/tests/fake/%.o,device.c elf.c exec.c knobs.c machine.c)
-fake_parts     = build/fake/fake.a $(call archive,measure replay gpu define task base) build/fake/libcudart.so
+fake_parts     = $(call archive,measure replay) build/fake/fake.a $(call archive,gpu define task base) build/fake/libcudart.so
 build/fake/fake.a: $(fake_objects)
 	@mkdir -p $(@D)
 	$Qrm -f $@+ && $(AR) rcsD $@+ $^ && mv $@+ $@
