@@ -1,12 +1,11 @@
-/* stray.cu: device_stray: see device.h and stray.h.  A block takes chunks of neighbouring elements,
- * so that what it adds up belongs to one part, or two. */
+/* stray.cu: device_stray: see device.h and stray.h. */
 #include "gpu/device.h"
 #include "base/error.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
-enum { THREADS = 256, CHUNK = KP_LEAST_PART, MOST_BLOCKS = 132 * 16, SUMS = 2 + 2 * KP_DRAWS + 2 };
+enum { THREADS = 256, MOST_BLOCKS = 132 * 16, SUMS = 2 + 2 * KP_DRAWS + 2 };
 
 /* What a block adds up: t^2, bias; t^2 and bias of each draw; spread^2, o^2. */
 struct Sums {
@@ -27,17 +26,17 @@ __device__ static void atomic_max(double *to, double x) { /* x >= 0: bits in ord
     atomicMax((unsigned long long *)to, (unsigned long long)__double_as_longlong(x));
 }
 
-/* The block's sums, in thread 0. */
-__device__ static void add_up(Sums &s, int n) {
+/* The block's sums of n numbers, in thread 0. */
+__device__ static void add_up(double *v, int n) {
     __shared__ double part[THREADS / 32];
     for (int k = 0; k < n; k++) {
-        double x = s.v[k];
+        double x = v[k];
         for (int d = 16; d; d >>= 1) x += __shfl_down_sync(~0u, x, d);
         if (!(threadIdx.x & 31)) part[threadIdx.x >> 5] = x;
         __syncthreads();
         if (threadIdx.x == 0) {
             for (int w = 1; w < THREADS / 32; w++) x += part[w];
-            s.v[k] = x;
+            v[k] = x;
         }
         __syncthreads();
     }
@@ -61,58 +60,78 @@ __device__ static void count_bad(const kp_strayed &e, double y, uint64_t at, boo
     if (poison) atomicAdd(&s->unwritten, 1ull);
 }
 
+/* Add element i of the slice to what its block adds up.  Returns t, negative if it does not
+ * count. */
+template <class Y>
+__device__ static double add_element(Sums &sum, const Y *y, const kp_draws &oracle, uint64_t i,
+                                     uint64_t offset, uint64_t count, kp_type_limits type,
+                                     const kp_stray_rule &rule, kp_stray *s, bool own,
+                                     double *widest) {
+    double o, a = widen(y[i]), rough[KP_DRAWS];
+    bool any = kp_draws_at(&oracle, i, &o, rough);
+    double spread = kp_spread_of(o, rough, type);
+    kp_strayed e = kp_stray_of(a, o, spread, type);
+    if (e.counted && !any && e.t > rule.limit && type.unit > 0)
+        e = kp_stray_of(a, o, fmax(spread, kp_spread_around(&oracle, i, count, type)), type);
+    if (e.lost || !(e.t <= rule.limit))
+        count_bad(e, a, offset + i, is_poison((const unsigned char *)y, i, sizeof(Y), rule.poison),
+                  rule, s);
+    if (!e.counted) return -1;
+    sum.v[0] += e.t * e.t;
+    sum.v[1] += fabs(a) < fabs(o) ? -e.t : e.t;
+    if (!own || type.unit == 0) return e.t;
+    *widest = fmax(*widest, spread / (fabs(o) + rule.rms));
+    double over = 1 / (KP_AMPLIFIED * spread);
+#pragma unroll
+    for (int d = 0; d < KP_DRAWS; d++) {
+        double t = (rough[d] - o) * over;
+        sum.v[2 + d] += t * t;
+        sum.v[2 + KP_DRAWS + d] += o < 0 ? -t : t;
+    }
+    sum.v[2 + 2 * KP_DRAWS] += spread * spread;
+    sum.v[3 + 2 * KP_DRAWS] += o * o;
+    return e.t;
+}
+
+/* Add a block's sums to the part that they are of. */
+__device__ static void add_part(const Sums &sum, unsigned long long counted, int part, kp_stray *s,
+                                kp_spread *own) {
+    atomicAdd(&s->part_count[part], counted);
+    atomicAdd(&s->part_t2[part], sum.v[0]);
+    atomicAdd(&s->bias, sum.v[1]);
+    if (!own) return;
+    atomicAdd(&own->count, counted);
+    for (int d = 0; d < KP_DRAWS; d++) {
+        atomicAdd(&own->t2[d], sum.v[2 + d]);
+        atomicAdd(&own->bias[d], sum.v[2 + KP_DRAWS + d]);
+    }
+    atomicAdd(&own->sum_s2, sum.v[2 + 2 * KP_DRAWS]);
+    atomicAdd(&own->sum_o2, sum.v[3 + 2 * KP_DRAWS]);
+}
+
+/* Each block takes `each` neighbouring elements, part by part. */
 template <class Y>
 __global__ void __launch_bounds__(THREADS)
-    stray_kernel(const Y *y, kp_draws oracle, uint64_t offset, uint64_t count, uint64_t total,
-                 kp_type_limits type, kp_stray_rule rule, kp_stray *s, kp_spread *own) {
+    stray_kernel(const Y *y, kp_draws oracle, uint64_t offset, uint64_t count, uint64_t each,
+                 uint64_t total, kp_type_limits type, kp_stray_rule rule, kp_stray *s,
+                 kp_spread *own) {
+    uint64_t at = blockIdx.x * each, end = min(at + each, count), size = kp_part_size(total);
     double largest = 0, widest = 0;
-    for (uint64_t from = blockIdx.x * (uint64_t)CHUNK; from < count;
-         from += gridDim.x * (uint64_t)CHUNK) {
-        uint64_t end = from + CHUNK < count ? from + CHUNK : count;
-        int first = kp_part_of(offset + from, total), last = kp_part_of(offset + end - 1, total);
-        for (int part = first; part <= last; part++) { /* two where a part ends in the chunk */
-            Sums sum = {};
-            unsigned counted = 0;
-            for (uint64_t i = from + threadIdx.x; i < end; i += THREADS) {
-                if (first != last && kp_part_of(offset + i, total) != part) continue;
-                double o = oracle.exact[i], a = widen(y[i]), rough[KP_DRAWS];
-                for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle.rough[d][i];
-                double spread = kp_spread_of(o, rough, type);
-                kp_strayed e = kp_stray_of(a, o, spread, type);
-                if (e.lost || e.t > rule.limit || !isfinite(e.t))
-                    count_bad(e, a, offset + i,
-                              is_poison((const unsigned char *)y, i, sizeof(Y), rule.poison), rule,
-                              s);
-                if (!e.counted) continue;
-                counted++;
-                largest = fmax(largest, e.t);
-                sum.v[0] += e.t * e.t;
-                sum.v[1] += fabs(a) < fabs(o) ? -e.t : e.t;
-                if (!own || type.unit == 0) continue;
-                widest = fmax(widest, spread / (fabs(o) + rule.rms));
-                for (int d = 0; d < KP_DRAWS; d++) {
-                    double t = (rough[d] - o) / spread;
-                    sum.v[2 + d] += t * t;
-                    sum.v[2 + KP_DRAWS + d] += o < 0 ? -t : t;
-                }
-                sum.v[2 + 2 * KP_DRAWS] += spread * spread;
-                sum.v[3 + 2 * KP_DRAWS] += o * o;
-            }
-            unsigned long long all = __syncthreads_count(counted > 0) ? 1 : 0;
-            if (!all) continue;
-            add_up(sum, own ? SUMS : 2);
-            atomicAdd(&s->part_count[part], (unsigned long long)counted);
-            if (own) atomicAdd(&own->count, (unsigned long long)counted);
-            if (threadIdx.x) continue;
-            atomicAdd(&s->part_t2[part], sum.v[0]);
-            atomicAdd(&s->bias, sum.v[1]);
-            for (int d = 0; own && d < KP_DRAWS; d++) {
-                atomicAdd(&own->t2[d], sum.v[2 + d]);
-                atomicAdd(&own->bias[d], sum.v[2 + KP_DRAWS + d]);
-            }
-            if (own) atomicAdd(&own->sum_s2, sum.v[2 + 2 * KP_DRAWS]);
-            if (own) atomicAdd(&own->sum_o2, sum.v[3 + 2 * KP_DRAWS]);
+    while (at < end) {
+        int part = kp_part_of(offset + at, total);
+        uint64_t until = min(end, (part + 1) * size - offset);
+        Sums sum = {};
+        double counted[1] = {0};
+        for (uint64_t i = at + threadIdx.x; i < until; i += THREADS) {
+            double t =
+                add_element(sum, y, oracle, i, offset, count, type, rule, s, own != NULL, &widest);
+            if (t >= 0) counted[0]++, largest = fmax(largest, t);
         }
+        add_up(sum.v, own ? SUMS : 2);
+        add_up(counted, 1);
+        if (threadIdx.x == 0 && counted[0] > 0)
+            add_part(sum, (unsigned long long)counted[0], part, s, own);
+        at = until;
     }
     if (largest > 0) atomic_max(&s->largest, largest);
     if (own && widest > 0) atomic_max(&own->largest, widest);
@@ -148,11 +167,11 @@ template <class Y>
 static void stray(const void *y, enum kp_dtype type, const kp_draws *oracle, int64_t offset,
                   int64_t count, int64_t total, const kp_stray_rule *rule, kp_stray *s,
                   kp_spread *own, cudaStream_t stream) {
-    int64_t blocks = (count + CHUNK - 1) / CHUNK;
-    if (blocks > MOST_BLOCKS) blocks = MOST_BLOCKS;
-    stray_kernel<<<(unsigned)blocks, THREADS, 0, stream>>>((const Y *)y, *oracle, (uint64_t)offset,
-                                                           (uint64_t)count, (uint64_t)total,
-                                                           kp_limits_of(type), *rule, s, own);
+    int64_t each = (count + MOST_BLOCKS - 1) / MOST_BLOCKS;
+    if (each < THREADS) each = THREADS;
+    stray_kernel<<<(unsigned)((count + each - 1) / each), THREADS, 0, stream>>>(
+        (const Y *)y, *oracle, (uint64_t)offset, (uint64_t)count, (uint64_t)each, (uint64_t)total,
+        kp_limits_of(type), *rule, s, own);
     stray_first<<<1, 1, 0, stream>>>((const Y *)y, oracle->exact, (uint64_t)offset, (uint64_t)count,
                                      s);
     device_check(cudaGetLastError(), "comparing");

@@ -63,7 +63,40 @@ KP_BOTH struct kp_type_limits kp_limits_of(enum kp_dtype type) {
 KP_BOTH double kp_spread_of(double o, const double *rough, struct kp_type_limits type) {
     double s2 = 0;
     for (int d = 0; d < KP_DRAWS; d++) s2 += (rough[d] - o) * (rough[d] - o);
-    return sqrt(s2 / KP_DRAWS + type.unit * type.unit * o * o / 3 + type.under * type.under);
+    return sqrt(s2 / (KP_DRAWS * KP_AMPLIFIED * KP_AMPLIFIED) + type.unit * type.unit * o * o / 3 +
+                type.under * type.under);
+}
+
+/* Element i of the oracle with its draws.  Returns whether noise has an effect on it. */
+KP_BOTH bool kp_draws_at(const struct kp_draws *oracle, uint64_t i, double *o, double *rough) {
+    bool any = false;
+    *o = oracle->exact[i];
+    for (int d = 0; d < KP_DRAWS; d++) {
+        rough[d] = oracle->rough[d][i];
+        any |= rough[d] != *o;
+    }
+    return any;
+}
+
+/* The spread that an element without one may have: of those around it, and of some all over the
+ * slice of `count`, the larger.  Noise has no effect on a relu's zero, but an honest error may
+ * still carry it over the kink, by as much as its neighbours are off. */
+enum { KP_AROUND = 128 };
+KP_BOTH double kp_spread_around(const struct kp_draws *oracle, uint64_t i, uint64_t count,
+                                struct kp_type_limits type) {
+    double o, rough[KP_DRAWS], most = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        uint64_t step = pass ? count / (2 * KP_AROUND) + 1 : 1;
+        uint64_t from = pass || i < KP_AROUND ? 0 : i - KP_AROUND;
+        double sum = 0, n = 0;
+        for (uint64_t k = 0, at = from; k < 2 * KP_AROUND && at < count; k++, at += step) {
+            if (!kp_draws_at(oracle, at, &o, rough)) continue;
+            double s = kp_spread_of(o, rough, type);
+            if (isfinite(s)) sum += s * s, n++;
+        }
+        if (n > 0) most = fmax(most, sqrt(sum / n));
+    }
+    return most;
 }
 
 struct kp_strayed { /* one element */
@@ -90,13 +123,14 @@ KP_BOTH struct kp_strayed kp_stray_of(double y, double o, double spread,
     return e;
 }
 
-/* The part that element i of an output of n lies in. */
-KP_BOTH int kp_part_of(uint64_t i, uint64_t n) {
+/* Elements of each part of an output of n; and the part in which element i lies. */
+KP_BOTH uint64_t kp_part_size(uint64_t n) {
     uint64_t parts = n / KP_LEAST_PART;
     if (parts > KP_PARTS) parts = KP_PARTS;
-    if (parts < 2) return 0;
-    uint64_t each = (n + parts - 1) / parts;
-    return (int)(i / each);
+    return parts < 2 ? n : (n + parts - 1) / parts;
+}
+KP_BOTH int kp_part_of(uint64_t i, uint64_t n) {
+    return (int)(i / kp_part_size(n));
 }
 
 #ifdef __cplusplus

@@ -7,9 +7,10 @@
 /* The noise of a class.  A 16-bit task's results are rounded to their type besides (cuda/exec.h).
  */
 static struct kp_noise noise_of(enum kp_class c, uint64_t seed) {
-    struct kp_noise n = {.operand = KP_UNIT_FP32, .sum = KP_UNIT_FP32, .seed = seed};
-    if (c == KP_CLASS_NORMWISE) n.largest = KP_UNIT_FP32;
-    if (c == KP_CLASS_TF32) n.operand = KP_UNIT_TF32;
+    const double fp32 = KP_AMPLIFIED * KP_UNIT_FP32, tf32 = KP_AMPLIFIED * KP_UNIT_TF32;
+    struct kp_noise n = {.operand = fp32, .sum = fp32, .seed = seed};
+    if (c == KP_CLASS_NORMWISE) n.largest = fp32;
+    if (c == KP_CLASS_TF32) n.operand = tf32;
     return n;
 }
 

@@ -105,9 +105,9 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     cJSON_AddItemToObject(c->json, "reason",
                           reason ? cJSON_CreateString(reason) : cJSON_CreateNull());
     carry(c->json, c->build, "kernel");
-    static const char *const keys[] = {"class",         "missed",   "error",
-                                       "telling",       "evidence", "deterministic",
-                                       "scratch_bytes", "sandbox",  "launches"};
+    static const char *const keys[] = {
+        "class",    "baseline_class", "missed",        "error",   "telling",
+        "evidence", "deterministic",  "scratch_bytes", "sandbox", "launches"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) carry(c->json, c->verify, keys[i]);
     if (cJSON_IsFalse(cJSON_GetObjectItem(c->json, "deterministic"))) flag(c, "nondeterministic");
     flag_audit(c);

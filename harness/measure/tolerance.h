@@ -36,7 +36,7 @@ int classes_of(const struct kp_task *t, enum kp_class out[KP_CLASS_COUNT]);
  * element of 10^8, since a spread is itself estimated from KP_DRAWS draws.  METHOD.md has what the
  * cheapest dishonest arithmetic has. */
 enum {
-    KP_RMS_LIMIT = 4,   /* root mean square over an output: x the draws' own, if that is above 1 */
+    KP_RMS_LIMIT = 3,   /* root mean square over an output: x the draws' own, if that is above 1 */
     KP_PART_LIMIT = 16, /* over one of its parts, where it has several */
     KP_ELEMENT_LIMIT = 64, /* of an element */
     KP_BIAS_LIMIT = 2,     /* mean, signed: and as often the draws' own, and what luck explains */

@@ -256,7 +256,8 @@ static void measure_errors(struct verify *v, enum kp_class class) {
         for (int s = 0; s < seeds_of(d) && v->applies[d]; s++) {
             struct sample_errors found;
             take_sample(v, class, d, s, &found);
-            if (found.outside && d != KP_DIST_DECLARED) {
+            bool overflows = d == KP_DIST_LARGE && !judgment_passes(&found.baseline[0]);
+            if ((found.outside || overflows) && d != KP_DIST_DECLARED) {
                 v->applies[d] = false;
                 break;
             }
@@ -361,13 +362,26 @@ static void add_missed(cJSON *all, const struct verify *v, enum kp_class class) 
             json_add_number(x, kp_distribution_name[d], v->candidate[d].of_limit);
 }
 
+/* Note the baselines that are of this class and of no better one: a library's choice may be of
+ * another than it is meant to be. */
+static void add_baseline_classes(const struct verify *v, cJSON *to, enum kp_class class) {
+    for (int b = 0; b < v->acc.nbaselines; b++) {
+        const char *name = kp_math_name(v->task, v->acc.math[b]);
+        bool passes = !cJSON_HasObjectItem(to, name);
+        for (int d = 0; d < KP_DIST_COUNT; d++) passes &= judgment_passes(&v->baseline[b][d]);
+        if (passes) cJSON_AddStringToObject(to, name, class_name(v->task, class));
+    }
+}
+
 /* The candidate is of the first class, from the most accurate on, whose limits it keeps. */
 KP_NORETURN static void conclude(struct verify *v) {
     enum kp_class class[KP_CLASS_COUNT];
     int n = classes_of(v->task, class), i = 0, d;
     cJSON *all = cJSON_AddObjectToObject(v->json, "missed");
+    cJSON *classes = cJSON_AddObjectToObject(v->json, "baseline_class");
     for (;; i++) {
         measure_errors(v, class[i]);
+        add_baseline_classes(v, classes, class[i]);
         if ((d = missed(v)) < 0) break;
         add_missed(all, v, class[i]);
         if (i == n - 1) break;

@@ -109,6 +109,11 @@ static void touch(struct builder *b, const struct kp_ref *r) {
     x->last = kept ? INT_MAX : p->nsteps - 1;
 }
 
+/* See plan.h.  Task tensors are exact. */
+bool kp_ref_exact(const struct kp_plan *p, const struct kp_ref *r) {
+    return r->where != KP_IN_BUFFER || p->buffers[r->index].shared;
+}
+
 /* A step that copies `from` into a new dense buffer of type t. */
 static struct kp_ref materialise(struct builder *b, const struct kp_ref *from, enum kp_dtype t) {
     struct kp_shape shape = {.n = from->array.n};
@@ -118,6 +123,7 @@ static struct kp_ref materialise(struct builder *b, const struct kp_ref *from, e
     s->kind = KP_STEP_COPY;
     touch(b, from);
     to.index = add_buffer(b, kp_array_bytes(&to.array));
+    s->exact = b->plan->buffers[to.index].shared = kp_ref_exact(b->plan, from);
     s->in[0] = *from;
     s->out[0] = to;
     return to;
@@ -247,18 +253,24 @@ static void add_op(struct builder *b, const struct kp_op *op, int wanted) {
     memcpy(s->in, in, sizeof in);
     memcpy(s->call.present, present, sizeof present);
     add_transpose(b, op, s);
+    s->call.exact_operands = true;
     for (int k = 0; k < KP_MAX_OPERANDS; k++) {
         if (!s->call.present[k]) continue;
         touch(b, &s->in[k]);
         s->call.in[k] = s->in[k].array;
+        s->call.exact_operands &= kp_ref_exact(b->plan, &s->in[k]);
     }
+    s->exact = s->call.exact_operands && !s->impl->rough;
     for (int r = 0; r < op->nout; r++) {
         s->out[r] = result(b, op->out[r]);
         s->call.out[r] = s->out[r].array;
+        if (s->out[r].where == KP_IN_BUFFER) b->plan->buffers[s->out[r].index].shared = s->exact;
     }
     size_t scratch = 0;
     if (s->impl->prepare) s->state = s->impl->prepare(&s->call, &scratch);
-    if (scratch) s->scratch = add_buffer(b, scratch);
+    if (!scratch) return;
+    s->scratch = add_buffer(b, scratch);
+    b->plan->buffers[s->scratch].shared = true;
 }
 
 /* Hand out output o: to the sink as dense float64, or to the caller's memory. */
@@ -305,19 +317,23 @@ static void add_phase(struct builder *b, enum kp_phase phase, int64_t rows) {
         if ((b->demand[t->outputs[o]] < 0) == whole && !b->written[o]) add_output(b, o);
 }
 
-/* Give each buffer the lowest place that is free while it lives. */
-static void place_buffers(struct kp_plan *p) {
+/* Give each buffer the lowest place that is free while it lives, among those that are shared, or
+ * among the others.  Returns the bytes of all of them. */
+static size_t place_buffers(struct kp_plan *p, bool shared) {
+    size_t bytes = 0;
     for (int i = 0; i < p->nbuffers; i++) {
         struct kp_buffer *x = &p->buffers[i];
+        if (x->shared != shared) continue;
         for (int j = 0; j < i; j++) {
             const struct kp_buffer *y = &p->buffers[j];
-            if (x->first > y->last || y->first > x->last) continue;
+            if (y->shared != shared || x->first > y->last || y->first > x->last) continue;
             if (x->offset >= y->offset + y->size || y->offset >= x->offset + x->size) continue;
             x->offset = y->offset + y->size;
             j = -1; /* an earlier one may be in the way there */
         }
-        if (x->offset + x->size > p->bytes) p->bytes = x->offset + x->size;
+        if (x->offset + x->size > bytes) bytes = x->offset + x->size;
     }
+    return bytes;
 }
 
 /* The phases one after the other, then their memory. */
@@ -340,7 +356,8 @@ static void build(struct builder *b, int64_t slice) {
     p->begin[KP_PHASE_REST] = p->nsteps;
     if (p->rows && p->rows % p->slice) add_phase(b, KP_PHASE_REST, p->rows % p->slice);
     p->begin[KP_PHASES] = p->nsteps;
-    place_buffers(p);
+    p->shared_bytes = place_buffers(p, true);
+    p->world_bytes = place_buffers(p, false);
 }
 
 /* See plan.h. */

@@ -28,11 +28,13 @@ struct kp_step {
     struct kp_ref in[KP_MAX_OPERANDS], out[KP_MAX_RESULTS]; /* COPY: in[0] to out[0]; SINK: in[0] */
     int scratch;                                            /* buffer, or -1 */
     int output;                                             /* SINK */
+    bool exact; /* noise changes nothing: no operand has any, and the step adds none */
 };
 
 struct kp_buffer {
     size_t size, offset;
     int first, last; /* steps between which it lives, inclusive */
+    bool shared;     /* by all draws of the oracle: scratch, or what an exact step wrote */
 };
 
 struct kp_plan {
@@ -44,12 +46,15 @@ struct kp_plan {
     int begin[KP_PHASES + 1]; /* first step of each phase, then nsteps */
     int nbuffers;
     struct kp_buffer *buffers;
-    size_t bytes; /* of workspace */
+    size_t shared_bytes, world_bytes; /* of workspace: once, and for each draw */
 };
 
 /* Plan a task.  `slice`: rows in a slice of the oracle; 0 for all of them, and
  * for the other arithmetics. */
 struct kp_plan *kp_plan_make(const struct kp_task *t, enum kp_math m, int64_t slice);
 void kp_plan_free(struct kp_plan *p);
+
+/* Whether noise leaves what is there as it is. */
+bool kp_ref_exact(const struct kp_plan *p, const struct kp_ref *r);
 
 #endif

@@ -1,4 +1,5 @@
-/* arithmetic.h: the arithmetics that the CUDA reference runs a task in, and what the oracle gives. */
+/* arithmetic.h: the arithmetics that the CUDA reference runs a task in, and what the oracle gives.
+ */
 #ifndef KP_ARITHMETIC_H
 #define KP_ARITHMETIC_H
 
@@ -7,8 +8,10 @@
  * types. */
 enum kp_math { KP_MATH_FP32, KP_MATH_TF32, KP_MATH_HALF, KP_MATH_F64 };
 
-/* The oracle's results: without noise, and KP_DRAWS times with it (noise.h). */
-enum { KP_DRAWS = 8 };
+/* The oracle's results: without noise, and KP_DRAWS times with it (noise.h).  The noise is so many
+ * times larger than honest arithmetic's, and what it does is divided by as much: near a kink of a
+ * function (relu at 0) the draws then look as far around as an error may reach. */
+enum { KP_DRAWS = 8, KP_AMPLIFIED = 4 };
 struct kp_draws {
     const double *exact, *rough[KP_DRAWS];
 };

@@ -25,7 +25,11 @@ struct kp_call { /* one op on concrete arrays */
     struct kp_array in[KP_MAX_OPERANDS];
     int nout;
     struct kp_array out[KP_MAX_RESULTS]; /* always dense; data NULL if nobody reads that result */
-    const struct kp_noise *noise;        /* of rough(); NULL in run() */
+    /* For rough(): */
+    const struct kp_noise *noise;
+    const void *exact[KP_MAX_RESULTS]; /* what run() gave, on operands without noise */
+    bool exact_operands;               /* as these are, in every draw */
+    bool first; /* of the draws that follow each other on one state and scratch */
 };
 
 /* What an implementation asks of the executor, as bits. */

@@ -65,7 +65,7 @@ struct Rough {
     /* A result that may be off by `units` unit roundoffs; an infinity stays what it is. */
     static __device__ Rough of(double x, uint64_t seed, double units) {
         if (isinf(x)) return {x, seed};
-        double off = KP_UNIT_FP32 * units * noise_size(x);
+        double off = KP_AMPLIFIED * KP_UNIT_FP32 * units * noise_size(x);
         return {x + off * noise_even(seed, (uint64_t)__double_as_longlong(x)),
                 noise_bits(seed, (uint64_t)units)};
     }

@@ -16,6 +16,7 @@
 #ifndef KP_NOISE_H
 #define KP_NOISE_H
 
+#include "cuda_base/arithmetic.h"
 #include "cuda_base/array.h"
 
 #include <cuda_runtime_api.h>
@@ -37,6 +38,7 @@ extern "C" {
  * parts beyond that; a reduction or a scan of more terms has many threads. */
 enum { KP_PRODUCT_CHAIN = 16384, KP_SUM_CHAIN = 4096 };
 
+/* All of it amplified (arithmetic.h). */
 struct kp_noise {
     double operand; /* unit roundoff of an operand of a product */
     double largest; /* the same, relative to the largest element of the operand; 0: none */

@@ -188,29 +188,42 @@ static void run_f64(const struct kp_conv *g, const void *x, const void *w, void 
         run_patches(g, KP_F64, KP_MATH_F64, x, w, y, scratch, stream);
 }
 
-/* In float64 with noise (cuda_base/noise.h): of copies of input and filters, then of their
- * squares. */
+/* Input and filters as copies, in the scratch. */
+static void copy_operands(const struct kp_call *c, double *const copy[2], cudaStream_t stream) {
+    for (int i = 0; i < 2; i++)
+        KP_CUDA(cudaMemcpyAsync(copy[i], c->in[i].data, kp_array_bytes(&c->in[i]),
+                                cudaMemcpyDeviceToDevice, stream));
+}
+
+/* In float64 with noise (cuda_base/noise.h).  The first draw leaves the convolution of squares in
+ * the scratch: noise on the operands changes it too little to matter. */
 static void rough(const struct kp_call *c, void *state, void *scratch_, cudaStream_t stream) {
     struct kp_conv g = geometry(c);
     const struct state *s = state;
     char *scratch = scratch_;
     double *copy[2] = {(double *)(scratch + s->at_x), (double *)(scratch + s->at_w)};
     double *q = (double *)(scratch + s->at_q), *most = (double *)(scratch + s->at_most);
+    double *y = c->out[0].data;
     struct kp_noise n = *c->noise;
-    int64_t terms = g.in_channels / g.groups * kp_conv_taps(&g), count[2];
-    for (int i = 0; i < 2; i++) {
-        count[i] = kp_array_count(&c->in[i]);
-        KP_CUDA(cudaMemcpyAsync(copy[i], c->in[i].data, kp_array_bytes(&c->in[i]),
-                                cudaMemcpyDeviceToDevice, stream));
-        n.seed = kp_noise_seed(c->noise->seed, i + 1);
-        if (n.largest > 0) kp_noise_largest(copy[i], count[i], &n, most, stream);
+    int64_t terms = g.in_channels / g.groups * kp_conv_taps(&g);
+    if (c->first) {
+        for (int i = 0; i < 2; i++)
+            kp_noise_square(c->in[i].data, copy[i], kp_array_count(&c->in[i]), stream);
+        run_f64(&g, copy[0], copy[1], q, scratch, stream);
     }
-    run_f64(&g, copy[0], copy[1], c->out[0].data, scratch, stream);
-    for (int i = 0; i < 2; i++) kp_noise_square(copy[i], copy[i], count[i], stream);
-    run_f64(&g, copy[0], copy[1], q, scratch, stream);
-    if (c->present[2]) kp_conv_bias(&g, KP_F64, c->in[2].data, c->out[0].data, stream);
-    kp_noise_product(c->out[0].data, q, kp_array_count(&c->out[0]), (double)terms, c->noise,
-                     stream);
+    if (c->exact_operands && !(n.largest > 0)) {
+        KP_CUDA(cudaMemcpyAsync(y, c->exact[0], kp_array_bytes(&c->out[0]),
+                                cudaMemcpyDeviceToDevice, stream));
+    } else {
+        copy_operands(c, copy, stream);
+        for (int i = 0; i < 2 && n.largest > 0; i++) {
+            n.seed = kp_noise_seed(c->noise->seed, i + 1);
+            kp_noise_largest(copy[i], kp_array_count(&c->in[i]), &n, most, stream);
+        }
+        run_f64(&g, copy[0], copy[1], y, scratch, stream);
+        if (c->present[2]) kp_conv_bias(&g, KP_F64, c->in[2].data, y, stream);
+    }
+    kp_noise_product(y, q, kp_array_count(&c->out[0]), (double)terms, c->noise, stream);
 }
 
 /* Free the cuDNN plan. */

@@ -173,31 +173,48 @@ static void plan_rough(struct product *p, enum kp_math math, const struct kp_arr
     r->at_most = reserve(p, sizeof(double));
 }
 
-/* out = alpha a b + what bias has, with noise.  bias: NULL, or an array that broadcasts. */
-static void multiply_rough(const struct product *p, double alpha, const struct kp_array *a,
-                           const struct kp_array *b, const struct kp_array *bias,
-                           const struct kp_array *out, const struct kp_noise *noise, char *scratch,
-                           cudaStream_t stream) {
+/* The operands as dense copies, in the scratch. */
+static void copy_operands(const struct rough *r, const struct kp_array *from[2],
+                          struct kp_array copy[2], char *scratch, cudaStream_t stream) {
+    for (int i = 0; i < 2; i++) {
+        copy[i] = dense_like(from[i]);
+        copy[i].data = scratch + (i ? r->at_b : r->at_a);
+        kp_copy(from[i], &copy[i], stream);
+    }
+}
+
+/* out = alpha a b + what bias has, with noise.  bias: NULL, or an array that broadcasts.  exact:
+ * the result without noise, if the operands have none, else NULL.  first: the product of squares
+ * is not in the scratch yet; noise on the operands changes it too little to matter. */
+static void multiply_rough(const struct product *p, double alpha, const struct kp_array *from[2],
+                           const struct kp_array *bias, const struct kp_array *out,
+                           const struct kp_noise *noise, const void *exact, bool first,
+                           char *scratch, cudaStream_t stream) {
     const struct rough *r = p->rough;
-    struct kp_array copy[2] = {dense_like(a), dense_like(b)};
+    struct kp_array copy[2];
     struct kp_noise n = *noise;
     double *q = (double *)(scratch + r->at_q), *most = (double *)(scratch + r->at_most);
-    int64_t count = kp_array_count(out);
-    for (int i = 0; i < 2; i++) {
-        copy[i].data = scratch + (i ? r->at_b : r->at_a);
-        kp_copy(i ? b : a, &copy[i], stream);
-        n.seed = kp_noise_seed(noise->seed, i + 1);
-        if (n.largest > 0)
-            kp_noise_largest(copy[i].data, kp_array_count(&copy[i]), &n, most, stream);
+    if (first) {
+        copy_operands(r, from, copy, scratch, stream);
+        for (int i = 0; i < 2; i++)
+            kp_noise_square(copy[i].data, copy[i].data, kp_array_count(&copy[i]), stream);
+        multiply(&r->on_copies, alpha * alpha, 0, copy[0], copy[1], NULL, q,
+                 scratch + r->at_library, stream);
     }
-    if (bias) kp_copy(bias, out, stream);
-    multiply(&r->on_copies, alpha, bias ? 1 : 0, copy[0], copy[1], NULL, out->data,
-             scratch + r->at_library, stream);
-    for (int i = 0; i < 2; i++)
-        kp_noise_square(copy[i].data, copy[i].data, kp_array_count(&copy[i]), stream);
-    multiply(&r->on_copies, alpha * alpha, 0, copy[0], copy[1], NULL, q, scratch + r->at_library,
-             stream);
-    kp_noise_product(out->data, q, count, (double)p->gemm.k, noise, stream);
+    if (exact && !(n.largest > 0)) {
+        KP_CUDA(cudaMemcpyAsync(out->data, exact, kp_array_bytes(out), cudaMemcpyDeviceToDevice,
+                                stream));
+    } else {
+        copy_operands(r, from, copy, scratch, stream);
+        for (int i = 0; i < 2 && n.largest > 0; i++) {
+            n.seed = kp_noise_seed(noise->seed, i + 1);
+            kp_noise_largest(copy[i].data, kp_array_count(&copy[i]), &n, most, stream);
+        }
+        if (bias) kp_copy(bias, out, stream);
+        multiply(&r->on_copies, alpha, bias ? 1 : 0, copy[0], copy[1], NULL, out->data,
+                 scratch + r->at_library, stream);
+    }
+    kp_noise_product(out->data, q, kp_array_count(out), (double)p->gemm.k, noise, stream);
 }
 
 /* ---- matmul ---- */
@@ -311,7 +328,9 @@ static void matmul_run(const struct kp_call *c, void *state, void *scratch, cuda
 }
 
 static void matmul_rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
-    multiply_rough(state, 1, &c->in[0], &c->in[1], NULL, &c->out[0], c->noise, scratch, stream);
+    const struct kp_array *from[2] = {&c->in[0], &c->in[1]};
+    multiply_rough(state, 1, from, NULL, &c->out[0], c->noise,
+                   c->exact_operands ? c->exact[0] : NULL, c->first, scratch, stream);
 }
 
 KP_IMPL(matmul, matmul_prepare, matmul_run, matmul_rough, destroy, KP_GIVEN_TRANSPOSE);
@@ -356,8 +375,9 @@ static void linear_run(const struct kp_call *c, void *state, void *scratch, cuda
 static void linear_rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     struct kp_array x = as_row(c->in[0]), out = as_row(c->out[0]);
     struct kp_array w = kp_array_swap(c->in[1], 0, 1);
-    multiply_rough(state, 1, &x, &w, c->present[2] ? &c->in[2] : NULL, &out, c->noise, scratch,
-                   stream);
+    const struct kp_array *from[2] = {&x, &w};
+    multiply_rough(state, 1, from, c->present[2] ? &c->in[2] : NULL, &out, c->noise,
+                   c->exact_operands ? c->exact[0] : NULL, c->first, scratch, stream);
 }
 
 KP_IMPL(linear, linear_prepare, linear_run, linear_rough, destroy, KP_STRIDED);
@@ -441,10 +461,12 @@ static void attention_rough(const struct kp_call *c, void *state, void *scratch,
     softmax.in[0].data = (char *)scratch + s->at_scores;
     softmax.out[0].data = (char *)scratch + s->at_weights;
     softmax.noise = &noise[1];
-    multiply_rough(&s->scores, s->scale, &c->in[0], &k, NULL, &softmax.in[0], &noise[0], scratch,
-                   stream);
+    const struct kp_array *by_keys[2] = {&c->in[0], &k},
+                          *by_values[2] = {&softmax.out[0], &c->in[2]};
+    multiply_rough(&s->scores, s->scale, by_keys, NULL, &softmax.in[0], &noise[0], NULL, true,
+                   scratch, stream);
     kp_impl_softmax.rough(&softmax, s->softmax_state, scratch, stream);
-    multiply_rough(&s->result, 1, &softmax.out[0], &c->in[2], NULL, &c->out[0], &noise[2], scratch,
+    multiply_rough(&s->result, 1, by_values, NULL, &c->out[0], &noise[2], NULL, true, scratch,
                    stream);
 }
 

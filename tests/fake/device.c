@@ -139,7 +139,7 @@ static void add_own(struct kp_spread *own, double o, const double *rough, double
     own->largest = fmax(own->largest, spread / (fabs(o) + rms));
     own->sum_s2 += spread * spread, own->sum_o2 += o * o;
     for (int d = 0; d < KP_DRAWS; d++) {
-        double t = (rough[d] - o) / spread;
+        double t = (rough[d] - o) / (KP_AMPLIFIED * spread);
         own->t2[d] += t * t, own->bias[d] += o < 0 ? -t : t;
     }
 }
@@ -150,10 +150,14 @@ void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *orac
     struct kp_type_limits limits = kp_limits_of(type);
     (void)stream;
     for (int64_t i = 0; i < count; i++) {
-        double a = load(y, type, i), o = oracle->exact[i], rough[KP_DRAWS];
-        for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle->rough[d][i];
+        double a = load(y, type, i), o, rough[KP_DRAWS];
+        bool any = kp_draws_at(oracle, (uint64_t)i, &o, rough);
         double spread = kp_spread_of(o, rough, limits);
         struct kp_strayed e = kp_stray_of(a, o, spread, limits);
+        if (e.counted && !any && e.t > rule->limit && limits.unit > 0)
+            e = kp_stray_of(
+                a, o, fmax(spread, kp_spread_around(oracle, (uint64_t)i, (uint64_t)count, limits)),
+                limits);
         s->lost += e.lost;
         s->infinite += e.counted && !isfinite(a);
         if (e.counted ? !(e.t <= rule->limit) : e.lost && rule->lost) {
