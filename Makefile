@@ -9,7 +9,8 @@
 #   aa          measure each kernel against itself: the harness's own noise and bias
 #   compare     this machine's measurements against results/, cell by cell
 #   record      copy this machine's measurements into results/
-#   failed      list the measured cells that did not pass
+#   failed      list the measured cells that did not pass, and recorded results that are stale
+#   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch
 #   tasks       list the chosen tasks
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive,
@@ -167,9 +168,9 @@ build/%.verify.json: build/%.code $(verify_uses) | build/%.build.json $(COMPILED
 	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
 	$(made)
 
-build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses) | build/report build/cells $(if $(PROFILE),build/replay)
+build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses) | build/report build/inputs build/cells $(if $(PROFILE),build/replay)
 	@rm -f $@
-	$Q$(commit) $(on_gpu) build/time $(task.$(*F)) build/$*
+	$Q$(commit) KP_INPUTS="$$(build/inputs $(task.$(*F)) $(kernel.$*))" $(on_gpu) build/time $(task.$(*F)) build/$*
 	$(made)
 	@$(if $(and $(PROFILE),$(filter attempts/%,$*)),$(on_gpu) harness/inspect/profile $(task.$(*F)) build/$*)
 	@harness/report/progress $*

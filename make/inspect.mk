@@ -31,3 +31,12 @@ arch-checks: $(foreach d,$(folders),$(foreach t,$(tasks),$(if $(kernel.archs/$d/
 build/archs/%.build.json: $$(kernel.archs/$$*) build/tasks/$$(*F)/task.h $(compile_uses) build/archs.flags | $(call need,nvcc jq g++)
 	@mkdir -p $(@D)
 	$Qharness/compile/compile $(task.$(*F)) build/archs/$* '$(call archs_for,$(*D))' $(kernel.archs/$*)
+
+# What PyTorch needs for the chosen tasks: one process a GPU, which keeps the rows of other tasks.
+# The file is not its target, as a make that fails deletes those.
+PYTHON ?= python3
+.PHONY: pytorch $(gpus:%=pytorch-%)
+pytorch: $(gpus:%=pytorch-%)
+	@$(call given,$(gpus),:)
+$(gpus:%=pytorch-%): pytorch-%: $(if $(filter pytorch,$(goals)),$(foreach t,$(tasks),$(task.$t)))
+	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) $(PYTHON) harness/pytorch/times.py results/pytorch/$*.csv $^

@@ -10,7 +10,7 @@ reference := cuda_ops cuda_base define task base
 uses.base    :=
 uses.task    := base
 uses.compile := base
-uses.gpu     := task base
+uses.gpu     := cuda_base task base
 uses.define  := task base
 uses.cuda_base := task base
 uses.cuda_ops  := cuda_base define task base
@@ -19,7 +19,7 @@ uses.replay  := cuda $(reference) gpu
 uses.measure := cuda $(reference) gpu
 uses.inspect := measure replay cuda $(reference) gpu
 uses.record  := base
-uses.report  := record base
+uses.report  := record task base
 uses.llm     := base
 uses.gen     := llm record task base
 uses.judge   := gen llm record task base
@@ -65,9 +65,11 @@ without_cuda := build/obj/harness/measure/tolerance.o
 $(filter-out $(without_cuda),$(foreach l,$(on_cuda),$(call objects,$l))) $(cuda_programs:%=$$(main.%)): build/cuda.flags | $(call need,nvcc libseccomp-dev)
 $(foreach l,$(on_cuda),build/obj/$(folder.$l)/%.o): HOST_FLAGS += $(CUDA_FLAGS)
 
+# What the compiler says is kept, too: tests/e2e/style.sh has it be nothing.
 build/obj/%.o: %.c build/host.flags | $(call need,gcc libcjson-dev)
 	@mkdir -p $(@D) && echo "  CC $@"
-	$Q$(CC) $(HOST_FLAGS) $(CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< && mv $@+ $@
+	$Q$(CC) $(HOST_FLAGS) $(CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< 2> $(@:.o=.said) || { cat $(@:.o=.said) >&2; exit 1; }
+	$Qcat $(@:.o=.said) >&2 && mv $@+ $@
 
 build/obj/%.o: %.cu build/cuda.flags | $(call need,nvcc g++)
 	@mkdir -p $(@D) && echo "  NVCC $@"

@@ -12,11 +12,11 @@ $(unit_tests): build/obj/tests/unit/chosen_case.o build/host.flags | $(call need
 	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
 build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
 
-# The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones, so the
-# linker takes from it what it defines: device code, vendor libraries, the reference.
+# The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones that define
+# the same, so the linker takes that from it: device code, vendor libraries, the reference.
 fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay)
 fake_objects   = $(patsubst %.c,build/obj/tests/fake/%.o,device.c elf.c exec.c knobs.c machine.c)
-fake_parts     = build/fake/fake.a $(call archive,measure replay gpu define task base) build/fake/libcudart.so
+fake_parts     = $(call archive,measure replay) build/fake/fake.a $(call archive,gpu define task base) build/fake/libcudart.so
 build/fake/fake.a: $(fake_objects)
 	@mkdir -p $(@D)
 	$Qrm -f $@+ && $(AR) rcsD $@+ $^ && mv $@+ $@
@@ -66,11 +66,12 @@ test-gpu: $(gpu_c_tests) $(gpu_cu_tests) $(programs:%=build/%) $(all_tasks:%=bui
 tested_arch = $(if $(findstring hopper,$1),90a,$(or $(arch.$(test_gpu)),90))
 gpu_test_uses := $(wildcard optimized/include/* tests/gpu/*.cuh) build/cuda.flags
 $(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(gpu_test_uses) | $(call need,nvcc g++)
-# Without a GPU they are only compiled, and not optimised, which takes half as long.
+# Without a GPU they are only compiled, not optimised, and for the GPU alone (whose compiler reads the
+# host's code, too): that takes a third.
 compiled_only := $(gpu_cu_tests:build/tests/gpu/%=build/tests/compiled/%)
 $(compiled_only): build/tests/compiled/%: tests/gpu/%.cu $(gpu_test_uses) | $(call need,nvcc g++)
 $(gpu_cu_tests):  optimised = -O2
-$(compiled_only): optimised = -Xcicc -O0 -Xptxas -O0
+$(compiled_only): optimised = -Xcicc -O0 -Xptxas -O0 -cubin
 $(gpu_cu_tests) $(compiled_only):
 	@mkdir -p $(@D) && echo "  NVCC $@"
 	$Q$(NVCC) -std=c++17 $(optimised) -Ioptimized/include -gencode arch=compute_$(call tested_arch,$@)$(,)code=sm_$(call tested_arch,$@) -o $@+ $< && mv $@+ $@

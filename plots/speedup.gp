@@ -1,5 +1,5 @@
 # speedup.gp: the speedup of correct cells; a panel a GPU.  A panel with few cells names them and
-# shows their 95 % intervals; a panel with many shows the distribution of each suite.
+# shows where other boards are predicted to fall; a panel with many shows the distribution of each suite.
 load plots."/style.gp"
 if (panels == 0) exit
 array outcome[4] = ["faster", "even", "slower", "out"]

@@ -52,6 +52,9 @@ struct kp_interval stat_ratio(const double *num, const double *den, const int *p
 struct kp_interval stat_single(const double *x, const int *placement, int n, double tick_us,
                                uint64_t seed, int resamples);
 
+/* 95 % of Student's t with f >= 1 degrees of freedom lie between minus this and this. */
+double stat_student(int f);
+
 /* Whether even the low end of a ratio is above 1: the denominator's runner is faster. */
 bool stat_wins(struct kp_interval ratio);
 

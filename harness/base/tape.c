@@ -127,6 +127,10 @@ static int small(struct words *w) { /* may be -1 */
     return w->bad ? 0 : (int)x;
 }
 
+static unsigned digit(char c) {
+    return (unsigned)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
 static void hex(struct words *w, struct tape_node *n) {
     const char *p = word(w);
     size_t digits = 2 * (size_t)n->param_bytes;
@@ -135,11 +139,8 @@ static void hex(struct words *w, struct tape_node *n) {
         w->bad = true;
         return;
     }
-    for (uint32_t i = 0; i < n->param_bytes; i++) {
-        unsigned x;
-        sscanf(p + 2 * i, "%2x", &x);
-        n->params[i] = (uint8_t)x;
-    }
+    for (uint32_t i = 0; i < n->param_bytes; i++)
+        n->params[i] = (uint8_t)(digit(p[2 * i]) << 4 | digit(p[2 * i + 1]));
 }
 
 static void parse_kernel(struct words *w, struct tape_node *n) {
@@ -215,7 +216,8 @@ static void parse_node(struct words *w, struct tape_node *n) {
         w->bad = true;
 }
 
-static void parse_edge(struct words *w, struct tape_edge *e, int nnodes) {
+/* An edge leads to none before the node that the last one led to. */
+static void parse_edge(struct words *w, struct tape_edge *e, int before, int nnodes) {
     expect(w, "edge");
     e->from = (int)number(w, (uint64_t)nnodes);
     e->to = (int)number(w, (uint64_t)nnodes);
@@ -224,7 +226,7 @@ static void parse_edge(struct words *w, struct tape_edge *e, int nnodes) {
     expect(w, "ports");
     e->from_port = (int)number(w, MOST_PORT);
     e->to_port = (int)number(w, MOST_PORT);
-    if (e->from >= e->to || e->to >= nnodes) w->bad = true;
+    if (e->from >= e->to || e->to < before || e->to >= nnodes) w->bad = true;
 }
 
 static void parse_header(struct words *w, struct tape *t) {
@@ -269,9 +271,10 @@ struct tape *tape_parse(const char *text, char message[KP_TAPE_MESSAGE]) {
             total = 2 + t->nnodes + t->nedges;
         } else if (line <= t->nnodes)
             parse_node(&w, &t->nodes[line - 1]);
-        else if (line < total - 1)
-            parse_edge(&w, &t->edges[line - 1 - t->nnodes], t->nnodes);
-        else
+        else if (line < total - 1) {
+            struct tape_edge *e = &t->edges[line - 1 - t->nnodes];
+            parse_edge(&w, e, e > t->edges ? e[-1].to : 0, t->nnodes);
+        } else
             expect(&w, "end");
         bad = w.bad || w.rest;
     }

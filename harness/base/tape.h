@@ -53,7 +53,7 @@ struct tape {
     bool merged;
     int nnodes, nedges;
     struct tape_node *nodes; /* in an order in which every edge points forward */
-    struct tape_edge *edges;
+    struct tape_edge *edges; /* in the order of the nodes that they lead to */
 };
 
 struct tape_span { /* where a buffer lies */

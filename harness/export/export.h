@@ -17,7 +17,7 @@
  *     line, null if unknown.
  *
  * Cells whose results are flagged degenerate or no-influence are in no file, because there a
- * kernel that skips the work is correct.  An answer whose result is flagged decoy-ratio or
+ * kernel that skips the work is correct.  An answer whose result is flagged control-ratio or
  * clocks-disagree has the verdict "doubtful": a time that cannot be trusted earns nothing, like
  * a wrong kernel, and is in no file of pairs.
  *

@@ -137,8 +137,7 @@ static bool attempt_of(const struct check *c, const cJSON *object, char *task, c
 }
 
 static bool is_class(const struct check *c, const cJSON *object) {
-    static const char *const classes[] = {"exact", "fp32", "tf32", "f16", "bf16"};
-    return is_among(json_text(object, "class", ""), classes, 5) ||
+    return class_rank(json_text(object, "class", "")) < CLASS_UNKNOWN ||
            no(c, "\"class\" is no arithmetic class");
 }
 

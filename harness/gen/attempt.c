@@ -284,14 +284,6 @@ bool attempt_ok(const struct attempt *a) {
     return !strcmp(a->verdict, "ok") && a->ratio > 0;
 }
 
-int class_rank(const char *class) {
-    static const char *const classes[] = {"exact", "fp32", "tf32", "f16", "bf16"};
-    static const int rank[] = {0, 0, 1, 2, 2};
-    for (size_t i = 0; i < sizeof rank / sizeof *rank; i++)
-        if (!strcmp(class, classes[i])) return rank[i];
-    return 3;
-}
-
 bool attempt_better(const struct attempt *a, const struct attempt *b) {
     int ra = class_rank(a->class), rb = class_rank(b->class);
     if (ra != rb) return ra < rb;

@@ -66,16 +66,12 @@ bool attempt_current(struct attempt *a, const char *path, const char *kernel_sha
 /* Whether it passed every check and its time can be trusted. */
 bool attempt_ok(const struct attempt *a);
 
-/* The accuracy rank of a class: 0 for exact and fp32, 1 for tf32, 2 for f16 and bf16, 3
- * otherwise. */
-int class_rank(const char *class);
-
 /* Whether `a` is better than `b`; both are ok.  The more accurate one is better; among equals,
  * the one with the higher low end of its interval. */
 bool attempt_better(const struct attempt *a, const struct attempt *b);
 
 /* The ok attempt with the highest low end of its interval, among those of the most accurate
- * class found (fp32 before tf32 before f16 and bf16); NULL if none is ok.  The first one wins a
+ * class found (class_rank); NULL if none is ok.  The first one wins a
  * tie. */
 const struct attempt *attempts_best(const struct attempts *l);
 

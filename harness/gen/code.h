@@ -10,11 +10,6 @@
  * with launch, larger than 256 KB, not UTF-8.  Free it. */
 char *code_extract(const char *answer, char why[200]);
 
-/* The source without comments and without whitespace that C++ does not need.  String and
- * character literals, raw strings and line continuations stay.  Kernels with the same normal
- * form are the same kernel.  Free it. */
-char *code_normal(const char *source);
-
 /* Whether a source defines launch, outside of comments, literals and directives.  A declaration
  * or a call does not count. */
 bool code_defines_launch(const char *source);

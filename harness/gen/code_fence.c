@@ -1,7 +1,7 @@
 /* code_fence.c: find code blocks and headings in an answer; see code.h. */
 #define _GNU_SOURCE
 #include "gen/code.h"
-#include "gen/code_lex.h"
+#include "base/code_lex.h"
 #include "base/error.h"
 
 #include <stdio.h>

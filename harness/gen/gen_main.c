@@ -10,6 +10,7 @@
  * answer is used.  The environment configures the model (llm.h), the caps (budget.h) and the search
  * (search.h). */
 #include "gen/attempt.h"
+#include "base/code_normal.h"
 #include "gen/code.h"
 #include "base/error.h"
 #include "base/hash.h"

@@ -40,7 +40,7 @@ static const struct {
                    "does not do all of the work."},
     {"doubtful",
      "What it computes is right, but its time is not to be trusted: on contents of another kind "
-     "it takes another time (decoy-ratio), or the GPU was busy for longer than that time "
+     "it takes another time (control-ratio), or the GPU was busy for longer than that time "
      "(clocks-disagree). It must do the same work whatever the contents are, and end all of it "
      "before its last launch ends."},
     {"skipped", "It could not be tried."},

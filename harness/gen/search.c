@@ -1,7 +1,7 @@
 /* search.c: options, and code that the modes share; see search.h. */
 #define _GNU_SOURCE
 #include "gen/search.h"
-#include "gen/code.h"
+#include "base/code_normal.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"

@@ -1,5 +1,5 @@
-/* device.cu: see device.h.  Plain grid-stride kernels, each obviously right, and all at or near the
- * speed of memory. */
+/* device.cu: see device.h; what empties and scrubs the GPU is in flush.cu.  Plain grid-stride
+ * kernels, each obviously right, and all at or near the speed of memory. */
 #include "gpu/device.h"
 #include "base/error.h"
 
@@ -9,6 +9,7 @@
 
 static const int kThreads = 256;
 static const size_t kMostBlocks = 132 * 32; /* 32 for each multiprocessor of an H200 */
+static const unsigned kCanaryBlocks = 64;   /* a mapping's canaries are 2 MiB at most */
 
 void device_check(cudaError_t e, const char *step) {
     if (e != cudaSuccess) die(KP_MACHINE, "%s: %s", step, cudaGetErrorString(e));
@@ -64,7 +65,43 @@ void device_poison_check(const void *data, size_t bytes, uint32_t word,
     if (!bytes) return;
     poison_check_kernel<<<grid_for(bytes / 4, 4), kThreads, 0, stream>>>(
         (const unsigned char *)data, bytes, word, mismatches);
-    device_check(cudaGetLastError(), "checking canaries");
+    device_check(cudaGetLastError(), "checking the pattern");
+}
+
+/* Write the canaries of mapping blockIdx.y, or, if `changed` is given, count what differs. */
+__global__ void canaries_kernel(const kp_guarded *list, uint32_t word,
+                                unsigned long long *changed) {
+    const kp_guarded g = list[blockIdx.y];
+    unsigned long long bad = 0;
+    FOR_EACH(i, g.from / 4) {
+        uint32_t *p = (uint32_t *)g.base + i;
+        if (!changed) *p = word;
+        bad += __popc(__vcmpne4(*p, word)) / 8;
+    }
+    FOR_EACH(i, g.mapped - g.to) {
+        size_t at = g.to + i;
+        unsigned char byte = (unsigned char)(word >> 8 * (at & 3));
+        if (!changed) g.base[at] = byte;
+        bad += g.base[at] != byte;
+    }
+    if (bad) atomicAdd(&changed[blockIdx.y], bad);
+}
+
+static void canaries(const struct kp_guarded *list, int n, uint32_t word,
+                     unsigned long long *changed, cudaStream_t stream) {
+    if (n)
+        canaries_kernel<<<dim3(kCanaryBlocks, (unsigned)n), kThreads, 0, stream>>>(list, word,
+                                                                                   changed);
+    device_check(cudaGetLastError(), "canaries");
+}
+
+void device_canaries(const struct kp_guarded *list, int n, uint32_t word, cudaStream_t stream) {
+    canaries(list, n, word, NULL, stream);
+}
+
+void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
+                           unsigned long long *changed, cudaStream_t stream) {
+    canaries(list, n, word, changed, stream);
 }
 
 /* ---- Comparison -------------------------------------------------------------- */
@@ -236,66 +273,4 @@ void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cu
     checksum_kernel<<<grid_for(bytes / 4, 8), kThreads, 0, stream>>>((const uint32_t *)data,
                                                                      bytes / 4, sum);
     device_check(cudaGetLastError(), "adding up an input");
-}
-
-/* ---- Flush and copy ----------------------------------------------------------- */
-
-/* The sum decides nothing, but the compiler cannot know that.  A block takes all the shared memory
- * that it may have and overwrites it, so that no earlier kernel's survives. */
-__global__ void flush_kernel(const uint4 *clean, size_t n, unsigned shared_words) {
-    extern __shared__ unsigned scrub[];
-    for (unsigned i = threadIdx.x; i < shared_words; i += blockDim.x) scrub[i] = 0x7bad7badu;
-    __syncthreads();
-    unsigned s = scrub[threadIdx.x];
-    FOR_EACH(i, n) {
-        uint4 v = clean[i];
-        s ^= v.x ^ v.y ^ v.z ^ v.w;
-    }
-    if (s == 0x12345679u) scrub[threadIdx.x] = s;
-}
-
-void device_flush(const void *clean, size_t bytes, cudaStream_t stream) {
-    static int shared = 0, sms = 0;
-    if (!shared) {
-        int dev = 0;
-        device_check(cudaGetDevice(&dev), "flush");
-        device_check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, dev),
-                     "flush");
-        device_check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, dev), "flush");
-        device_check(cudaFuncSetAttribute((const void *)flush_kernel,
-                                          cudaFuncAttributeMaxDynamicSharedMemorySize, shared),
-                     "flush");
-    }
-    flush_kernel<<<2 * sms, 1024, (size_t)shared, stream>>>((const uint4 *)clean, bytes / 16,
-                                                            (unsigned)shared / 4);
-    device_check(cudaGetLastError(), "emptying the L2");
-}
-
-/* Every thread has four loads in flight and writes nothing: the rate of reading alone. */
-__global__ void read_kernel(const uint4 *from, size_t n, unsigned *never) {
-    size_t stride = (size_t)gridDim.x * blockDim.x;
-    unsigned s = 0;
-    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += 4 * stride) {
-        uint4 v[4];
-        for (int k = 0; k < 4; k++)
-            v[k] = i + k * stride < n ? from[i + k * stride] : make_uint4(0, 0, 0, 0);
-        for (int k = 0; k < 4; k++) s ^= v[k].x ^ v[k].y ^ v[k].z ^ v[k].w;
-    }
-    if (s == 0x12345679u) *never = s; /* never, but the compiler cannot know that */
-}
-
-void device_read(const void *from, size_t bytes, void *never, cudaStream_t stream) {
-    read_kernel<<<132 * 16, kThreads, 0, stream>>>((const uint4 *)from, bytes / 16,
-                                                   (unsigned *)never);
-    device_check(cudaGetLastError(), "reading");
-}
-
-__global__ void copy_kernel(const uint4 *from, uint4 *to, size_t n) {
-    FOR_EACH(i, n) to[i] = from[i];
-}
-
-void device_copy(const void *from, void *to, size_t bytes, cudaStream_t stream) {
-    copy_kernel<<<(unsigned)((bytes / 16 + kThreads - 1) / kThreads), kThreads, 0, stream>>>(
-        (const uint4 *)from, (uint4 *)to, bytes / 16);
-    device_check(cudaGetLastError(), "copying");
 }

@@ -25,6 +25,19 @@ void device_poison(void *data, size_t bytes, uint32_t word, cudaStream_t stream)
 void device_poison_check(const void *data, size_t bytes, uint32_t word,
                          unsigned long long *mismatches, cudaStream_t stream);
 
+/* A mapping, and where in it the buffer lies: all else is canary, up to the last byte. */
+struct kp_guarded {
+    unsigned char *base;
+    size_t from, to, mapped; /* the buffer is [from, to); from is a multiple of 4 */
+};
+
+/* Repeat a secret word over the canaries of n mappings, a list in device memory, by one launch. */
+void device_canaries(const struct kp_guarded *list, int n, uint32_t word, cudaStream_t stream);
+
+/* Add to changed[i] (device memory) how many bytes of mapping i's canaries are not the word's. */
+void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
+                           unsigned long long *changed, cudaStream_t stream);
+
 /* What a comparison of y with o finds, summed over calls (slices); d = y - o.  NaN against NaN and
  * equal infinities are no difference.  Any other difference that is not finite counts as
  * infinite. */
@@ -71,6 +84,12 @@ void device_sum_squares(const void *x, enum kp_dtype type, int64_t count, double
 
 /* Add to *sum a checksum of the bytes (a multiple of 4) that depends on their positions. */
 void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cudaStream_t stream);
+
+/* Overwrite the registers of every multiprocessor, and the local memory of as many threads as fit
+ * on them: local_bytes each, at least the 1 KB that any thread has and at most KP_MOST_LOCAL.
+ * `clean` holds zeros. */
+enum { KP_MOST_LOCAL = 64 << 10 };
+void device_scrub(const void *clean, size_t local_bytes, cudaStream_t stream);
 
 /* Empty the L2: read `bytes` of clean memory, which leaves no dirty lines to evict.  Also overwrite
  * every multiprocessor's shared memory. */

@@ -28,15 +28,14 @@ enum runner_status {
 };
 
 enum runner_what {
-    RUNNER_RUN = 1, /* one replay, no flush */
-    RUNNER_SAMPLE,  /* empty the L2, one timed replay */
-    RUNNER_EMPTY    /* time two event nodes with nothing between them */
+    RUNNER_SAMPLE = 1, /* empty the L2, one timed replay */
+    RUNNER_EMPTY       /* the same with an empty graph: two event nodes, nothing between them */
 };
 
 struct runner_setup {
     uint32_t magic, nplacements, nbuffers, pad;
     uint64_t flush_bytes; /* clean memory to empty the L2 with, the same for all runners: its
-                           * kp_shared follows the others.  0: no RUNNER_SAMPLE will come */
+                           * kp_shared follows the others */
     uint64_t layout_seed; /* decides where in the address space buffers lie */
 };
 

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <math.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -33,6 +34,10 @@ double process_deadline(void) {
     const char *text = getenv("KP_DEADLINE");
     double x = text ? atof(text) : 0;
     return x > 0 ? x : KP_DEADLINE_SECONDS;
+}
+
+double process_cell_seconds(void) {
+    return KP_CELL_DEADLINES * process_deadline();
 }
 
 /* What CUDA needs of the environment, and nothing else. */
@@ -156,10 +161,17 @@ enum runner_status process_wait(struct kp_process *p, double seconds, struct run
 }
 
 enum runner_status process_ask(struct kp_process *p, enum runner_what what, int placement,
-                               double seconds, struct runner_reply *reply) {
+                               double seconds, double *left, struct runner_reply *reply) {
     struct runner_request q = {(uint32_t)what, (uint32_t)placement};
+    double began = seconds_now();
     put(p->to, &q, sizeof q);
-    return process_wait(p, seconds, reply, NULL);
+    process_wait(p, fmin(seconds, *left), reply, NULL);
+    *left -= seconds_now() - began;
+    if (reply->status == RUNNER_TIMEOUT && *left <= 0)
+        snprintf(reply->message, sizeof reply->message,
+                 "all runs of the kernel, to verify and to time it, took more than %.0f s",
+                 process_cell_seconds());
+    return (enum runner_status)reply->status;
 }
 
 void process_end(struct kp_process *p) {

@@ -26,9 +26,10 @@ void process_start(struct kp_process *p, const char *name, char *const argv[], b
 enum runner_status process_wait(struct kp_process *p, double seconds, struct runner_reply *reply,
                                 char **text);
 
-/* Send a request and wait. */
+/* Send a request and wait, at most `seconds` and at most *left seconds, from which what it took is
+ * taken.  When nothing is left: RUNNER_TIMEOUT, as above. */
 enum runner_status process_ask(struct kp_process *p, enum runner_what what, int placement,
-                               double seconds, struct runner_reply *reply);
+                               double seconds, double *left, struct runner_reply *reply);
 
 /* Close the pipes and kill the process. */
 void process_end(struct kp_process *p);
@@ -37,5 +38,10 @@ void process_end(struct kp_process *p);
  * that takes longer counts as endless. */
 enum { KP_DEADLINE_SECONDS = 60 };
 double process_deadline(void);
+
+/* Seconds that all runs of a kernel may take in a cell, in verify and time together: so many
+ * deadlines.  A kernel of a second a run needs a third of it; one of 50 s is not worth an hour. */
+enum { KP_CELL_DEADLINES = 2 };
+double process_cell_seconds(void);
 
 #endif

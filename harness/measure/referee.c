@@ -1,6 +1,7 @@
 /* referee.c: see referee.h. */
 #define _GNU_SOURCE
 #include "measure/referee.h"
+#include "gpu/machine.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,13 @@ uint64_t random_seed(void) {
     if (getrandom(&x, sizeof x, 0) != (ssize_t)sizeof x) die(KP_MACHINE, "no random numbers");
     return x;
 }
+
+/* Cells with less memory than this are measured at several placements, all allocated at once. */
+static const size_t small_bytes = (size_t)64 << 20;
+enum {
+    SMALL_PLACEMENTS = 8, /* the interval is drawn over placements, and five would be few */
+    FLUSH_L2S = 2         /* the flush reads twice the L2's size */
+};
 
 /* One seed gives the canaries' word and the addresses; the mask keeps them apart. */
 static const uint64_t canary_seed = 0xca;
@@ -44,14 +52,33 @@ static void *device_memory(size_t bytes) {
     return p;
 }
 
-static void set_canaries(struct referee *r, const struct kp_span *s) {
-    char *base = (char *)(uintptr_t)s->base;
-    if (!s->bytes) return;
-    device_poison(base, s->offset, r->canary, r->stream);
-    size_t end = s->offset + s->bytes, first = (end + 3) & ~(size_t)3;
-    if (first > end) /* a buffer that ends inside a word */
-        device_check(cudaMemsetAsync(base + end, 0, first - end, r->stream), "canaries");
-    device_poison(base + first, s->mapped - first, r->canary, r->stream);
+size_t referee_flush_bytes(void) {
+    return FLUSH_L2S * machine_l2_bytes();
+}
+
+int referee_placements(const struct kp_task *t, size_t scratch) {
+    return task_bytes(t) + scratch < small_bytes ? SMALL_PLACEMENTS : 1;
+}
+
+/* Put canaries around everything that a kernel may write. */
+static void set_canaries(struct referee *r) {
+    int n = r->nbuffers * r->nplacements;
+    struct kp_guarded *list = calloc((size_t)n, sizeof *list);
+    if (!list) die(KP_MACHINE, "out of memory");
+    r->nguarded = 0;
+    for (int i = 0; i < n; i++) {
+        const struct kp_span *s = &r->at[i];
+        if (i % r->nbuffers < r->task->ntensors || !s->bytes) continue;
+        r->guarded_buffer[r->nguarded] = i;
+        list[r->nguarded++] = (struct kp_guarded){(unsigned char *)(uintptr_t)s->base, s->offset,
+                                                  s->offset + s->bytes, s->mapped};
+    }
+    device_check(cudaMemcpyAsync(r->guarded, list, (size_t)n * sizeof *list, cudaMemcpyHostToDevice,
+                                 r->stream),
+                 "canaries");
+    device_canaries(r->guarded, r->nguarded, r->canary, r->stream);
+    referee_wait(r);
+    free(list);
 }
 
 bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, size_t scratch,
@@ -80,13 +107,24 @@ bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, s
         if (!buffer_create(&region, buffer_bytes(t, i % r->nbuffers, scratch), input, &r->at[i],
                            &r->shared[i]))
             return false;
-        set_canaries(r, &r->at[i]);
     }
+    r->guarded = device_memory((size_t)n * sizeof *r->guarded);
+    r->changed = device_memory((size_t)n * sizeof *r->changed);
+    r->guarded_buffer = calloc((size_t)n, sizeof *r->guarded_buffer);
+    if (!r->guarded_buffer) die(KP_MACHINE, "out of memory");
     r->found = device_memory(KP_MAX_OUTPUTS * sizeof *r->found);
     r->counter = device_memory(sizeof *r->counter);
     r->sum = device_memory(KP_MAX_OUTPUTS * sizeof *r->sum);
-    referee_wait(r);
+    set_canaries(r);
     return true;
+}
+
+void referee_keep(struct referee *r, int n) {
+    int last = r->nbuffers * r->nplacements; /* the clean memory follows the last buffer */
+    r->nplacements = n;
+    r->at[r->nbuffers * n] = r->at[last];
+    r->shared[r->nbuffers * n] = r->shared[last];
+    set_canaries(r);
 }
 
 bool referee_add_scratch(struct referee *r, size_t scratch, uint64_t seed) {
@@ -96,9 +134,8 @@ bool referee_add_scratch(struct referee *r, size_t scratch, uint64_t seed) {
     for (int p = 0; p < r->nplacements; p++) {
         int i = p * r->nbuffers + r->nbuffers - 1;
         if (!buffer_create(&region, scratch, false, &r->at[i], &r->shared[i])) return false;
-        set_canaries(r, &r->at[i]);
     }
-    referee_wait(r);
+    set_canaries(r);
     return true;
 }
 
@@ -146,23 +183,16 @@ static const char *buffer_name(const struct referee *r, int buffer) {
     return t->noutputs == 1 ? "out" : t->values[t->outputs[buffer - t->ntensors]].name;
 }
 
-const char *referee_canaries(struct referee *r, int placement, unsigned long long *bytes) {
-    const struct kp_span *at = r->at + (size_t)placement * r->nbuffers;
-    count_reset(r);
-    for (int pass = 0; pass < 2; pass++) { /* all at once; if any changed, one by one */
-        for (int i = r->task->ntensors; i < r->nbuffers; i++) {
-            if (!at[i].bytes) continue;
-            const char *base = (const char *)(uintptr_t)at[i].base;
-            size_t end = (at[i].offset + at[i].bytes + 3) & ~(size_t)3;
-            device_poison_check(base, at[i].offset, r->canary, r->counter, r->stream);
-            device_poison_check(base + end, at[i].mapped - end, r->canary, r->counter, r->stream);
-            if (!pass) continue;
-            *bytes = sizeof r->canary * count_of(r);
-            if (*bytes) return buffer_name(r, i);
-        }
-        if (!pass && !count_of(r)) return NULL;
-        count_reset(r);
-    }
+const char *referee_canaries(struct referee *r, unsigned long long *bytes) {
+    unsigned long long changed[KP_MAX_BUFFERS];
+    size_t size = (size_t)r->nguarded * sizeof *changed;
+    device_check(cudaMemsetAsync(r->changed, 0, size, r->stream), "canaries");
+    device_canaries_check(r->guarded, r->nguarded, r->canary, r->changed, r->stream);
+    device_check(cudaMemcpyAsync(changed, r->changed, size, cudaMemcpyDeviceToHost, r->stream),
+                 "canaries");
+    referee_wait(r);
+    for (int i = 0; i < r->nguarded; i++)
+        if ((*bytes = changed[i])) return buffer_name(r, r->guarded_buffer[i] % r->nbuffers);
     return NULL;
 }
 

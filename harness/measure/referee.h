@@ -18,7 +18,11 @@ struct referee {
     size_t flush_bytes;       /* of the clean memory; 0: none */
     cudaStream_t stream;
     uint32_t poison;             /* the word in outputs and scratch now */
-    uint32_t canary;             /* the word around every buffer, as long as the referee lives */
+    uint32_t canary;             /* the word around what may be written, as long as this lives */
+    int nguarded;                /* mappings with canaries: those of all placements */
+    struct kp_guarded *guarded;  /* device: one for each */
+    unsigned long long *changed; /* device: one for each */
+    int *guarded_buffer;         /* index into `at` */
     struct kp_compare *found;    /* device: one for each output */
     unsigned long long *counter; /* device */
     double *sum;                 /* device */
@@ -36,6 +40,17 @@ size_t task_bytes(const struct kp_task *t);
 bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, size_t scratch,
                   size_t flush, uint64_t seed, size_t *needed);
 
+/* The clean memory that verify and time flush with: twice the L2's size, so that no line survives.
+ */
+size_t referee_flush_bytes(void);
+
+/* How many placements a cell with so much scratch is verified and timed at: 8 if it is small,
+ * because the address of a small buffer affects times; else 1. */
+int referee_placements(const struct kp_task *t, size_t scratch);
+
+/* Keep the first n placements only.  Before scratch is added. */
+void referee_keep(struct referee *r, int n);
+
 /* Give every placement its scratch, which referee_open() was called without.  False if memory is
  * short. */
 bool referee_add_scratch(struct referee *r, size_t scratch, uint64_t seed);
@@ -50,9 +65,9 @@ struct runner_setup referee_setup(const struct referee *r, uint64_t layout_seed)
 void referee_fill(struct referee *r, int placement, enum kp_distribution d, uint64_t seed);
 void referee_poison(struct referee *r, int placement, uint64_t seed);
 
-/* Name of the first buffer whose canaries changed, or NULL.  *bytes: those of the words that did; a
- * word with one changed byte counts as four. */
-const char *referee_canaries(struct referee *r, int placement, unsigned long long *bytes);
+/* Name of the first buffer whose canaries changed, at whichever placement, or NULL.  *bytes: how
+ * many changed. */
+const char *referee_canaries(struct referee *r, unsigned long long *bytes);
 
 /* Whether every byte of the outputs still is poison. */
 bool referee_untouched(struct referee *r, int placement);

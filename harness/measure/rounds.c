@@ -173,7 +173,7 @@ static bool check_outputs(struct rounds *t, const struct round *q, int i) {
     unsigned long long bytes;
     referee_compare(&t->acc.r, q->placement, t->acc.out[0], q->rms, tolerance->element, found);
     struct kp_error e = referee_error(t->task, found);
-    const char *where = referee_canaries(&t->acc.r, q->placement, &bytes);
+    const char *where = referee_canaries(&t->acc.r, &bytes);
     if (!where && !error_exceeds(&e, tolerance)) return true;
     char reason[KP_TAPE_MESSAGE];
     int k = 0; /* the output that shows it */
@@ -212,13 +212,20 @@ static bool check_oracle(struct rounds *t, const struct round *q) {
     return fail(t, "wrong", reason);
 }
 
+/* Ask runner i for a replay.  Those of the candidate may take so long together, and no more. */
+static bool ask(struct rounds *t, int i, enum runner_what what, int placement,
+                struct runner_reply *reply) {
+    double forever = INFINITY, *left = is_candidate(t, i) ? &t->left : &forever;
+    process_ask(&t->runner[i], what, placement, t->deadline, left, reply);
+    return settle(t, i, reply);
+}
+
 /* One sample of runner i: the clock is read in replay/timed_sample.c. */
 static bool sample(struct rounds *t, const struct round *q, int i) {
     struct runner_reply reply;
     referee_poison(&t->acc.r, q->placement, kp_mix(q->seed, (uint64_t)(POISON_OF_SEED + i)));
     referee_wait(&t->acc.r);
-    process_ask(&t->runner[i], RUNNER_SAMPLE, q->placement, t->deadline, &reply);
-    if (!settle(t, i, &reply) || !check_outputs(t, q, i)) return false;
+    if (!ask(t, i, RUNNER_SAMPLE, q->placement, &reply) || !check_outputs(t, q, i)) return false;
     if (i == 0 && q->oracle && !check_oracle(t, q)) return false;
     struct runner_samples *s = &t->samples[i];
     if (q->control)
@@ -261,8 +268,7 @@ static bool time_empty(struct rounds *t) {
     double x[EMPTY_SAMPLES];
     for (int i = 0; i < EMPTY_SAMPLES; i++) {
         struct runner_reply reply;
-        process_ask(&t->runner[0], RUNNER_EMPTY, 0, t->deadline, &reply);
-        if (!settle(t, 0, &reply)) return false;
+        if (!ask(t, 0, RUNNER_EMPTY, 0, &reply)) return false;
         x[i] = reply.event_us;
     }
     t->empty_us = stat_median(x, EMPTY_SAMPLES);

@@ -25,6 +25,7 @@ struct rounds {
     struct accuracy acc;
     uint64_t master;
     double deadline, cap_seconds;
+    double left;  /* seconds that the candidate's runs may still take in this cell */
     int nrunners; /* runner 0 is the candidate's */
     struct kp_process runner[KP_MAX_RUNNERS];
     const char *runner_name[KP_MAX_RUNNERS];

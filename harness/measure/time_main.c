@@ -23,16 +23,11 @@
 
 /* ---- The numbers of the rules ---------------------------------------------------------- */
 
-/* The address of a small buffer affects times: cells with less memory than this are measured at
- * several placements, all allocated at once. */
-static const size_t small_bytes = (size_t)64 << 20;
 enum {
-    SMALL_PLACEMENTS = 8, /* the interval is drawn over placements, and five would be few */
-    FLUSH_L2S = 2,        /* the flush reads twice the L2's size, so that no line survives */
-    ORACLE_PART = 4,      /* the oracle's slices may take a quarter of the free memory */
-    CAP_SECONDS = 10,     /* for the rounds of a cell, unless KP_CELL_SECONDS says otherwise */
-    MOST_KEPT = 100,      /* samples of a runner that the result keeps */
-    AA_BATCHES = 5        /* of --aa: each is measured as a cell is */
+    ORACLE_PART = 4,  /* the oracle's slices may take a quarter of the free memory */
+    CAP_SECONDS = 10, /* for the rounds of a cell, unless KP_CELL_SECONDS says otherwise */
+    MOST_KEPT = 100,  /* samples of a runner that the result keeps */
+    AA_BATCHES = 5    /* of --aa: each is measured as a cell is */
 };
 /* The longest wait for a quiet machine: scrubbing freed memory takes 2.5 ms a GB. */
 static const double quiet_seconds = 3;
@@ -117,6 +112,9 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     if (cJSON_IsFalse(cJSON_GetObjectItem(c->json, "deterministic"))) flag(c, "nondeterministic");
     flag_audit(c);
     cJSON_AddItemToObject(c->json, "flags", c->flags);
+    const char *inputs = getenv("KP_INPUTS"); /* set by make: what build/inputs says */
+    cJSON *sources = inputs ? cJSON_Parse(inputs) : NULL;
+    cJSON_AddItemToObject(c->json, "inputs", sources ? sources : cJSON_CreateNull());
     cJSON *h = cJSON_AddObjectToObject(c->json, "harness");
     char *seed = text_format("%016llx", (unsigned long long)c->t.master);
     const char *commit = getenv("KP_COMMIT"); /* set by make */
@@ -181,16 +179,12 @@ static void check_files(struct cell *c) {
     }
 }
 
-static int placements(const struct kp_task *t, size_t scratch) {
-    return task_bytes(t) + scratch < small_bytes ? SMALL_PLACEMENTS : 1;
-}
-
 static void allocate(struct cell *c) {
     size_t free_bytes = 0, total = 0, need = 0;
     size_t scratch = (size_t)json_number(c->verify, "scratch_bytes", 0);
-    int n = placements(c->t.task, scratch);
-    if (!referee_open(&c->t.acc.r, c->t.task, n, scratch, FLUSH_L2S * machine_l2_bytes(),
-                      random_seed(), &need))
+    int n = referee_placements(c->t.task, scratch);
+    if (!referee_open(&c->t.acc.r, c->t.task, n, scratch, referee_flush_bytes(), random_seed(),
+                      &need))
         finish(c, "skipped",
                text_format("timing needs %.1f GB of GPU memory", (double)need * 1e-9));
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
@@ -386,6 +380,7 @@ int main(int argc, char **argv) {
     c.t.prefix = argv[aa + 2];
     c.file = aa ? "aa.json" : "time.json";
     c.t.deadline = process_deadline();
+    c.t.left = aa ? INFINITY : process_cell_seconds();
     c.t.cap_seconds = cap && atof(cap) > 0 ? atof(cap) : CAP_SECONDS;
     c.cost = task_cost(c.t.task);
     begin(&c);
@@ -397,6 +392,7 @@ int main(int argc, char **argv) {
     *strrchr(folder, '/') = 0;
     c.peaks = json_read(text_format("%s/peaks.json", folder));
     c.t.master = random_seed();
+    c.t.left -= json_number(c.verify, "waited_seconds", 0);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     check_files(&c);

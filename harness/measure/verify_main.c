@@ -33,7 +33,8 @@ struct verify {
     cJSON *json;                         /* what PREFIX.verify.json will say */
     struct accuracy acc;
     struct kp_process runner;
-    double deadline;
+    double deadline, left; /* seconds: of an answer; of all runs of the kernel that are to come */
+    int at;                /* the placement of the next sample; they take turns, as in time */
     size_t scratch;
     /* The worst over the samples of a distribution, in the spreads of the class tried last. */
     struct kp_judgment candidate[KP_DIST_COUNT], baseline[KP_MAX_BASELINES][KP_DIST_COUNT];
@@ -54,6 +55,8 @@ KP_NORETURN static void verdict(struct verify *v, const char *word, const char *
         cJSON_AddStringToObject(v->json, "reason", reason);
     else
         cJSON_AddNullToObject(v->json, "reason");
+    cJSON_AddNumberToObject(v->json, "waited_seconds",
+                            round((process_cell_seconds() - v->left) * 1e3) / 1e3);
     json_write(path, v->json);
     exit(KP_OK);
 }
@@ -82,12 +85,14 @@ static void settle_machine(const struct runner_reply *reply) {
 static void allocate(struct verify *v) {
     size_t free_bytes = 0, total = 0;
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
-    size_t need = task_bytes(v->task) + accuracy_bytes(v->task) + spare_bytes;
+    int n = referee_placements(v->task, 0);
+    size_t flush = referee_flush_bytes();
+    size_t need = (size_t)n * task_bytes(v->task) + flush + accuracy_bytes(v->task) + spare_bytes;
     char *reason = text_format("needs at least %.1f GB of GPU memory, %.1f GB are free",
                                (double)need * 1e-9, (double)free_bytes * 1e-9);
     if (need > free_bytes) verdict(v, "skipped", reason);
     size_t oracle_limit = (free_bytes - need) / 2; /* the rest is for the candidate's scratch */
-    if (!referee_open(&v->acc.r, v->task, 1, 0, 0, v->master, &need) ||
+    if (!referee_open(&v->acc.r, v->task, n, 0, flush, v->master, &need) ||
         !accuracy_open(&v->acc, oracle_limit))
         verdict(v, "skipped", reason);
     free(reason);
@@ -170,6 +175,7 @@ static void make_tape(struct verify *v) {
     cJSON_AddStringToObject(v->json, "cubin_sha256", sha);
     cJSON_AddNumberToObject(v->json, "scratch_bytes", (double)v->scratch);
     cJSON_AddNumberToObject(v->json, "launches", merged->nnodes);
+    referee_keep(&v->acc.r, referee_placements(v->task, v->scratch));
     if (!referee_add_scratch(&v->acc.r, v->scratch, kp_mix(v->master, SCRATCH_SEED)))
         verdict(v, "skipped", "the kernel's scratch does not fit into the GPU's memory");
     for (int i = 0; i < 2; i++) tape_free(raw[i]);
@@ -191,19 +197,26 @@ static void start_runner(struct verify *v) {
 
 /* ---- Samples -------------------------------------------------------------------- */
 
-/* Replay on the inputs that are there, and check everything but the values of the outputs. */
+/* Draw new inputs, at the next placement. */
+static void draw(struct verify *v, int distribution, uint64_t seed) {
+    v->at = (v->at + 1) % v->acc.r.nplacements;
+    referee_fill(&v->acc.r, v->at, (enum kp_distribution)distribution, seed);
+}
+
+/* Replay on the inputs that are there, by the request that time makes: a kernel cannot tell the two
+ * apart.  Check everything but the values of the outputs. */
 static void replay(struct verify *v, uint64_t seed) {
     struct runner_reply reply;
-    unsigned long long bytes, inputs = referee_checksum(&v->acc.r, 0, true);
-    referee_poison(&v->acc.r, 0, seed);
+    unsigned long long bytes, inputs = referee_checksum(&v->acc.r, v->at, true);
+    referee_poison(&v->acc.r, v->at, seed);
     referee_wait(&v->acc.r);
-    process_ask(&v->runner, RUNNER_RUN, 0, v->deadline, &reply);
+    process_ask(&v->runner, RUNNER_SAMPLE, v->at, v->deadline, &v->left, &reply);
     settle(v, &reply);
-    const char *where = referee_canaries(&v->acc.r, 0, &bytes);
+    const char *where = referee_canaries(&v->acc.r, &bytes);
     if (where)
         verdict(v, "wrong",
                 text_format("%llu bytes outside the bounds of %s were written", bytes, where));
-    if (referee_checksum(&v->acc.r, 0, true) != inputs)
+    if (referee_checksum(&v->acc.r, v->at, true) != inputs)
         verdict(v, "wrong", "an input was modified");
 }
 
@@ -211,10 +224,10 @@ static void replay(struct verify *v, uint64_t seed) {
 static void determinism(struct verify *v) {
     uint64_t seed = random_seed();
     unsigned long long sum[2];
-    referee_fill(&v->acc.r, 0, KP_DIST_DECLARED, seed);
+    draw(v, KP_DIST_DECLARED, seed);
     for (int i = 0; i < 2; i++) {
         replay(v, kp_mix(seed, (uint64_t)i));
-        sum[i] = referee_checksum(&v->acc.r, 0, false);
+        sum[i] = referee_checksum(&v->acc.r, v->at, false);
     }
     cJSON_AddBoolToObject(v->json, "deterministic", sum[0] == sum[1]);
 }
@@ -228,12 +241,12 @@ static int seeds_of(int d) {
 static void take_sample(struct verify *v, enum kp_class class, int d, int s,
                         struct sample_errors *found) {
     uint64_t seed = v->seed[d][s];
-    referee_fill(&v->acc.r, 0, (enum kp_distribution)d, seed);
+    draw(v, d, seed);
     replay(v, seed);
     enum how_much much = d == KP_DIST_DECLARED && s == 0 ? KP_ALL
                          : d == KP_DIST_INFINITE         ? KP_SLICES
                                                          : KP_SOME;
-    accuracy_sample(&v->acc, 0, class, much, kp_mix(seed, NOISE_SEED), found);
+    accuracy_sample(&v->acc, v->at, class, much, kp_mix(seed, NOISE_SEED), found);
 }
 
 /* Judge the candidate and every baseline on all samples, in the spreads of a class.  Contents that
@@ -392,6 +405,7 @@ int main(int argc, char **argv) {
     v.task = task_load(argv[1]);
     v.prefix = argv[2];
     v.deadline = process_deadline();
+    v.left = process_cell_seconds();
     v.json = cJSON_CreateObject();
     cJSON_AddNumberToObject(v.json, "schema", 1);
     cJSON_AddStringToObject(v.json, "task", v.task->name);

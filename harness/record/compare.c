@@ -9,9 +9,6 @@
 const char *const judgment_name[JUDGMENTS] = {"reproduced", "faster", "slower", "verdict changed",
                                               "not comparable"};
 
-/* Ratios of two runs of one kernel may differ by this much. */
-static const double rerun_margin = 0.02;
-
 /* What must be equal for two times to be comparable (results/SCHEMA.md). */
 static const char *const machine_key[] = {
     "gpu_name", "memory_bytes", "power_limit_w", "ecc", "mig", "driver", "cuda", "cublas", "cudnn"};
@@ -54,8 +51,8 @@ static bool kernel_differs(const struct result *a, const struct result *b, char 
     return kernel || headers;
 }
 
-enum judgment compare_results(const struct result *fresh, const struct result *recorded, char *why,
-                              size_t size) {
+enum judgment compare_results(const struct result *fresh, const struct result *recorded,
+                              const struct boards *known, char *why, size_t size) {
     if (kernel_differs(fresh, recorded, why, size)) return NOT_COMPARABLE;
     if (strcmp(fresh->verdict, recorded->verdict)) {
         snprintf(why, size, "%s, recorded %s%s%s", fresh->verdict, recorded->verdict,
@@ -72,9 +69,16 @@ enum judgment compare_results(const struct result *fresh, const struct result *r
                  fresh->against, recorded->class, recorded->against);
         return NOT_COMPARABLE;
     }
-    snprintf(why, size, "%.3fx (%.3f to %.3f), recorded %.3fx (%.3f to %.3f)", fresh->ratio,
-             fresh->low, fresh->high, recorded->ratio, recorded->low, recorded->high);
-    bool overlap = fresh->low <= recorded->high && recorded->low <= fresh->high;
-    if (overlap || fabs(fresh->ratio / recorded->ratio - 1) <= rerun_margin) return REPRODUCED;
-    return fresh->ratio > recorded->ratio ? FASTER : SLOWER;
+    int boards = 0;
+    const char *of;
+    double far = boards_reach(known, fresh, recorded, &boards, &of);
+    double difference = log(fresh->ratio / recorded->ratio);
+    int n = snprintf(why, size, "%.3fx, recorded %.3fx: %+.2f %%, predicted +-%.2f %%",
+                     fresh->ratio, recorded->ratio, 100 * expm1(difference), 100 * expm1(far));
+    if (boards == 1)
+        snprintf(why + n, size - (size_t)n, " (one board: boards are not in it)");
+    else if (strcmp(of, fresh->gpu))
+        snprintf(why + n, size - (size_t)n, " (by boards of %s)", of);
+    if (fabs(difference) <= far) return REPRODUCED;
+    return difference > 0 ? FASTER : SLOWER;
 }

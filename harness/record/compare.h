@@ -2,10 +2,11 @@
 #ifndef KP_COMPARE_H
 #define KP_COMPARE_H
 
+#include "record/boards.h"
 #include "record/result.h"
 
 enum judgment {
-    REPRODUCED,     /* the intervals share a point, or the ratios differ by at most 2 % */
+    REPRODUCED,     /* the ratios differ by no more than boards_reach() predicts */
     FASTER,         /* the new speedup is higher, beyond that */
     SLOWER,         /* the new speedup is lower, beyond that */
     VERDICT,        /* the same kernel got another verdict */
@@ -14,10 +15,10 @@ enum judgment {
 };
 extern const char *const judgment_name[JUDGMENTS];
 
-/* Judge `fresh` against `recorded`, two results of one cell.  Writes one sentence to `why`: the two
- * figures, or what differs.  Kernels with the same code_sha256 are the same kernel, even if their
- * sources differ. */
-enum judgment compare_results(const struct result *fresh, const struct result *recorded, char *why,
-                              size_t size);
+/* Judge `fresh` against `recorded`, two results of one cell, by how far runs are known to scatter.
+ * Writes one sentence to `why`: the two figures and what was predicted, or what differs.  Kernels
+ * with the same code_sha256 are the same kernel, even if their sources differ. */
+enum judgment compare_results(const struct result *fresh, const struct result *recorded,
+                              const struct boards *known, char *why, size_t size);
 
 #endif

@@ -26,7 +26,8 @@ static int is_timed(const struct dirent *e) {
 
 /* Judge one cell and print a line about it.  Returns its outcome.  A cell that was not measured, or
  * not recorded, has no line. */
-static int judge(const char *build, struct recorded *results, const char *gpu, const char *task) {
+static int judge(const char *build, struct recorded *results, const struct boards *known,
+                 const char *gpu, const char *task) {
     char *path = text_format("%s/%s/%s.time.json", build, gpu, task);
     struct result fresh = {0}, recorded = {0};
     char why[600];
@@ -39,7 +40,7 @@ static int judge(const char *build, struct recorded *results, const char *gpu, c
         enum found found = recorded_find(results, task, &recorded);
         if (found == FOUND_NONE) outcome = NOT_RECORDED;
         if (found == FOUND_USABLE) {
-            outcome = (int)compare_results(&fresh, &recorded, why, sizeof why);
+            outcome = (int)compare_results(&fresh, &recorded, known, why, sizeof why);
             printf("%s/%s %s: %s\n", gpu, task, judgment_name[outcome], why);
         }
     }
@@ -66,23 +67,26 @@ int main(int argc, char **argv) {
     int count[OUTCOMES] = {0};
     struct dirent **file = NULL;
     struct recorded results;
+    struct boards known;
     kp_program("compare");
     if (argc < 4) die(KP_USAGE, "usage: compare BUILD_DIR RESULTS_DIR GPU [TASK...]");
     const char *build = argv[1], *gpu = argv[3];
     recorded_open(&results, argv[2], gpu);
-    for (int i = 4; i < argc; i++) count[judge(build, &results, gpu, argv[i])]++;
+    boards_load(&known, argv[2]);
+    for (int i = 4; i < argc; i++) count[judge(build, &results, &known, gpu, argv[i])]++;
     if (argc == 4) {
         char *folder = text_format("%s/%s", build, gpu);
         int n = scandir(folder, &file, is_timed, alphasort);
         for (int i = 0; i < n; i++) {
             *strchr(file[i]->d_name, '.') = '\0';
-            count[judge(build, &results, gpu, file[i]->d_name)]++;
+            count[judge(build, &results, &known, gpu, file[i]->d_name)]++;
             free(file[i]);
         }
         if (n >= 0) free(file);
         free(folder);
     }
     recorded_close(&results);
+    boards_free(&known);
     print_counts(gpu, count);
     return count[UNREADABLE] ? KP_INPUT : KP_OK;
 }

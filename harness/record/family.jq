@@ -13,7 +13,7 @@ def conditions: ["clocks", "temperature_c", "power_w", "throttle_reasons"];
 # What kernels from one source, or with the same headers, have in common.  It is shared only if there
 # are several of them.
 def source: ["path", "sha256"];
-def surroundings: ["headers_sha256", "provenance", "arch", "confined"];
+def surroundings: ["headers_sha256", "provenance", "arch", "compiler", "confined"];
 
 def object(f): if (f | type) == "object" then f else empty end;
 
@@ -24,6 +24,7 @@ def parts:
     {machine: object(.machine) | with_entries(select(.key as $k | conditions | index($k) | not))},
     {sandbox: object(.sandbox)},
     {error: {tolerance: object(.error.tolerance)}},
+    {inputs: object(.inputs) | del(.task)},
     {kernel: object(.kernel) | (with_entries(select(.key as $k | source | index($k))),
                                 with_entries(select(.key as $k | surroundings | index($k))))};
 

@@ -163,6 +163,15 @@ bool result_ok(const struct result *r) {
     return strcmp(r->verdict, "ok") == 0;
 }
 
+int class_rank(const char *class) {
+    static const char *const classes[CLASS_UNKNOWN] = {"fp32", "fp32-normwise", "tf32", "f16",
+                                                       "bf16"};
+    int rank = 0;
+    if (!strcmp(class, "exact")) return rank;
+    while (rank < CLASS_UNKNOWN && strcmp(class, classes[rank])) rank++;
+    return rank;
+}
+
 enum flag_kind flag_kind(const char *flag) {
     static const struct {
         const char *name;
@@ -170,7 +179,11 @@ enum flag_kind flag_kind(const char *flag) {
     } known[] = {{"degenerate", FLAG_VOID},
                  {"no-influence", FLAG_VOID},
                  {"weak-baseline", FLAG_WEAK},
-                 {"decoy-ratio", FLAG_DOUBT},
+                 {"cannot-tell", FLAG_WEAK},
+                 {"below-floor", FLAG_WEAK},
+                 {"slow-quarter", FLAG_WEAK},
+                 {"control-ratio", FLAG_DOUBT},
+                 {"decoy-ratio", FLAG_DOUBT}, /* the same in earlier results */
                  {"clocks-disagree", FLAG_DOUBT}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         size_t n = strlen(known[i].name); /* a colon and details may follow */

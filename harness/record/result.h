@@ -55,13 +55,19 @@ void result_free(struct result *r);
 /* Whether the verdict is ok. */
 bool result_ok(const struct result *r);
 
+/* The place of a class, the most accurate first: exact and fp32 are 0.  CLASS_UNKNOWN for a word
+ * that is none, such as "". */
+enum { CLASS_UNKNOWN = 5 };
+int class_rank(const char *class);
+
 /* What a flag takes from a result. */
 enum flag_kind {
     FLAG_REMARK, /* nothing */
     FLAG_VOID,   /* degenerate, no-influence: the task does not tell a kernel that computes it
                     from one that does not */
-    FLAG_WEAK,   /* weak-baseline: the speedup is over less than what users have */
-    FLAG_DOUBT   /* decoy-ratio, clocks-disagree: the kernel takes another time on other contents,
+    FLAG_WEAK,   /* weak-baseline, cannot-tell, below-floor, slow-quarter: the speedup is over less
+                    than what users have, or its class or its time is not sure enough for a mean */
+    FLAG_DOUBT   /* control-ratio, clocks-disagree: the kernel takes another time on other contents,
                     or it took longer by the host's clock: do not trust its time */
 };
 

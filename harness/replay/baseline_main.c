@@ -51,6 +51,6 @@ int main(int argc, char **argv) {
     device_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "stream");
     run(&b, at, stream);
     device_check(cudaDeviceSynchronize(), "first run of the baseline");
-    const struct runner_contestant who = {&b, NULL, enqueue, NULL, NULL};
+    const struct runner_contestant who = {.self = &b, .enqueue = enqueue};
     runner_serve(&setup, at, &who);
 }

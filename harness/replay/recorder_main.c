@@ -1,7 +1,8 @@
 /* recorder_main.c: the recorder: `recorder LIBRARY TENSORS OUTPUTS`, started by verify.
  *
  * This is the only process that runs a candidate's host code: in a sandbox, and once for each of
- * two sets of addresses.  It says what the sandbox is, captures `launch` and sends the raw tape.
+ * two sets of addresses.  It says what the sandbox is, captures `launch` and sends the raw tape.  A
+ * CUDA call that fails meanwhile is a reason to refuse: the tape would go on without it.
  * Candidate code shares this process, so nothing that it says is trusted: the runner checks the
  * tape, and the referee judges what the tape computes. */
 #define _GNU_SOURCE
@@ -14,6 +15,67 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* ---- What fails ---------------------------------------------------------------- */
+
+/* The runtime's calls by which a kernel's host code makes a tape.  A library that is opened binds
+ * to them here, before the runtime's own.  Each is passed on, and the first that fails is
+ * remembered: reading the error away with cudaGetLastError() does not hide it. */
+static char failure[KP_TAPE_MESSAGE];
+
+/* Remember that a call failed, unless it did because of one before it; returns its error. */
+static cudaError_t noted(const char *call, cudaError_t e) {
+    if (e && e != cudaErrorStreamCaptureInvalidated && !*failure)
+        snprintf(failure, sizeof failure, "%s failed in launch: %s", call + strspn(call, "_"),
+                 cudaGetErrorString(e));
+    return e;
+}
+
+/* The same for a launch, with its shape. */
+static cudaError_t noted_launch(const char *call, dim3 grid, dim3 block, size_t shared,
+                                cudaError_t e) {
+    bool first = !*failure;
+    noted(call, e);
+    size_t n = strlen(failure);
+    if (first && n)
+        snprintf(failure + n, sizeof failure - n,
+                 " (grid %u %u %u, block %u %u %u, %zu bytes of dynamic shared memory)", grid.x,
+                 grid.y, grid.z, block.x, block.y, block.z, shared);
+    return e;
+}
+
+#define CALL(name, parameters, note)                                                  \
+    cudaError_t name parameters;                                                      \
+    cudaError_t name parameters {                                                     \
+        static cudaError_t(*real) parameters;                                         \
+        if (!real) *(void **)&real = dlsym(RTLD_NEXT, #name); /* the runtime's own */ \
+        return note;                                                                  \
+    }
+/* clang-format off */
+CALL(cudaFuncSetAttribute, (const void *f, enum cudaFuncAttribute a, int x), noted(__func__, real(f, a, x)))
+CALL(cudaMemsetAsync, (void *to, int x, size_t n, cudaStream_t s), noted(__func__, real(to, x, n, s)))
+CALL(cudaMemset2DAsync, (void *to, size_t pitch, int x, size_t n, size_t rows, cudaStream_t s),
+     noted(__func__, real(to, pitch, x, n, rows, s)))
+CALL(cudaMemcpyAsync, (void *to, const void *from, size_t n, enum cudaMemcpyKind k, cudaStream_t s),
+     noted(__func__, real(to, from, n, k, s)))
+CALL(cudaStreamCreate, (cudaStream_t *s), noted(__func__, real(s)))
+CALL(cudaStreamCreateWithFlags, (cudaStream_t *s, unsigned flags), noted(__func__, real(s, flags)))
+CALL(cudaStreamCreateWithPriority, (cudaStream_t *s, unsigned flags, int priority), noted(__func__, real(s, flags, priority)))
+CALL(cudaStreamWaitEvent, (cudaStream_t s, cudaEvent_t e, unsigned flags), noted(__func__, real(s, e, flags)))
+CALL(cudaEventCreate, (cudaEvent_t *e), noted(__func__, real(e)))
+CALL(cudaEventCreateWithFlags, (cudaEvent_t *e, unsigned flags), noted(__func__, real(e, flags)))
+CALL(cudaEventRecord, (cudaEvent_t e, cudaStream_t s), noted(__func__, real(e, s)))
+CALL(cudaLaunchKernelExC, (const cudaLaunchConfig_t *c, const void *f, void **args),
+     noted_launch(__func__, c->gridDim, c->blockDim, c->dynamicSmemBytes, real(c, f, args)))
+#define LAUNCH(name) \
+    CALL(name, (const void *f, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t s), \
+         noted_launch(__func__, grid, block, shared, real(f, grid, block, args, shared, s)))
+LAUNCH(cudaLaunchKernel) /* <<<>>>, CUDA 12 */
+LAUNCH(__cudaLaunchKernel) /* <<<>>>, CUDA 13; f is a cudaKernel_t */
+LAUNCH(cudaLaunchCooperativeKernel)
+/* clang-format on */
+
+/* ---- Recording ----------------------------------------------------------------- */
 
 typedef size_t scratch_function(void);
 typedef void launch_function(void *const *in, void *const *out, void *scratch, cudaStream_t stream);
@@ -54,6 +116,7 @@ static CUgraph capture(launch_function *launch, struct kp_span *at, int ntensors
     KP_CU(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
     launch(in, out, span_data(&at[ntensors + noutputs]), (cudaStream_t)stream);
     CUresult e = cu.cuStreamEndCapture(stream, &graph);
+    if (*failure) refuse("%s", failure);
     if (e) cu.cuGetErrorName(e, &name);
     if (e)
         refuse("launch did something that cannot be captured (%s): it may only enqueue kernels, "

@@ -18,6 +18,9 @@ void runner_reply(enum runner_status status, double event_us, double host_us, co
 /* What differs between contestants.  A function that may be NULL is then left out. */
 struct runner_contestant {
     void *self;
+    /* Bytes of local memory that a thread of its kernels has, known once they are enqueued.  NULL:
+     * it is not a candidate's, and need not be scrubbed.  */
+    const size_t *local_bytes;
     /* Before a placement is captured: load what cannot be loaded under capture.  May be NULL. */
     bool (*prepare)(void *self, char *message);
     /* Enqueue on a stream under capture: start, the work on these buffers, stop.  False and a

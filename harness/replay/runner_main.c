@@ -6,6 +6,7 @@
 #include "replay/runner.h"
 #include "base/elf.h"
 #include "base/json.h"
+#include "gpu/device.h"
 #include "replay/tape_graph.h"
 
 #include <stdio.h>
@@ -33,6 +34,7 @@ struct candidate {
     CUgraphNode events[2];
     size_t nvariables;
     struct variable *variables;
+    size_t local_bytes; /* of a thread, the most of all kernels that are launched */
 };
 
 static struct tape *placed(struct candidate *c, const struct kp_span *at, char *message) {
@@ -84,11 +86,32 @@ static bool prepare(void *self, char *message) {
     return !e;
 }
 
+/* How much local memory must be scrubbed between runs.  False and a message if that is too much. */
+static bool find_local(struct candidate *c, const struct tape *t, char *message) {
+    for (int i = 0; i < t->nnodes; i++) {
+        CUfunction f;
+        int bytes = 0;
+        const char *name = t->nodes[i].name;
+        if (t->nodes[i].type != TAPE_KERNEL || cu.cuModuleGetFunction(&f, c->module, name))
+            continue; /* tape_capture() says that there is none */
+        KP_CU(cu.cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f));
+        if ((size_t)bytes > c->local_bytes) c->local_bytes = (size_t)bytes;
+        if (bytes <= KP_MOST_LOCAL) continue;
+        snprintf(message, KP_TAPE_MESSAGE,
+                 "a thread of %.200s has %d bytes of local memory: more than %d cannot be "
+                 "overwritten between runs",
+                 name, bytes, KP_MOST_LOCAL);
+        return false;
+    }
+    return true;
+}
+
 static bool enqueue(void *self, const struct kp_span *at, CUstream s, CUevent start, CUevent stop,
                     char *message) {
     struct candidate *c = self;
     struct tape *t = placed(c, at, message);
-    bool ok = t && tape_capture(t, c->module, s, start, stop, c->events, message);
+    bool ok = t && find_local(c, t, message) &&
+              tape_capture(t, c->module, s, start, stop, c->events, message);
     tape_free(t);
     return ok;
 }
@@ -139,6 +162,6 @@ int main(int argc, char **argv) {
     c.nbuffers = setup.nbuffers;
     if (!c.tape) runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
     free(text);
-    const struct runner_contestant who = {&c, prepare, enqueue, inspect, kept};
+    const struct runner_contestant who = {&c, &c.local_bytes, prepare, enqueue, inspect, kept};
     runner_serve(&setup, at, &who);
 }

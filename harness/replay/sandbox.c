@@ -37,51 +37,75 @@ static const char *limits(void) {
     return NULL;
 }
 
-/* Refuse what a kernel's host code never needs.  The rest is allowed: CUDA drivers differ in what
- * they call. */
+/* What a kernel's host code never needs.  The rest is allowed: CUDA drivers differ in what they
+ * call. */
+static const int refused_calls[] = {SCMP_SYS(execve),
+                                    SCMP_SYS(execveat),
+                                    SCMP_SYS(fork),
+                                    SCMP_SYS(vfork),
+                                    SCMP_SYS(socket),
+                                    SCMP_SYS(socketpair),
+                                    SCMP_SYS(connect),
+                                    SCMP_SYS(bind),
+                                    SCMP_SYS(listen),
+                                    SCMP_SYS(accept),
+                                    SCMP_SYS(accept4),
+                                    SCMP_SYS(sendto),
+                                    SCMP_SYS(ptrace),
+                                    SCMP_SYS(process_vm_readv),
+                                    SCMP_SYS(process_vm_writev),
+                                    SCMP_SYS(kill),
+                                    SCMP_SYS(tkill),
+                                    SCMP_SYS(pidfd_open),
+                                    SCMP_SYS(pidfd_getfd),
+                                    SCMP_SYS(pidfd_send_signal),
+                                    SCMP_SYS(mount),
+                                    SCMP_SYS(umount2),
+                                    SCMP_SYS(unshare),
+                                    SCMP_SYS(setns),
+                                    SCMP_SYS(bpf),
+                                    SCMP_SYS(perf_event_open),
+                                    SCMP_SYS(userfaultfd),
+                                    SCMP_SYS(io_uring_setup),
+                                    SCMP_SYS(open_by_handle_at),
+                                    SCMP_SYS(keyctl),
+                                    SCMP_SYS(add_key),
+                                    SCMP_SYS(init_module),
+                                    SCMP_SYS(finit_module),
+                                    SCMP_SYS(kexec_load),
+                                    SCMP_SYS(reboot),
+                                    SCMP_SYS(shmget),
+                                    SCMP_SYS(msgget),
+                                    SCMP_SYS(memfd_secret)};
+
+/* Refuse a call whose argument compares so with a value; returns 0, or a negative error. */
+static int refuse_if(scmp_filter_ctx filter, int call, unsigned argument, enum scmp_compare how,
+                     uint64_t value) {
+    const struct scmp_arg_cmp when = {argument, how, value, 0};
+    return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), call, 1, &when);
+}
+
 static const char *system_calls(void) {
-    static const int refused[] = {SCMP_SYS(execve),
-                                  SCMP_SYS(execveat),
-                                  SCMP_SYS(fork),
-                                  SCMP_SYS(vfork),
-                                  SCMP_SYS(socket),
-                                  SCMP_SYS(socketpair),
-                                  SCMP_SYS(connect),
-                                  SCMP_SYS(bind),
-                                  SCMP_SYS(listen),
-                                  SCMP_SYS(accept),
-                                  SCMP_SYS(accept4),
-                                  SCMP_SYS(sendto),
-                                  SCMP_SYS(ptrace),
-                                  SCMP_SYS(process_vm_readv),
-                                  SCMP_SYS(process_vm_writev),
-                                  SCMP_SYS(kill),
-                                  SCMP_SYS(pidfd_open),
-                                  SCMP_SYS(pidfd_getfd),
-                                  SCMP_SYS(pidfd_send_signal),
-                                  SCMP_SYS(mount),
-                                  SCMP_SYS(umount2),
-                                  SCMP_SYS(unshare),
-                                  SCMP_SYS(setns),
-                                  SCMP_SYS(bpf),
-                                  SCMP_SYS(perf_event_open),
-                                  SCMP_SYS(userfaultfd),
-                                  SCMP_SYS(io_uring_setup),
-                                  SCMP_SYS(open_by_handle_at),
-                                  SCMP_SYS(keyctl),
-                                  SCMP_SYS(add_key),
-                                  SCMP_SYS(init_module),
-                                  SCMP_SYS(finit_module),
-                                  SCMP_SYS(kexec_load),
-                                  SCMP_SYS(reboot),
-                                  SCMP_SYS(shmget),
-                                  SCMP_SYS(msgget),
-                                  SCMP_SYS(memfd_secret)};
+    /* Those that may be for this process alone: a signal, and (by 0) a limit. */
+    const struct {
+        int call;
+        uint64_t self;
+    } own[] = {{SCMP_SYS(tgkill), (uint64_t)getpid()},
+               {SCMP_SYS(rt_sigqueueinfo), (uint64_t)getpid()},
+               {SCMP_SYS(rt_tgsigqueueinfo), (uint64_t)getpid()},
+               {SCMP_SYS(prlimit64), 0}};
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     if (!filter) return "libseccomp cannot make a filter";
-    int bad = 0;
-    for (size_t i = 0; i < sizeof refused / sizeof *refused && !bad; i++)
-        if (refused[i] >= 0) bad = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused[i], 0);
+    /* The driver has started threads before this. */
+    int bad = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
+    for (size_t i = 0; i < sizeof refused_calls / sizeof *refused_calls && !bad; i++)
+        if (refused_calls[i] >= 0)
+            bad = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused_calls[i], 0);
+    for (size_t i = 0; i < sizeof own / sizeof *own && !bad; i++)
+        bad = refuse_if(filter, own[i].call, 0, SCMP_CMP_NE, own[i].self);
+    /* Who gets a file's signals. */
+    if (!bad) bad = refuse_if(filter, SCMP_SYS(fcntl), 1, SCMP_CMP_EQ, F_SETOWN);
+    if (!bad) bad = refuse_if(filter, SCMP_SYS(fcntl), 1, SCMP_CMP_EQ, F_SETOWN_EX);
     /* clone may make threads only.  A filter cannot see clone3's arguments; without clone3, libc
      * uses clone. */
     if (!bad)

@@ -153,66 +153,107 @@ static bool read_node(CUgraphNode node, struct tape_node *n, char *message) {
     return false;
 }
 
-struct graph_edges {
-    size_t n;
-    CUgraphNode *from, *to;
-    CUgraphEdgeData *data;
+/* A node's handle and its number, to find the number by the handle. */
+struct numbered {
+    CUgraphNode node;
+    int number;
 };
 
-static int index_of(const CUgraphNode *nodes, int n, CUgraphNode node) {
-    for (int i = 0; i < n; i++)
-        if (nodes[i] == node) return i;
-    return -1;
+static int by_handle(const void *a, const void *b) {
+    uintptr_t x = (uintptr_t)((const struct numbered *)a)->node;
+    uintptr_t y = (uintptr_t)((const struct numbered *)b)->node;
+    return (x > y) - (x < y);
 }
 
-/* Reorder nodes so that every edge points forward.  Capture order breaks ties, so that two
- * recordings of the same launches agree. */
-static void sort_nodes(CUgraphNode *nodes, int n, const struct graph_edges *e) {
-    CUgraphNode *sorted = zeroed((size_t)n, sizeof *sorted);
-    for (int done = 0; done < n; done++)
-        for (int i = 0; i < n; i++) {
-            bool ready = nodes[i] != NULL;
-            for (size_t k = 0; k < e->n && ready; k++)
-                if (e->to[k] == nodes[i] && index_of(nodes, n, e->from[k]) >= 0) ready = false;
-            if (!ready) continue;
-            sorted[done] = nodes[i];
-            nodes[i] = NULL;
-            break;
+/* The number of a node; -1 if it is none of the list. */
+static int number_of(const struct numbered *list, int n, CUgraphNode node) {
+    const struct numbered key = {node, 0};
+    const struct numbered *found = bsearch(&key, list, (size_t)n, sizeof key, by_handle);
+    return found ? found->number : -1;
+}
+
+/* Read the edges between these nodes, by their numbers. */
+static void read_edges(struct tape *t, CUgraph graph, const CUgraphNode *nodes) {
+    size_t n = 0;
+    KP_CU(cu.cuGraphGetEdges_v2(graph, NULL, NULL, NULL, &n));
+    CUgraphNode *from = zeroed(n, sizeof *from), *to = zeroed(n, sizeof *to);
+    CUgraphEdgeData *data = zeroed(n, sizeof *data);
+    if (n)
+        KP_CU(cu.cuGraphGetEdges_v2(graph, from, to, data, &n)); /* asking for none is an error */
+    struct numbered *list = zeroed((size_t)t->nnodes, sizeof *list);
+    for (int i = 0; i < t->nnodes; i++) list[i] = (struct numbered){nodes[i], i};
+    qsort(list, (size_t)t->nnodes, sizeof *list, by_handle);
+    t->edges = zeroed(n, sizeof *t->edges);
+    for (size_t k = 0; k < n; k++) {
+        struct tape_edge e = {number_of(list, t->nnodes, from[k]),
+                              number_of(list, t->nnodes, to[k]), data[k].type, data[k].from_port,
+                              data[k].to_port};
+        if (e.from >= 0 && e.to >= 0) t->edges[t->nedges++] = e;
+    }
+    free(list), free(from), free(to), free(data);
+}
+
+static int by_source(const void *a, const void *b) {
+    return ((const struct tape_edge *)a)->from - ((const struct tape_edge *)b)->from;
+}
+
+/* The order of a tape's edges: by where they lead to, then by where they come from. */
+static int by_target(const void *a, const void *b) {
+    const struct tape_edge *x = a, *y = b;
+    int d = x->to - y->to;
+    if (!d) d = x->from - y->from;
+    if (!d) d = x->type - y->type;
+    if (!d) d = x->from_port - y->from_port;
+    return d ? d : x->to_port - y->to_port;
+}
+
+/* Number the nodes anew, so that every edge points forward.  Of those that could come next the
+ * first that was captured does, so that two recordings of the same launches agree. */
+static void sort_nodes(struct tape *t, CUgraphNode *nodes) {
+    size_t n = (size_t)t->nnodes;
+    CUgraphNode *sorted = zeroed(n, sizeof *sorted);
+    int *waits = zeroed(n, sizeof *waits); /* for so many nodes; -1: has its place */
+    int *place = zeroed(n, sizeof *place), *first = zeroed(n + 1, sizeof *first);
+    qsort(t->edges, (size_t)t->nedges, sizeof *t->edges, by_source);
+    for (int k = 0; k < t->nedges; k++) waits[t->edges[k].to]++, first[t->edges[k].from + 1]++;
+    for (size_t i = 0; i < n; i++) first[i + 1] += first[i];
+    for (int done = 0, i = 0, next; done < t->nnodes; done++, i = next) {
+        while (i < t->nnodes && waits[i]) i++;
+        if (i == t->nnodes) die(KP_BUG, "the launches wait for each other");
+        sorted[done] = nodes[i], place[i] = done, waits[i] = -1, next = i + 1;
+        for (int k = first[i]; k < first[i + 1]; k++) {
+            int to = t->edges[k].to;
+            if (--waits[to] == 0 && to < next) next = to;
         }
-    memcpy(nodes, sorted, (size_t)n * sizeof *nodes);
-    free(sorted);
+    }
+    for (int k = 0; k < t->nedges; k++)
+        t->edges[k].from = place[t->edges[k].from], t->edges[k].to = place[t->edges[k].to];
+    qsort(t->edges, (size_t)t->nedges, sizeof *t->edges, by_target);
+    memcpy(nodes, sorted, n * sizeof *nodes);
+    free(sorted), free(waits), free(place), free(first);
 }
 
-static void read_edges(struct tape *t, const CUgraphNode *nodes, const struct graph_edges *e) {
-    t->edges = zeroed(e->n, sizeof *t->edges);
-    for (int to = 0; to < t->nnodes; to++)
-        for (int from = 0; from < to; from++)
-            for (size_t k = 0; k < e->n; k++)
-                if (e->from[k] == nodes[from] && e->to[k] == nodes[to])
-                    t->edges[t->nedges++] = (struct tape_edge){
-                        from, to, e->data[k].type, e->data[k].from_port, e->data[k].to_port};
+static bool is_one_of(const CUgraphNode *nodes, int n, CUgraphNode node) {
+    for (int i = 0; i < n; i++)
+        if (nodes[i] == node) return true;
+    return false;
 }
 
 struct tape *tape_from_graph(CUgraph graph, const CUgraphNode *skip, int nskip,
                              char message[KP_TAPE_MESSAGE]) {
     size_t n = 0;
-    struct graph_edges e = {0, NULL, NULL, NULL};
     KP_CU(cu.cuGraphGetNodes(graph, NULL, &n));
     CUgraphNode *nodes = zeroed(n, sizeof *nodes);
     if (n) KP_CU(cu.cuGraphGetNodes(graph, nodes, &n)); /* asking for none is an error */
-    KP_CU(cu.cuGraphGetEdges_v2(graph, NULL, NULL, NULL, &e.n));
-    e.from = zeroed(e.n, sizeof *e.from), e.to = zeroed(e.n, sizeof *e.to);
-    e.data = zeroed(e.n, sizeof *e.data);
-    if (e.n) KP_CU(cu.cuGraphGetEdges_v2(graph, e.from, e.to, e.data, &e.n));
     struct tape *t = zeroed(1, sizeof *t);
     for (size_t i = 0; i < n; i++)
-        if (index_of(skip, nskip, nodes[i]) < 0) nodes[t->nnodes++] = nodes[i];
+        if (!is_one_of(skip, nskip, nodes[i])) nodes[t->nnodes++] = nodes[i];
     t->nodes = zeroed((size_t)t->nnodes, sizeof *t->nodes);
-    sort_nodes(nodes, t->nnodes, &e);
+    read_edges(t, graph, nodes);
+    sort_nodes(t, nodes);
     bool ok = true;
     for (int i = 0; i < t->nnodes && ok; i++) ok = read_node(nodes[i], &t->nodes[i], message);
-    if (ok) read_edges(t, nodes, &e);
-    free(nodes), free(e.from), free(e.to), free(e.data);
+    free(nodes);
     if (ok) return t;
     tape_free(t);
     return NULL;
@@ -314,11 +355,10 @@ bool tape_capture(const struct tape *t, CUmodule module, CUstream stream, CUeven
     KP_CU(cu.cuEventRecordWithFlags(start, stream, CU_EVENT_RECORD_EXTERNAL));
     nodes[t->nnodes] = event_nodes[0] = last_node(stream);
     bool ok = true;
-    for (int i = 0; i < t->nnodes && ok; i++) {
+    for (int i = 0, k = 0; i < t->nnodes && ok; i++) {
         size_t n = 0;
         bool programmatic = false;
-        for (int k = 0; k < t->nedges; k++) {
-            if (t->edges[k].to != i) continue;
+        for (; k < t->nedges && t->edges[k].to == i; k++) { /* edges are in this order */
             on[n] = nodes[t->edges[k].from];
             memset(&edges[n], 0, sizeof edges[n]);
             edges[n].type = (unsigned char)t->edges[k].type;

@@ -2,7 +2,8 @@
  * the same events, the same synchronisation.
  *
  * A contestant's work is captured once for each placement, between two event nodes: start, work,
- * stop.  A sample empties the L2, launches that graph and reports the time between the events. */
+ * stop.  A sample scrubs the multiprocessors, empties the L2, launches that graph and reports the
+ * time between the events. */
 #define _GNU_SOURCE
 #include "replay/runner.h"
 #include "gpu/device.h"
@@ -104,6 +105,12 @@ static CUgraphExec instantiate(CUgraph graph, CUstream stream) {
     return exec;
 }
 
+/* Overwrite what the last run may have left on the multiprocessors.  (Shared memory: the flush.) */
+static void scrub(struct loop *l) {
+    device_scrub(span_data(l->clean), l->who->local_bytes ? *l->who->local_bytes : 0,
+                 (cudaStream_t)l->stream);
+}
+
 static CUgraphExec build(struct loop *l, const struct kp_span *at) {
     char message[KP_TAPE_MESSAGE] = "";
     CUgraph graph = NULL;
@@ -115,6 +122,7 @@ static CUgraphExec build(struct loop *l, const struct kp_span *at) {
     KP_CU(cu.cuStreamEndCapture(l->stream, &graph));
     if (l->who->inspect && !l->who->inspect(l->who->self, at, graph, message))
         runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
+    scrub(l); /* so that local memory has its size before the graph is uploaded */
     return instantiate(graph, l->stream);
 }
 
@@ -131,6 +139,7 @@ static CUgraphExec build_empty(struct loop *l) {
  * ended.  The replay then starts without waiting for the host. */
 static CUresult flush_and_launch(struct loop *l, CUgraphExec graph) {
     KP_CU(cu.cuCtxResetPersistingL2Cache());
+    scrub(l);
     device_flush(span_data(l->clean), l->clean->bytes, (cudaStream_t)l->stream);
     KP_CU(cu.cuEventRecordWithFlags(l->flushed, l->stream, CU_EVENT_RECORD_DEFAULT));
     CUresult e = cu.cuGraphLaunch(graph, l->stream), q = CUDA_ERROR_NOT_READY;
@@ -144,8 +153,7 @@ static void replay(struct loop *l, const struct runner_request *q) {
     char message[KP_TAPE_MESSAGE];
     float ms = 0;
     CUgraphExec graph = q->what == RUNNER_EMPTY ? l->empty : l->graphs[q->placement];
-    CUresult e =
-        q->what == RUNNER_RUN ? cu.cuGraphLaunch(graph, l->stream) : flush_and_launch(l, graph);
+    CUresult e = flush_and_launch(l, graph);
     double t0 = now_us();
     if (!e) e = cu.cuCtxSynchronize();
     double t1 = now_us();
@@ -165,7 +173,8 @@ void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
     KP_CU(cu.cuEventCreate(&l.start, CU_EVENT_DEFAULT));
     KP_CU(cu.cuEventCreate(&l.stop, CU_EVENT_DEFAULT));
     KP_CU(cu.cuEventCreate(&l.flushed, CU_EVENT_DISABLE_TIMING));
-    if (setup->flush_bytes) l.clean = at + (size_t)setup->nplacements * setup->nbuffers;
+    if (!setup->flush_bytes) die(KP_BUG, "no clean memory to empty the L2 with");
+    l.clean = at + (size_t)setup->nplacements * setup->nbuffers;
     l.empty = build_empty(&l);
     for (uint32_t p = 0; p < setup->nplacements; p++)
         l.graphs[p] = build(&l, at + (size_t)p * setup->nbuffers);
@@ -174,7 +183,7 @@ void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
     for (;;) {
         struct runner_request q;
         take(&q, sizeof q);
-        if (q.placement >= setup->nplacements || (q.what != RUNNER_RUN && !l.clean))
+        if (q.placement >= setup->nplacements)
             die(KP_BUG, "request %u for placement %u", q.what, q.placement);
         replay(&l, &q);
     }

@@ -1,12 +1,14 @@
-/* aggregates.c: the sums of a GPU and a suite.
+/* aggregates.c: the sums of a GPU's cells.
  *
  * There are always two figures.  Over all tasks, a missing or wrong cell counts as 1.0 in means,
- * since its user falls back on the baseline, and never as fast.  Over the correct cells alone it
- * does not count, which flatters those who give up on hard tasks. */
+ * since its user falls back on the baseline, and never as fast.  So does a kernel of another class
+ * than its task's own.  Over the correct cells alone none of these counts, which flatters those who
+ * give up on hard tasks.  A cell that lacks PyTorch's time is in no mean over PyTorch. */
 #include "report/report.h"
 #include "base/error.h"
 #include "base/stats.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,29 +28,107 @@ struct spread spread_of(const double *x, int n) {
     return s;
 }
 
-struct aggregate report_aggregate(const struct report *r, const struct column *c,
-                                  const char *suite) {
+double report_ratio(const struct column *c, int row, enum over over) {
+    static const enum torch_flags flags[OVERS] = {
+        [OVER_TORCH] = TORCH_DEFAULT, [OVER_TF32] = TORCH_TF32};
+    const struct result *cell = &c->cell[row];
+    const char *how;
+    if (!result_ok(cell)) return 0;
+    if (over == OVER_BASELINE) return cell->ratio;
+    return torch_time(c, row, flags[over], &how) / cell->candidate_us;
+}
+
+/* ---- problems ---- */
+
+struct problems { /* the ratios of tasks that mean the same, by the first of them */
+    double *log;  /* the sum of their logarithms */
+    int *n;
+};
+
+/* Add a ratio to the problem of a row. */
+static void add_ratio(struct problems *p, const struct row *row, double ratio) {
+    p->log[row->twin] += log(ratio);
+    p->n[row->twin]++;
+}
+
+/* The spread over problems, each with the geometric mean of its ratios.  Releases them. */
+static struct spread spread_of_problems(struct problems *p, int nrows) {
+    int n = 0;
+    for (int i = 0; i < nrows; i++)
+        if (p->n[i]) p->log[n++] = exp(p->log[i] / p->n[i]);
+    struct spread s = spread_of(p->log, n);
+    free(p->log);
+    free(p->n);
+    return s;
+}
+
+/* No ratios yet. */
+static struct problems no_problems(int nrows) {
+    struct problems p = {calloc((size_t)nrows + 1, sizeof *p.log),
+                         calloc((size_t)nrows + 1, sizeof *p.n)};
+    if (!p.log || !p.n) die(KP_MACHINE, "out of memory");
+    return p;
+}
+
+/* ---- cells ---- */
+
+/* Whether a cell is among the selected. */
+static bool selected(const struct selection *s, const struct row *row, const struct result *cell,
+                     bool counts) {
+    return (!s->suite || !strcmp(s->suite, row->suite)) &&
+           (!s->kind || (row->meaning && !strcmp(s->kind, kp_kind_name(row->kind)))) &&
+           (!s->own_class || !strcmp(s->own_class, row->class)) &&
+           (!s->class || (result_ok(cell) && !counts && !strcmp(s->class, cell->class)));
+}
+
+/* The mean of the selected cells' ratios over one opponent.  Cells of another class than their own
+ * count as wrong, unless that class is selected. */
+static struct mean mean_over(const struct report *r, const struct column *c,
+                             const struct selection *s, enum over over) {
+    struct mean m = {0};
+    struct problems all = no_problems(r->nrows), correct = no_problems(r->nrows);
+    for (int i = 0; i < r->nrows; i++) {
+        bool counts = report_counts(r, c, i);
+        if (report_left_out(r, c, i) || !selected(s, &r->rows[i], &c->cell[i], counts)) continue;
+        double ratio = report_ratio(c, i, over);
+        if (!counts && !s->class) add_ratio(&all, &r->rows[i], 1);
+        if (!(counts || s->class) || !(ratio > 0)) continue;
+        add_ratio(&all, &r->rows[i], ratio);
+        add_ratio(&correct, &r->rows[i], ratio);
+        m.cells++;
+        m.same_board += over == OVER_BASELINE || c->torch[i].same_board;
+        m.faster += ratio > 1;
+    }
+    m.over_all = spread_of_problems(&all, r->nrows);
+    m.over_correct = spread_of_problems(&correct, r->nrows);
+    return m;
+}
+
+struct aggregate report_select(const struct report *r, const struct column *c,
+                               const struct selection *s) {
     struct aggregate a = {0};
-    double *all = calloc((size_t)r->nrows + 1, sizeof *all);
-    double *correct = calloc((size_t)r->nrows + 1, sizeof *correct);
-    if (!all || !correct) die(KP_MACHINE, "out of memory");
     for (int i = 0; i < r->nrows; i++) {
         const struct result *cell = &c->cell[i];
-        if (suite && strcmp(suite, r->rows[i].suite)) continue;
+        bool counts = report_counts(r, c, i);
+        if (!selected(s, &r->rows[i], cell, counts)) continue;
         if (report_left_out(r, c, i)) {
             a.left_out++;
             continue;
         }
+        a.all++;
         a.recorded += *cell->verdict != 0;
-        all[a.all++] = result_ok(cell) ? cell->ratio : 1.0;
-        if (!result_ok(cell)) continue;
-        correct[a.correct++] = cell->ratio;
-        a.significant += cell->low > 1;
+        a.other_class += result_ok(cell) && !counts;
+        if (!counts) continue;
+        a.correct++;
+        a.significant += boards_predict(&r->boards, cell).low > 1;
         for (int p = 0; p < FAST_P; p++) a.fast[p] += cell->ratio > fast_p[p];
     }
-    a.over_all = spread_of(all, a.all);
-    a.over_correct = spread_of(correct, a.correct);
-    free(all);
-    free(correct);
+    for (int o = 0; o < OVERS; o++) a.over[o] = mean_over(r, c, s, (enum over)o);
     return a;
+}
+
+struct aggregate report_aggregate(const struct report *r, const struct column *c,
+                                  const char *suite) {
+    const struct selection s = {.suite = suite};
+    return report_select(r, c, &s);
 }

@@ -8,11 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-void report_cell(const struct result *r, FILE *out) {
+void report_cell(const struct result *r, const struct boards *known, FILE *out) {
     fprintf(out, "%s/%s %s", r->gpu, r->task, r->verdict);
-    if (r->ratio > 0)
-        fprintf(out, " %.2fx +-%.1f%%", r->ratio, 50 * (r->high - r->low) / r->ratio);
-    else if (*r->reason)
+    if (r->ratio > 0) {
+        struct prediction p = boards_predict(known, r);
+        fprintf(out, " %.2fx +-%.1f%%", r->ratio, 50 * (p.high - p.low) / r->ratio);
+    } else if (*r->reason)
         fprintf(out, ": %s", r->reason);
     for (int i = 0; i < r->nflags; i++)
         fprintf(out, "%s%s%s", i ? ", " : " [", r->flags[i], i + 1 < r->nflags ? "" : "]");
@@ -46,7 +47,7 @@ static bool load_furthest(const char *folder, const char *task, struct result *r
     return loaded;
 }
 
-int report_failed(const char *build, FILE *out) {
+int report_failed(const char *build, const struct boards *known, FILE *out) {
     struct dirent **gpu = NULL, **cell = NULL;
     int failed = 0, ngpu = scandir(build, &gpu, is_folder, alphasort);
     for (int i = 0; i < ngpu; i++) {
@@ -56,7 +57,7 @@ int report_failed(const char *build, FILE *out) {
             struct result r;
             *strchr(cell[j]->d_name, '.') = '\0';
             if (load_furthest(folder, cell[j]->d_name, &r)) {
-                if (!result_ok(&r)) report_cell(&r, out), failed++;
+                if (!result_ok(&r)) report_cell(&r, known, out), failed++;
                 result_free(&r);
             }
             free(cell[j]);

@@ -6,6 +6,8 @@
 #include "record/recorded.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "task/family.h"
+#include "task/task_text.h"
 
 #include <dirent.h>
 #include <stdlib.h>
@@ -66,6 +68,30 @@ static bool task_left_out(const cJSON *json) {
     return false;
 }
 
+/* The class that a task's tensors ask for. */
+static const char *class_of(const struct kp_task *t) {
+    const char *class = "fp32";
+    for (int i = 0; i < t->ntensors; i++) {
+        enum kp_dtype type = t->tensors[i].dtype;
+        if (type == KP_F16 || type == KP_BF16) class = kp_dtype_name(type);
+    }
+    return class;
+}
+
+/* Fill in what a row's task computes, and free the task.  One that cannot be read (NULL) stays
+ * unknown: `task check` says what is wrong with it. */
+static void describe_task(struct row *row, struct kp_task *t) {
+    size_t size = 0;
+    if (!t) return;
+    FILE *out = open_memstream(&row->meaning, &size);
+    if (!out) die(KP_MACHINE, "out of memory");
+    task_text_meaning(t, out);
+    fclose(out);
+    snprintf(row->class, sizeof row->class, "%s", class_of(t));
+    row->kind = task_kind(t);
+    task_free(t);
+}
+
 /* Add a row for a task file. */
 static void load_task(struct report *r, const char *path) {
     struct row *row = NULL;
@@ -74,9 +100,22 @@ static void load_task(struct report *r, const char *path) {
     const char *task = json_text(json, "task", ""), *suite = json_text(json, "suite", "");
     if (!fits(task, sizeof row->task) || !fits(suite, sizeof row->suite) || find_row(r, task) >= 0)
         warn("%s %s; it is left out", path, why);
-    else
-        add_row(r, task, suite)->left_out = task_left_out(json);
+    else {
+        row = add_row(r, task, suite);
+        row->left_out = task_left_out(json);
+        describe_task(row, task_load_error(path, why, sizeof why));
+    }
     cJSON_Delete(json);
+}
+
+/* A task of a family.  NULL if its template is no whole task. */
+static struct kp_task *family_task(const char *template, const cJSON *json, const char *task) {
+    char why[256];
+    if (!cJSON_HasObjectItem(json, "shape") || !cJSON_HasObjectItem(json, "graph")) return NULL;
+    char *text = family_expand(template, task);
+    struct kp_task *t = task_parse(text, template, why, sizeof why);
+    free(text);
+    return t;
 }
 
 /* Add a row for each word of a family's list.  A word that cannot be one is left out with a line on
@@ -99,8 +138,11 @@ static void load_family(struct report *r, const char *folder, const char *suite)
             char *task = text_format("%s_%s", suite, word);
             if (!fits(task, sizeof row->task) || find_row(r, task) >= 0)
                 warn("%s: %.80s cannot be a task, or is one already; it is left out", shapes, word);
-            else
-                add_row(r, task, suite)->left_out = left_out;
+            else {
+                row = add_row(r, task, suite);
+                row->left_out = left_out;
+                describe_task(row, family_task(template, json, task));
+            }
             free(task);
         }
         free(text);
@@ -211,7 +253,7 @@ static bool load_cell(void *state, const char *where, const char *as, cJSON *jso
 
 /* Folders of results/ that are no GPU's. */
 static bool is_gpu(const char *name) {
-    static const char *const other[] = {"published", "pytorch", "search", "transcripts"};
+    static const char *const other[] = {"published", "pytorch", "reruns", "search", "transcripts"};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (!strcmp(name, other[i])) return false;
     return is_name(name);
@@ -269,16 +311,30 @@ static void sort_rows(struct report *r) {
     r->rows = sorted;
 }
 
+/* Find for each row the first that means the same. */
+static void find_twins(struct report *r) {
+    for (int i = 0; i < r->nrows; i++) {
+        const char *meaning = r->rows[i].meaning;
+        int twin = 0;
+        while (twin < i &&
+               !(meaning && r->rows[twin].meaning && !strcmp(meaning, r->rows[twin].meaning)))
+            twin++;
+        r->rows[i].twin = twin;
+    }
+}
+
 void report_load(struct report *r, const char *results, const char *tasks) {
     memset(r, 0, sizeof *r);
     load_tasks(r, tasks);
     r->rows_known = r->nrows > 0;
     load_results(r, results);
+    boards_load(&r->boards, results);
     sort_rows(r);
+    find_twins(r);
     if (r->ncolumns) qsort(r->columns, (size_t)r->ncolumns, sizeof *r->columns, by_arch);
     for (int i = 0; i < r->ncolumns; i++) {
         char *path = text_format("%s/pytorch/%s.csv", results, r->columns[i].name);
-        table_load(&r->columns[i].torch, path);
+        torch_load(r, &r->columns[i], path);
         free(path);
     }
 }
@@ -287,8 +343,12 @@ void report_free(struct report *r) {
     for (int i = 0; i < r->ncolumns; i++) {
         for (int j = 0; j < r->nrows; j++) result_free(&r->columns[i].cell[j]);
         free(r->columns[i].cell);
-        table_free(&r->columns[i].torch);
+        free(r->columns[i].stale);
+        free(r->columns[i].torch);
+        free(r->columns[i].torch_from);
     }
+    for (int i = 0; i < r->nrows; i++) free(r->rows[i].meaning);
+    boards_free(&r->boards);
     free(r->columns);
     free(r->rows);
 }
@@ -299,6 +359,13 @@ bool report_left_out(const struct report *r, const struct column *c, int row) {
     for (int i = 0; i < cell->nflags; i++)
         if (flag_left_out(cell->flags[i])) return true;
     return false;
+}
+
+bool report_counts(const struct report *r, const struct column *c, int row) {
+    const struct result *cell = &c->cell[row];
+    const char *own = r->rows[row].class;
+    return result_ok(cell) && !report_left_out(r, c, row) &&
+           (!*own || class_rank(cell->class) <= class_rank(own));
 }
 
 int report_next_suite(const struct report *r, int row) {

@@ -1,5 +1,5 @@
-/* page.c: the page of a GPU, RESULTS/GPU/README.md: its machine, the sums of its suites, its cells,
- * and PyTorch. */
+/* page.c: the page of a GPU, RESULTS/GPU/README.md: its machine, its sums (suites.c), its cells,
+ * and PyTorch beside our baselines (torch.c). */
 #include "report/report.h"
 #include "report/markdown.h"
 #include "base/error.h"
@@ -33,67 +33,6 @@ static void machine_line(const struct report *r, const struct column *c, FILE *o
     fputs(".\n\n", out);
 }
 
-/* ---- suites ---- */
-
-typedef void suite_row(const struct report *, const struct column *, const char *suite, FILE *);
-
-/* Call f for each suite of the grid, in order, and for all of them (NULL) if there are several. */
-static void each_suite(const struct report *r, const struct column *c, FILE *out, suite_row *f) {
-    int suites = 0;
-    for (int i = 0; i < r->nrows; i = report_next_suite(r, i), suites++)
-        f(r, c, r->rows[i].suite, out);
-    if (suites > 1) f(r, c, NULL, out);
-}
-
-/* suite_row: how many cells are correct and how fast. */
-static void count_row(const struct report *r, const struct column *c, const char *suite,
-                      FILE *out) {
-    struct aggregate a = report_aggregate(r, c, suite);
-    fprintf(out, "| %s | %d / %d |", suite ? suite : "**all**", a.correct, a.all);
-    for (int p = 0; p < FAST_P; p++) put_share(a.fast[p], a.all, out);
-    put_share(a.significant, a.all, out);
-    fprintf(out, " %d |\n", a.left_out);
-}
-
-/* The rest of a row: means and quartiles. */
-static void put_spread(const struct spread *s, FILE *out) {
-    if (s->n)
-        fprintf(out, " %d | %.3f | %.3f | %.3f | %.3f to %.3f | %.2f |\n", s->n, s->geomean,
-                s->median, s->mean, s->q1, s->q3, s->max);
-    else
-        fputs(" 0 | - | - | - | - | - |\n", out);
-}
-
-/* suite_row: two rows of speedups, over all tasks and over the correct ones. */
-static void spread_rows(const struct report *r, const struct column *c, const char *suite,
-                        FILE *out) {
-    struct aggregate a = report_aggregate(r, c, suite);
-    fprintf(out, "| %s | all tasks |", suite ? suite : "**all**");
-    put_spread(&a.over_all, out);
-    fprintf(out, "| %s | correct only |", suite ? suite : "**all**");
-    put_spread(&a.over_correct, out);
-}
-
-/* Both tables of suites. */
-static void suite_tables(const struct report *r, const struct column *c, FILE *out) {
-    fputs("## Suites\n\n| suite | correct / all | fast_0 | fast_0.5 | fast_0.8 | fast_1 | fast_1.5 "
-          "| fast_2 | significantly faster | left out |\n"
-          "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",
-          out);
-    each_suite(r, c, out, count_row);
-    fputs("\nfast_p is the share of all tasks whose kernel is correct and more than p times as "
-          "fast as its\nbaseline. Significantly faster means that the low end of the 95 % interval "
-          "is above 1. Left out are\ncells whose task, baseline or time cannot carry a headline "
-          "number (degenerate, no-influence,\nweak-baseline, decoy-ratio, clocks-disagree). No "
-          "other column counts them.\n\n",
-          out);
-    fputs("| suite | speedup over | n | geometric mean | median | mean | quartiles | maximum |\n"
-          "|---|---|--:|--:|--:|--:|--:|--:|\n",
-          out);
-    each_suite(r, c, out, spread_rows);
-    fputs("\nOver all tasks, a cell that is missing, not measured or wrong counts as 1.0.\n", out);
-}
-
 /* ---- cells ---- */
 
 /* What there is to say of a cell beside its numbers: why it failed, and its flags. */
@@ -105,6 +44,10 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
         said++;
     }
     if (r->rows[row].left_out && !cell->nflags) fputs(said++ ? "; left out" : "left out", out);
+    if (c->stale && *c->stale[row].changed) {
+        fprintf(out, "%sstale: %s", said ? "; " : "", c->stale[row].changed);
+        said++;
+    }
     for (int i = 0; i < cell->nflags; i++) {
         if (said++) fputs("; ", out);
         put_plain(cell->flags[i], 80, out);
@@ -112,42 +55,70 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
     fputs(" |\n", out);
 }
 
-/* The row of a recorded cell. */
-static void cell_row(const struct report *r, const struct column *c, int row,
-                     const struct table *published, FILE *out) {
-    const struct result *cell = &c->cell[row];
-    bool ok = result_ok(cell);
+/* A speedup and its prediction, which names the boards that it is by if they are none of this GPU.
+ */
+static void put_speedup(const struct boards *known, const struct result *cell, FILE *out) {
+    struct prediction p = {0};
+    if (result_ok(cell)) p = boards_predict(known, cell);
+    if (!p.boards) {
+        fputs(" - |", out);
+        return;
+    }
+    fprintf(out, " **%.3f** (%.3f to %.3f", cell->ratio, p.low, p.high);
+    if (p.boards == 1)
+        fputs(", one board", out);
+    else if (strcmp(p.of, cell->gpu))
+        fprintf(out, ", boards of %s", p.of);
+    fputs(") |", out);
+}
+
+/* Write " 2.13 |": a ratio without an interval; a star if the two were measured on two boards. */
+static void put_ratio(const struct column *c, int row, enum over over, FILE *out) {
+    double ratio = report_ratio(c, row, over);
+    if (ratio > 0)
+        fprintf(out, " %.3f%s |", ratio, c->torch[row].same_board ? "" : "\\*");
+    else
+        fputs(" - |", out);
+}
+
+/* PyTorch's time for a cell as it comes, and both ratios over PyTorch. */
+static void put_torch(const struct column *c, int row, FILE *out) {
     const char *how = "";
-    fprintf(out, "| %s | %s | %s |", r->rows[row].task, cell->verdict,
-            *cell->class ? cell->class : "-");
-    put_time(cell->candidate_us, out);
-    put_time(cell->against_us, out);
-    if (ok)
-        fprintf(out, " **%.3f** (%.3f to %.3f) |", cell->ratio, cell->low, cell->high);
-    else
-        fputs(" - |", out);
-    if (ok && cell->floor_us > 0)
-        fprintf(out, " %.0f %% |", 100 * cell->floor_us / cell->candidate_us);
-    else
-        fputs(" - |", out);
-    double us = torch_time(c, published, cell->task, cell->class, &how);
+    double us = torch_time(c, row, TORCH_DEFAULT, &how);
     if (us > 0)
         fprintf(out, " %.*f (%s) |", time_decimals(us), us, how);
     else
         fputs(" - |", out);
-    put_time(torch_compiled(c, cell->task, cell->class), out);
+    put_ratio(c, row, OVER_TORCH, out);
+    put_ratio(c, row, OVER_TF32, out);
+}
+
+/* The row of a recorded cell. */
+static void cell_row(const struct report *r, const struct column *c, int row, FILE *out) {
+    const struct result *cell = &c->cell[row];
+    bool ok = result_ok(cell);
+    fprintf(out, "| %s | %s | %s |", r->rows[row].task, cell->verdict,
+            *cell->class ? cell->class : "-");
+    put_time(cell->candidate_us, out);
+    put_time(cell->against_us, out);
+    put_speedup(&r->boards, cell, out);
+    if (ok && cell->floor_us > 0)
+        fprintf(out, " %.0f %% |", 100 * cell->floor_us / cell->candidate_us);
+    else
+        fputs(" - |", out);
+    put_torch(c, row, out);
     fputc(' ', out);
     remarks(r, c, row, out);
 }
 
 /* A table of some cells. */
 static void cell_table(const struct report *r, const struct column *c, const int *row, int n,
-                       const struct table *published, FILE *out) {
+                       FILE *out) {
     fputs("| task | verdict | class | kernel, us | baseline, us | speedup (95 %) | of floor | "
-          "PyTorch, us | torch.compile, us | remarks |\n"
-          "|---|---|---|--:|--:|--:|--:|--:|--:|---|\n",
+          "PyTorch, us | over PyTorch | over TF32 | remarks |\n"
+          "|---|---|---|--:|--:|--:|--:|--:|--:|--:|---|\n",
           out);
-    for (int i = 0; i < n; i++) cell_row(r, c, row[i], published, out);
+    for (int i = 0; i < n; i++) cell_row(r, c, row[i], out);
     fputc('\n', out);
 }
 
@@ -163,16 +134,16 @@ static int by_ratio(const void *x, const void *y) {
     return a->row - b->row;
 }
 
-/* Of a suite with many recorded cells: the fastest, the slowest, and those that are not correct or
- * are left out. */
+/* Of a suite with many recorded cells: the fastest, the slowest, and those that are not correct,
+ * are left out or of another class. */
 static void big_suite(const struct report *r, const struct column *c, const int *row, int n,
-                      const struct table *published, FILE *out) {
+                      FILE *out) {
     struct ranked *rank = calloc((size_t)n, sizeof *rank);
     int *odd = calloc((size_t)n, sizeof *odd), some[EXTREMES], nranked = 0, nodd = 0;
     if (!rank || !odd) die(KP_MACHINE, "out of memory");
     for (int i = 0; i < n; i++) {
         const struct result *cell = &c->cell[row[i]];
-        if (result_ok(cell) && !report_left_out(r, c, row[i]))
+        if (report_counts(r, c, row[i]))
             rank[nranked++] = (struct ranked){cell->ratio, row[i]};
         else
             odd[nodd++] = row[i];
@@ -181,17 +152,17 @@ static void big_suite(const struct report *r, const struct column *c, const int 
     int most = nranked < EXTREMES ? nranked : EXTREMES;
     fprintf(out,
             "Of %d recorded cells, %d are listed here: the %d fastest, the %d slowest, and those "
-            "that are not\nok or are left out. All are in this folder, and in "
+            "that are not\nok, left out, or of another class. All are in this folder, and in "
             "[speedup.tsv](../../plots/data/speedup.tsv) if they are ok.\n\n",
             n, 2 * most + (nodd < BIG_SUITE ? nodd : BIG_SUITE), most, most);
     for (int i = 0; i < most; i++) some[i] = rank[nranked - 1 - i].row;
     fprintf(out, "The %d fastest:\n\n", most);
-    cell_table(r, c, some, most, published, out);
+    cell_table(r, c, some, most, out);
     for (int i = 0; i < most; i++) some[i] = rank[i].row;
     fprintf(out, "The %d slowest:\n\n", most);
-    cell_table(r, c, some, most, published, out);
-    if (nodd) fputs("Not ok, or left out:\n\n", out);
-    if (nodd) cell_table(r, c, odd, nodd < BIG_SUITE ? nodd : BIG_SUITE, published, out);
+    cell_table(r, c, some, most, out);
+    if (nodd) fputs("Not ok, left out, or of another class:\n\n", out);
+    if (nodd) cell_table(r, c, odd, nodd < BIG_SUITE ? nodd : BIG_SUITE, out);
     if (nodd > BIG_SUITE) fprintf(out, "And %d more of these.\n\n", nodd - BIG_SUITE);
     free(rank);
     free(odd);
@@ -213,42 +184,45 @@ static void absent_line(const struct report *r, const struct column *c, int from
 
 /* The cells of the suite from row `from` to row `to`. */
 static void suite_cells(const struct report *r, const struct column *c, int from, int to,
-                        const struct table *published, FILE *out) {
+                        FILE *out) {
     int *row = calloc((size_t)(to - from), sizeof *row), n = 0;
     if (!row) die(KP_MACHINE, "out of memory");
     for (int i = from; i < to; i++)
         if (*c->cell[i].verdict) row[n++] = i;
     fprintf(out, "### %s\n\n", r->rows[from].suite);
     if (n > BIG_SUITE)
-        big_suite(r, c, row, n, published, out);
+        big_suite(r, c, row, n, out);
     else if (n)
-        cell_table(r, c, row, n, published, out);
+        cell_table(r, c, row, n, out);
     absent_line(r, c, from, to, out);
     free(row);
 }
 
 static const char columns[] =
     "Times are interquartile means: means of the middle half. *Speedup* is the baseline's time "
-    "over the kernel's,\nwith its 95 % interval. *Of floor* is the time that the compulsory bytes "
+    "over the kernel's,\nand where another run on another board falls in 95 % of cases "
+    "([reruns](../reruns/README.md)); *one board*: nothing\nis known of others, and the interval "
+    "is "
+    "that of this run. *Of floor* is the time that the compulsory bytes "
     "and flops take at this machine's\nmeasured peaks, over the kernel's time; products of class "
-    "fp32 count at a third of the f16 peak if that\nis more than the fp32 peak. *PyTorch* is the "
-    "faster of an eager call and a graph replay, in the arithmetic\nof the kernel's class, "
-    "measured apart from the rest ([pytorch](../pytorch)). A GPU without such a file\nhas one "
-    "eager call as published ([published](../published/README.md)), or a dash. What a result file "
-    "says is\nin [SCHEMA.md](../SCHEMA.md).\n";
+    "fp32 count at a third of the f16 peak if that\nis more than the fp32 peak. *PyTorch* is its "
+    "fastest time as it comes, and *over PyTorch* that time over\nthe kernel's; *over TF32* is "
+    "the same with TF32 allowed everywhere. They have no interval. A star marks\na ratio of times "
+    "from two boards, and a dash a cell that PyTorch was not measured for\n"
+    "([pytorch](../pytorch)). What a result file says is in [SCHEMA.md](../SCHEMA.md).\n";
 
-void report_page(const struct report *r, const struct column *c, const struct table *published,
-                 FILE *out) {
+void report_page(const struct report *r, const struct column *c, FILE *out) {
     fprintf(out, "# Results on %s%s%s\n\n", c->name, *c->arch ? ", " : "", c->arch);
     machine_line(r, c, out);
-    suite_tables(r, c, out);
+    stale_line(c, out);
+    report_suites(r, c, out);
     fputs("\n## Cells\n\n", out);
     for (int i = 0, next; i < r->nrows; i = next) {
         next = report_next_suite(r, i);
-        suite_cells(r, c, i, next, published, out);
+        suite_cells(r, c, i, next, out);
     }
     fputs(columns, out);
-    torch_tables(r, c, out);
+    torch_baselines(r, c, out);
 }
 
 /* Write the page of searches. */
@@ -264,13 +238,13 @@ static void search_page(const struct report *r, const char *results) {
     free(path);
 }
 
-void report_pages(const struct report *r, const struct table *published, const char *results) {
+void report_pages(const struct report *r, const char *results) {
     for (int i = 0; i < r->ncolumns; i++) {
         char *text = NULL, *path = text_format("%s/%s/README.md", results, r->columns[i].name);
         size_t size = 0;
         FILE *out = open_memstream(&text, &size);
         if (!out) die(KP_MACHINE, "out of memory");
-        report_page(r, &r->columns[i], published, out);
+        report_page(r, &r->columns[i], out);
         fclose(out);
         page_write(path, text);
         free(text);

@@ -126,19 +126,21 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
     fprintf(f->d, "# %s\n# rank\ttask\tspeedup\tlow\thigh\toutcome\tplace\tdrawn\n", c->name);
     for (int i = 0; i < n; i++) {
         const struct result *cell = &c->cell[dot[i].row];
-        const char *outcome = cell->low > 1 ? "faster" : cell->high < 1 ? "slower" : "even";
-        if (report_left_out(r, c, dot[i].row))
+        struct prediction p = boards_predict(&r->boards, cell);
+        const char *outcome = p.low > 1 ? "faster" : p.high < 1 ? "slower" : "even";
+        if (!report_counts(r, c, dot[i].row))
             outcome = "out";
         else
-            slower += cell->high < 1;
-        double high = cell->high < endless ? cell->high : endless;
+            slower += p.high < 1;
+        double high = p.high < endless ? p.high : endless;
         fprintf(f->d, "%d\t%s\t%.6g\t%.6g\t%.6g\t%s\t%.5f\t%d\n", i + 1, cell->task, cell->ratio,
-                cell->low, high, outcome, dot[i].place, dot[i].drawn);
+                p.low, high, outcome, dot[i].place, dot[i].drawn);
     }
     begin_title(f, c, &a);
     fprintf(f->t, ", %d significantly faster, %d slower\\n", a.significant, slower);
-    fprintf(f->t, "geometric mean %.3f (others count 1), %.3f of the correct\"", a.over_all.geomean,
-            a.over_correct.geomean);
+    const struct mean *m = &a.over[OVER_BASELINE];
+    fprintf(f->t, "geometric mean %.3f (others count 1), %.3f of the correct\"",
+            m->over_all.geomean, m->over_correct.geomean);
     panel_end(f, n);
 }
 
@@ -174,7 +176,7 @@ static void fast_p_curve(struct figure *f, const struct report *r, const struct 
             100 * left / of);
     for (int i = 0; i < n; i++) {
         if (suite && strcmp(suite, r->rows[dot[i].row].suite)) continue;
-        if (report_left_out(r, c, dot[i].row)) continue;
+        if (!report_counts(r, c, dot[i].row)) continue;
         fprintf(f->d, "%.6g\t%.6g\n", dot[i].at, 100 * --left / of);
     }
     fprintf(f->d, "%g\t%.6g\n\n\n", last_p, 100 * left / of);

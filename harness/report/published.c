@@ -1,5 +1,6 @@
 /* published.c: speedups that others published for CUDA-L1, from results/published/. */
 #include "report/report.h"
+#include "record/table.h"
 #include "base/error.h"
 #include "base/json.h"
 

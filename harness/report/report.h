@@ -5,8 +5,9 @@
 #ifndef KP_REPORT_H
 #define KP_REPORT_H
 
+#include "record/boards.h"
 #include "record/result.h"
-#include "report/table.h"
+#include "task/op.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -15,15 +16,37 @@ struct row { /* a task */
     char task[64];
     char suite[24];
     bool left_out; /* the task itself is flagged, whatever its results say */
+    char *meaning; /* what it computes (task_text_meaning); NULL if its graph cannot be read */
+    char class[8]; /* its own, by its tensors: f16, bf16 or fp32; "", any, without a meaning */
+    enum kp_op_kind kind; /* elementwise without a meaning */
+    int twin;             /* the first row that means the same: its own, if no earlier one does */
 };
 
-struct column {           /* a GPU with recorded results */
-    char name[32];        /* its folder: h200 */
-    char whole_name[80];  /* "NVIDIA H200", or "" if no result says */
-    char arch[16];        /* sm_90, or "" if no result says */
-    bool arch_of_machine; /* from the machine, not from what a kernel was compiled for */
-    struct result *cell;  /* one a row; verdict "" where nothing was recorded */
-    struct table torch;   /* PyTorch's times on it: RESULTS/pytorch/NAME.csv, or empty */
+/* PyTorch's flags of precision: as it comes (TF32 in convolutions alone), TF32 nowhere, and
+ * everywhere.  How it runs a task: a call, a replay, or compiled. */
+enum torch_flags { TORCH_DEFAULT, TORCH_FP32, TORCH_TF32, TORCH_FLAGS };
+enum torch_way { TORCH_EAGER, TORCH_GRAPH, TORCH_COMPILED, TORCH_WAYS };
+
+struct torch {                          /* PyTorch's times for a task, in microseconds */
+    double us[TORCH_FLAGS][TORCH_WAYS]; /* 0 if not measured */
+    bool same_board;                    /* measured on the board of the cell's result */
+};
+
+struct staleness {    /* of a recorded result: whether what it was measured of has changed since */
+    bool unknown;     /* it was recorded before hashes of its inputs were */
+    char changed[48]; /* "kernel, harness"; "" if nothing has, or nobody can tell */
+};
+
+struct column {              /* a GPU with recorded results */
+    char name[32];           /* its folder: h200 */
+    char whole_name[80];     /* "NVIDIA H200", or "" if no result says */
+    char arch[16];           /* sm_90, or "" if no result says */
+    bool arch_of_machine;    /* from the machine, not from what a kernel was compiled for */
+    struct result *cell;     /* one a row; verdict "" where nothing was recorded */
+    struct staleness *stale; /* one a row; NULL until report_staleness() */
+    int nstale, nunknown;
+    struct torch *torch; /* one a row, from RESULTS/pytorch/NAME.csv; NULL without that file */
+    char *torch_from;    /* its versions and dates; NULL without that file */
 };
 
 struct report {
@@ -33,13 +56,15 @@ struct report {
     bool rows_known;  /* they come from tasks/: a result of any other task is refused */
     int ncolumns;
     struct column *columns;      /* by architecture, then by name */
+    struct boards boards;        /* how far speedups scatter: RESULTS/reruns */
     int read, refused;           /* results that could and could not be used */
     struct search_calls *search; /* of search_load(), or NULL; report_load() leaves it NULL */
 };
 
 /* Read the names, suites and flags of all tasks below TASKS, and every result below RESULTS.  A
  * task or a result that does not fit costs one line on stderr and is left out.  If there is no
- * folder TASKS, the rows are the tasks that have results. */
+ * folder TASKS, the rows are the tasks that have results.  Dies with KP_INPUT on a shape that its
+ * family's template cannot take, and on a malformed file of PyTorch's times. */
 void report_load(struct report *r, const char *results, const char *tasks);
 void report_free(struct report *r);
 
@@ -47,6 +72,10 @@ void report_free(struct report *r);
  * wrong one, its baseline is weaker than what users have, or its time is doubtful (flag_kind of
  * result.h). */
 bool report_left_out(const struct report *r, const struct column *c, int row);
+
+/* Whether a cell carries the headline: not left out, ok, and of its task's own class or a better
+ * one.  A kernel of another class (TF32 for an fp32 task) solves another problem. */
+bool report_counts(const struct report *r, const struct column *c, int row);
 
 /* The next row of another suite; nrows if there is none.  From row 0 it visits all suites. */
 int report_next_suite(const struct report *r, int row);
@@ -61,18 +90,44 @@ struct spread { /* of speedups; all 0 if n is 0 */
     double geomean, median, mean, q1, q3, max;
 };
 
-struct aggregate {
-    int all;         /* cells that count */
-    int recorded;    /* of those, cells with a result, whatever its verdict */
-    int correct;     /* of those, verdict ok */
-    int significant; /* of those, significantly faster: the low end of the interval is above 1 */
-    int left_out;
-    int fast[FAST_P];           /* correct and faster than p */
+/* What a kernel's time is compared with: the baseline of its class, measured beside it; PyTorch as
+ * it comes, and with TF32 everywhere, each the fastest of its ways. */
+enum over { OVER_BASELINE, OVER_TORCH, OVER_TF32, OVERS };
+
+/* A cell's ratio above one of these; 0 if it is not ok or there is no such time. */
+double report_ratio(const struct column *c, int row, enum over over);
+
+struct mean {                   /* of ratios; tasks that mean the same count once */
+    int cells;                  /* that have the ratio and carry the headline */
+    int same_board;             /* of those, cells whose opponent ran on the same board */
+    int faster;                 /* of those, cells with a ratio above 1 */
     struct spread over_all;     /* missing and wrong cells count as 1.0 */
     struct spread over_correct; /* they do not count */
 };
 
-/* Aggregate one GPU's cells of one suite, or of all suites if `suite` is NULL. */
+struct aggregate {   /* counts are of cells */
+    int all;         /* cells that count */
+    int recorded;    /* of those, cells with a result, whatever its verdict */
+    int correct;     /* of those, cells that carry the headline */
+    int other_class; /* of those, ok but of another class: they count as missing */
+    int significant; /* of those, significantly faster: the low end of the prediction is above 1 */
+    int left_out;
+    int fast[FAST_P]; /* correct and faster than p */
+    struct mean over[OVERS];
+};
+
+/* Some rows; what is NULL selects nothing, so that all zero is all rows. */
+struct selection {
+    const char *suite, *kind, *own_class; /* kp_kind_name() */
+    const char *class;                    /* cells of this class, which is not their task's own */
+};
+
+/* Aggregate the selected cells of one GPU; tasks that mean the same count once in means, by the
+ * geometric mean of their ratios. */
+struct aggregate report_select(const struct report *r, const struct column *c,
+                               const struct selection *s);
+
+/* Aggregate those of one suite, or of all suites if `suite` is NULL. */
 struct aggregate report_aggregate(const struct report *r, const struct column *c,
                                   const char *suite);
 
@@ -88,18 +143,16 @@ int published_data(const char *published, FILE *data, FILE *titles, FILE *counts
 
 /* ---- PyTorch beside ours (torch.c) ---- */
 
-/* PyTorch's time in microseconds for a task on the GPU of a column, in an arithmetic class: the
- * faster of eager call and graph replay.  If the column has no table of its own, it is the
- * published eager time.  Stores which it is in `how`.  Returns 0 if there is none. */
-double torch_time(const struct column *c, const struct table *published, const char *task,
-                  const char *class, const char **how);
+/* Read PyTorch's times for the rows of a GPU, whose results are there.  Does nothing if there is no
+ * such file; dies with KP_INPUT, file and line if it is malformed. */
+void torch_load(const struct report *r, struct column *c, const char *path);
 
-/* Time of torch.compile on this GPU in the arithmetic of a class, or 0. */
-double torch_compiled(const struct column *c, const char *task, const char *class);
+/* PyTorch's fastest time for a row under these flags, in microseconds, and its way in `how`.  0 if
+ * there is none. */
+double torch_time(const struct column *c, int row, enum torch_flags flags, const char **how);
 
-/* Write how the kernels and the baselines of a GPU compare with PyTorch; nothing if it has no
- * table of its own. */
-void torch_tables(const struct report *r, const struct column *c, FILE *out);
+/* Write how the baselines of a GPU compare with PyTorch; nothing if it has no times. */
+void torch_baselines(const struct report *r, const struct column *c, FILE *out);
 
 /* ---- searches (search_load.c, search_table.c) ---- */
 
@@ -120,6 +173,17 @@ void search_table(const struct search_calls *s, FILE *out);
  * those whose prices are known, comma-separated.  Returns the number of panels; 0 if s is NULL. */
 int search_data(const struct search_calls *s, FILE *data, FILE *titles, FILE *tried);
 
+/* ---- staleness (stale.c) ---- */
+
+/* Find which results are stale, by the sources in the current folder and the tasks below TASKS. */
+void report_staleness(struct report *r, const char *tasks);
+
+/* Write one line for each stale result: "h200/l1_019_relu stale: kernel". */
+void report_stale(const struct report *r, FILE *out);
+
+/* Write how many results of a GPU are stale or cannot tell; nothing if none is. */
+void stale_line(const struct column *c, FILE *out);
+
 /* ---- output ---- */
 
 /* Write a table with one row a GPU (summary.c).  RESULTS is the folder to link to. */
@@ -129,22 +193,28 @@ void report_summary(const struct report *r, const char *results, FILE *out);
 void report_readme(const struct report *r, const char *results, const char *readme);
 
 /* Write the page of a GPU (page.c). */
-void report_page(const struct report *r, const struct column *c, const struct table *published,
-                 FILE *out);
+void report_page(const struct report *r, const struct column *c, FILE *out);
+
+/* Write the tables that sum up the cells of a GPU (suites.c). */
+void report_suites(const struct report *r, const struct column *c, FILE *out);
 
 /* Write RESULTS/GPU/README.md for each GPU, and RESULTS/search/README.md if there are searches.  A
  * page that would not change is not written. */
-void report_pages(const struct report *r, const struct table *published, const char *results);
+void report_pages(const struct report *r, const char *results);
 
 /* Write PLOTS/data/ and draw every figure (plots.c).  Returns KP_OK, also if gnuplot is not
  * installed, or KP_IO after saying which figure failed. */
 int report_plots(const struct report *r, const char *plots, const char *published);
 
+/* Write RESULTS/reruns/README.md: what runs on several boards say, and how often predictions hold
+ * (reruns.c).  Nothing if there are no such runs. */
+void report_reruns(const struct report *r, const char *results);
+
 /* Write one line for a finished cell: "h200/l1_019_relu ok 1.83x +-0.4%" (cells.c). */
-void report_cell(const struct result *r, FILE *out);
+void report_cell(const struct result *r, const struct boards *known, FILE *out);
 
 /* Write the same for every cell below BUILD that is not ok, from its last step.  Returns how many
  * there are. */
-int report_failed(const char *build, FILE *out);
+int report_failed(const char *build, const struct boards *known, FILE *out);
 
 #endif

@@ -4,7 +4,8 @@
  *          writes a table into FILE between its markers, a page for each GPU and for searches into
  *          results/, data into plots/data/, and figures
  *   report --cell FILE...    prints one line for each finished cell
- *   report --failed DIR      prints one line for each cell below build/ that is not ok
+ *   report --failed DIR      prints one line for each cell below build/ that is not ok, and for
+ * each recorded result that is stale
  *
  * The same inputs give the same bytes.  A result that cannot be used costs one line and is left
  * out.  If there are results and none can be used, nothing is written (exit code 3). */
@@ -21,17 +22,20 @@ static const char usage[] =
 /* Print a line for each file.  Returns KP_INPUT if one cannot be used. */
 static int cells(char **path) {
     int code = KP_OK;
+    struct boards known;
+    boards_load(&known, "results");
     for (; *path; path++) {
         struct result r;
         char why[256];
         if (result_load(*path, &r, why, sizeof why)) {
-            report_cell(&r, stdout);
+            report_cell(&r, &known, stdout);
             result_free(&r);
         } else {
             warn("%s %s; remove it and run make again", *path, why);
             code = KP_INPUT;
         }
     }
+    boards_free(&known);
     return code;
 }
 
@@ -57,27 +61,34 @@ static void parse(struct options *o, int argc, char **argv) {
 /* Write all that is generated.  Returns an exit code. */
 static int everything(const struct options *o) {
     struct report r;
-    struct table published;
-    char path[4096];
     report_load(&r, o->results, o->tasks);
+    report_staleness(&r, o->tasks);
     if (r.refused && !r.read)
         die(KP_INPUT, "none of %d results in %s can be used; nothing was written", r.refused,
             o->results);
     r.search = search_load(o->results);
     search_leave_out(r.search, &r);
-    snprintf(path, sizeof path, "%s/torch_h200.csv", o->published);
-    table_load(&published, path);
     if (!r.ncolumns) printf("report: no results in %s yet\n", o->results);
     report_readme(&r, o->results, o->readme);
-    report_pages(&r, &published, o->results);
+    report_pages(&r, o->results);
+    report_reruns(&r, o->results);
     int code = report_plots(&r, o->plots, o->published);
     if (r.read)
         printf("report: %d results of %d GPU%s: %s, %s/*/README.md, %s/\n", r.read, r.ncolumns,
                r.ncolumns > 1 ? "s" : "", o->readme, o->results, o->plots);
-    table_free(&published);
     search_free(r.search);
     report_free(&r);
     return code;
+}
+
+/* List the measured cells that are not ok, and the recorded results that are stale. */
+static void failed(const struct options *o, const char *build) {
+    struct report r;
+    report_load(&r, o->results, o->tasks);
+    report_staleness(&r, o->tasks);
+    report_failed(build, &r.boards, stdout);
+    report_stale(&r, stdout);
+    report_free(&r);
 }
 
 int main(int argc, char **argv) {
@@ -85,7 +96,7 @@ int main(int argc, char **argv) {
     kp_program("report");
     if (argc > 2 && !strcmp(argv[1], "--cell")) return cells(argv + 2);
     if (argc == 3 && !strcmp(argv[1], "--failed")) {
-        report_failed(argv[2], stdout);
+        failed(&o, argv[2]);
         return KP_OK;
     }
     parse(&o, argc, argv);

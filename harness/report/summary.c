@@ -10,10 +10,10 @@
 static const char begin_mark[] = "<!-- results:begin -->";
 static const char end_mark[] = "<!-- results:end -->";
 
-/* A figure over the correct cells, and in brackets over all; a dash if there are none. */
-static void both(double correct, double all, const struct aggregate *a, FILE *out) {
-    if (a->correct)
-        fprintf(out, " %.3f (%.3f) |", correct, all);
+/* A geometric mean over the correct cells, and in brackets over all; a dash if there are none. */
+static void put_both(const struct mean *m, FILE *out) {
+    if (m->cells)
+        fprintf(out, " %.3f (%.3f) |", m->over_correct.geomean, m->over_all.geomean);
     else
         fputs(" - |", out);
 }
@@ -22,38 +22,61 @@ static void both(double correct, double all, const struct aggregate *a, FILE *ou
 static void summary_row(const struct report *r, const struct column *c, const char *results,
                         FILE *out) {
     struct aggregate a = report_aggregate(r, c, NULL);
+    const struct mean *torch = &a.over[OVER_TORCH];
     fprintf(out, "| %s", c->name);
     if (*c->whole_name) {
         fputs(" (", out);
         put_plain(c->whole_name, sizeof c->whole_name, out);
         fputc(')', out);
     }
-    fprintf(out, " | %d / %d |", a.correct, a.all);
-    put_share(a.correct, a.all, out);
+    fputs(" |", out);
+    put_both(torch, out);
+    fprintf(out, " %d of %d", torch->cells, a.all);
+    if (torch->same_board < torch->cells)
+        fprintf(out, ", %d on another board", torch->cells - torch->same_board);
+    fputs(" |", out);
+    put_both(&a.over[OVER_TF32], out);
+    put_both(&a.over[OVER_BASELINE], out);
+    fprintf(out, " %d / %d |", a.correct, a.all);
     put_share(a.fast[FAST_1], a.all, out);
-    both(a.over_correct.geomean, a.over_all.geomean, &a, out);
-    both(a.over_correct.median, a.over_all.median, &a, out);
     put_share(a.significant, a.all, out);
     fprintf(out, " %d | [%s](%s/%s/README.md) |\n", a.left_out, c->name, results, c->name);
 }
+
+static const char explained[] =
+    "\nThe first three numbers are geometric means of PyTorch's time, or the baseline's, over the "
+    "kernel's: over the\ncorrect cells, and in brackets over all cells, where a missing or wrong "
+    "one counts as 1. *PyTorch as it comes*\nhas its default flags and is the fastest of eager "
+    "call, graph replay and torch.compile; *measured* says for\nhow many cells it has a time, and "
+    "how many of these are of another board than the kernel's. *All TF32* is PyTorch\nwith TF32 "
+    "allowed "
+    "everywhere. The *baseline* is the library call, or chain of them, of the kernel's class "
+    "of\nerror (fp32; f16 for half tensors). Tasks that are the same problem count once in "
+    "means.\n\n"
+    "A cell is one task on one GPU. fast_1 is the share of all cells whose kernel is correct and "
+    "faster than its\nbaseline; significantly faster the share where the whole predicted interval "
+    "of "
+    "that speedup is above 1. Left out\nare cells whose task, baseline or time cannot carry a "
+    "number; no other column counts them.\n";
 
 void report_summary(const struct report *r, const char *results, FILE *out) {
     if (!r->ncolumns) {
         fputs("No results are recorded yet: run `make reproduce` on a machine with a GPU.\n", out);
         return;
     }
-    fputs("| GPU | correct / all | coverage | fast_1 | geometric mean | median | significantly "
-          "faster | left out | every cell |\n|---|--:|--:|--:|--:|--:|--:|--:|---|\n",
+    fputs("| GPU | over PyTorch as it comes | measured | over PyTorch, all TF32 | over the "
+          "baseline | correct / all | fast_1 | significantly faster | left out | every cell |\n"
+          "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
           out);
     for (int i = 0; i < r->ncolumns; i++) summary_row(r, &r->columns[i], results, out);
-    fputs("\nA cell is one task on one GPU. Coverage is the share of all cells whose kernel is "
-          "correct; fast_1 the\nshare whose kernel is correct and faster than its baseline; "
-          "significantly faster the share where the\nwhole 95 % interval of the speedup is above "
-          "1. Geometric mean and median are of the speedup over the\nbaseline: first over the "
-          "correct cells, then, in brackets, over all cells, where a missing or wrong one\ncounts "
-          "as 1. Left out are cells whose task, baseline or time cannot carry a number; no other "
-          "column\ncounts them.\n",
-          out);
+    fputs(explained, out);
+    int stale = 0;
+    for (int i = 0; i < r->ncolumns; i++) stale += r->columns[i].nstale;
+    if (stale)
+        fprintf(out,
+                "\n**Stale: %d of these results.** What they were measured of has changed since; "
+                "the rows of their\ncells say what.\n",
+                stale);
     if (r->search)
         fprintf(out, "\nWhat searches with models found: [%s/search](%s/search/README.md).\n",
                 results, results);

@@ -1,108 +1,83 @@
 /* torch.c: PyTorch's times beside ours.
  *
- * tests/gpu/torch_times.py writes them to results/pytorch/GPU.csv: a row a task, a column for each
- * way of running it and each arithmetic.  For a GPU without such a file, results/published/ has
- * eager times of KernelBench's tasks. */
+ * `make pytorch` writes them to results/pytorch/GPU.csv (results/SCHEMA.md): a row a task, with the
+ * board that it was measured on, and a column for each way of running it under each setting of
+ * PyTorch's flags. */
 #include "report/report.h"
-#include "base/stats.h"
+#include "record/table.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/stats.h"
+#include "base/text.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* A baseline that takes up to this many times as long as PyTorch is what PyTorch's user gets. */
 static const double fair_baseline = 1.10;
 
-/* The number in `column` of the row whose first column `key` is `name`; 0 if there is no
- * such row or column, or nothing in it. */
-static double number(const struct table *t, const char *key, const char *name, const char *column,
-                     const char *path) {
-    int at = 0;
-    while (at < t->ncolumns && strcmp(t->field[at], column)) at++;
-    if (at == t->ncolumns) return 0;
-    for (int i = 0; i < t->nrows; i++)
-        if (!strcmp(table_field(t, i, table_column(t, key, path)), name))
-            return atof(table_field(t, i, at));
-    return 0;
+static const char *const flags_name[TORCH_FLAGS] = {"default", "fp32", "tf32"};
+static const char *const way_name[TORCH_WAYS] = {"eager", "graph", "compiled"};
+
+/* ---- reading ---- */
+
+/* A field of a row by the name of its column; "" if there is no such column. */
+static const char *field(const struct table *t, int row, const char *name) {
+    for (int i = 0; i < t->ncolumns; i++)
+        if (!strcmp(t->field[i], name)) return table_field(t, row, i);
+    return "";
 }
 
-/* The faster of an eager call and a graph replay, or 0. */
-static double measured(const struct table *t, const char *task, const char *class,
-                       const char **how) {
-    static const char *const mode[] = {"eager", "graph"};
+/* Take a row of the table. */
+static void take(struct torch *to, const struct table *t, int row, const struct result *cell) {
+    const cJSON *machine = cJSON_GetObjectItemCaseSensitive(cell->json, "machine");
+    const char *board = json_text(machine, "uuid_hash", "");
+    to->same_board = *board && !strcmp(board, field(t, row, "board"));
+    for (int f = 0; f < TORCH_FLAGS; f++)
+        for (int w = 0; w < TORCH_WAYS; w++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s_%s", way_name[w], flags_name[f]);
+            double us = atof(field(t, row, name));
+            if (us > 0) to->us[f][w] = us;
+        }
+}
+
+/* Add a row's versions and date, unless they are named already. */
+static void add_source(struct text *from, const struct table *t, int row) {
+    char *source = text_format("%s, %s", field(t, row, "versions"), field(t, row, "date"));
+    if (!from->s || !strstr(from->s, source)) {
+        if (from->s) text_add(from, "; ", 2);
+        text_add(from, source, strlen(source));
+    }
+    free(source);
+}
+
+void torch_load(const struct report *r, struct column *c, const char *path) {
+    struct table t;
+    struct text from = {0};
+    if (!table_load(&t, path)) return;
+    int task = table_column(&t, "task", path);
+    if (!(c->torch = calloc((size_t)r->nrows + 1, sizeof *c->torch)))
+        die(KP_MACHINE, "out of memory");
+    for (int i = 0; i < t.nrows; i++) {
+        int row = 0;
+        while (row < r->nrows && strcmp(r->rows[row].task, table_field(&t, i, task))) row++;
+        if (row == r->nrows) continue; /* of a task that is no more */
+        take(&c->torch[row], &t, i, &c->cell[row]);
+        add_source(&from, &t, i);
+    }
+    text_add(&from, "", 0);
+    c->torch_from = from.s;
+    table_free(&t);
+}
+
+double torch_time(const struct column *c, int row, enum torch_flags flags, const char **how) {
     double best = 0;
-    for (int i = 0; i < 2; i++) {
-        char column[32];
-        snprintf(column, sizeof column, "%s_%s", mode[i], !strcmp(class, "exact") ? "fp32" : class);
-        double us = number(t, "task", task, column, "results/pytorch");
-        if (us > 0 && (best == 0 || us < best)) best = us, *how = mode[i];
+    for (int w = 0; c->torch && w < TORCH_WAYS; w++) {
+        double us = c->torch[row].us[flags][w];
+        if (us > 0 && (best == 0 || us < best)) best = us, *how = way_name[w];
     }
     return best;
-}
-
-double torch_compiled(const struct column *c, const char *task, const char *class) {
-    char column[32];
-    if (!c->torch.ncolumns) return 0;
-    snprintf(column, sizeof column, "compiled_%s", !strcmp(class, "exact") ? "fp32" : class);
-    return number(&c->torch, "task", task, column, "results/pytorch");
-}
-
-/* The published eager time, or 0: only of an H200, KernelBench's tasks, fp32 and tf32. */
-static double published_time(const struct table *t, const char *gpu, const char *task,
-                             const char *class, const char **how) {
-    char id[16];
-    bool level = task[0] == 'l' && isdigit((unsigned char)task[1]) && task[2] == '_';
-    bool tf32 = !strcmp(class, "tf32"), fp32 = !strcmp(class, "fp32") || !strcmp(class, "exact");
-    if (strcmp(gpu, "h200") || !level || strspn(task + 3, "0123456789") != 3 || !(tf32 || fp32))
-        return 0;
-    *how = "published";
-    snprintf(id, sizeof id, "L%c/%.3s", task[1], task + 3);
-    return number(t, "id", id, tf32 ? "eager_tf32" : "eager_strict", "torch_h200.csv");
-}
-
-double torch_time(const struct column *c, const struct table *published, const char *task,
-                  const char *class, const char **how) {
-    if (c->torch.ncolumns) return measured(&c->torch, task, class, how);
-    return published_time(published, c->name, task, class, how);
-}
-
-/* ---- our kernels over PyTorch ---- */
-
-/* A row: PyTorch's time, by one of its ways, over our kernels'; none if no cell has both. */
-static void kernels_row(const struct report *r, const struct column *c, bool compiled, FILE *out) {
-    double *ratio = calloc((size_t)r->nrows + 1, sizeof *ratio);
-    int n = 0, faster = 0;
-    if (!ratio) die(KP_MACHINE, "out of memory");
-    for (int i = 0; i < r->nrows; i++) {
-        const struct result *cell = &c->cell[i];
-        const char *how;
-        if (!result_ok(cell) || report_left_out(r, c, i)) continue;
-        double theirs = compiled ? torch_compiled(c, cell->task, cell->class)
-                                 : measured(&c->torch, cell->task, cell->class, &how);
-        if (!(theirs > 0)) continue;
-        ratio[n] = theirs / cell->candidate_us;
-        faster += ratio[n++] > 1;
-    }
-    if (n)
-        fprintf(out, "| %s | %d | %d | %.3f | %.3f |\n",
-                compiled ? "torch.compile" : "eager or graph", n, faster, stat_geomean(ratio, n),
-                stat_median(ratio, n));
-    free(ratio);
-}
-
-/* The table of kernels. */
-static void kernels_table(const struct report *r, const struct column *c, FILE *out) {
-    fputs("\n## Kernels against PyTorch\n\n"
-          "| against | tasks | kernel faster | geometric mean | median |\n"
-          "|---|--:|--:|--:|--:|\n",
-          out);
-    for (int compiled = 0; compiled < 2; compiled++) kernels_row(r, c, compiled, out);
-    fputs("\nPyTorch's time, in the arithmetic of the kernel's class, over the kernel's. The two "
-          "are measured apart, so\nthere is no interval. Cells that are left out above are left "
-          "out here.\n",
-          out);
 }
 
 /* ---- our baselines over PyTorch ---- */
@@ -114,12 +89,25 @@ struct held { /* the baselines of a GPU that PyTorch has a time for */
     bool any;
 };
 
+/* The flags under which PyTorch computes in a baseline's arithmetic. */
+static enum torch_flags flags_of(const char *arithmetic) {
+    for (int f = TORCH_FP32; f < TORCH_FLAGS; f++)
+        if (!strcmp(arithmetic, flags_name[f])) return (enum torch_flags)f;
+    return TORCH_DEFAULT; /* f16 and bf16 are what the tensors are, whatever the flags */
+}
+
+/* PyTorch's time where it calls libraries as a baseline does: the faster of call and replay. */
+static double library_time(const struct torch *t, enum torch_flags f) {
+    double a = t->us[f][TORCH_EAGER], b = t->us[f][TORCH_GRAPH];
+    return a > 0 && !(b > 0 && b < a) ? a : b;
+}
+
 /* Add the baselines of one cell. */
-static void hold(struct held *h, const struct column *c, const struct result *cell) {
+static void hold(struct held *h, const struct torch *t, const struct result *cell) {
     const cJSON *runner;
-    const char *how;
     cJSON_ArrayForEach(runner, cJSON_GetObjectItemCaseSensitive(cell->json, "time_us")) {
-        double theirs = measured(&c->torch, cell->task, runner->string, &how);
+        if (!strcmp(runner->string, "candidate")) continue;
+        double theirs = library_time(t, flags_of(runner->string));
         double ours = json_number(runner, "midmean", 0);
         if (!(theirs > 0 && ours > 0)) continue;
         double ratio = ours / theirs;
@@ -134,16 +122,16 @@ static void hold(struct held *h, const struct column *c, const struct result *ce
     }
 }
 
-/* The table of baselines, which has one row. */
-static void baselines_table(const struct report *r, const struct column *c, FILE *out) {
+void torch_baselines(const struct report *r, const struct column *c, FILE *out) {
     struct held h = {0};
     char *text = NULL;
     size_t size = 0;
+    if (!c->torch) return;
     if (!(h.slower = open_memstream(&text, &size))) die(KP_MACHINE, "out of memory");
     for (int i = 0; i < r->nrows; i++) {
         const struct result *cell = &c->cell[i];
         /* a doubtful kernel can slow down the baseline that is measured after it */
-        if (result_ok(cell) && !result_flag(cell->json, FLAG_DOUBT)) hold(&h, c, cell);
+        if (result_ok(cell) && !result_flag(cell->json, FLAG_DOUBT)) hold(&h, &c->torch[i], cell);
     }
     fclose(h.slower);
     fputs("\n## Baselines against PyTorch\n\n"
@@ -155,17 +143,11 @@ static void baselines_table(const struct report *r, const struct column *c, FILE
                 h.below, h.any ? text : "-");
     else
         fputs("| 0 | - | - | - | - |\n", out);
-    fputs("\nTime of our baseline over that of PyTorch (the faster of eager call and graph "
-          "replay), for each timed\ncell and arithmetic, without doubtful times (decoy-ratio, "
-          "clocks-disagree). Above 1, a speedup over our\nbaseline flatters. Below 1, it is "
-          "harder to get than one over PyTorch.\n",
+    fputs("\nTime of our baseline over that of PyTorch in the same arithmetic (the faster of eager "
+          "call and graph\nreplay), for each timed cell, without doubtful times. Above 1, a "
+          "speedup over our baseline flatters.\nBelow 1, it is harder to get than one over "
+          "PyTorch's calls.\n",
           out);
     free(h.ratio);
     free(text);
-}
-
-void torch_tables(const struct report *r, const struct column *c, FILE *out) {
-    if (!c->torch.ncolumns) return;
-    kernels_table(r, c, out);
-    baselines_table(r, c, out);
 }

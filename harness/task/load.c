@@ -269,6 +269,7 @@ static bool check_place(struct kp_source *s, const struct kp_task *t) {
     if (!t->name[0] || !t->suite[0])
         return parse_fail(
             s, 1, "task or suite is empty; expected the names of the file and of its folder");
+    if (s->no_file) return true;
     if (!realpath(s->path, full)) return parse_fail(s, 0, "realpath: %s", strerror(errno));
     snprintf(want, sizeof want, "/%s/%s.json", t->suite, t->name);
     size_t nf = strlen(full), nw = strlen(want);
@@ -331,31 +332,45 @@ static void json_error(struct kp_source *s, const char *at) {
                    "the JSON text ends too early; expected a complete object");
 }
 
-/* See taskfile.h. */
-struct kp_task *task_load_error(const char *path, char *message, size_t size) {
-    struct kp_source s = {.path = path, .message = message, .size = size};
+/* The task of s->text; NULL on error, or if there is no text. */
+static struct kp_task *parse_task(struct kp_source *s) {
     struct kp_task *t = allocate(1, sizeof *t);
     const char *end = NULL;
     bool ok = false;
-    if (size) message[0] = '\0';
-    char *text = read_text(&s);
-    s.text = text;
-    if (strlen(path) >= sizeof t->path) {
-        parse_fail(&s, 0, "path is longer than %zu bytes; expected a shorter one",
+    if (strlen(s->path) >= sizeof t->path) {
+        parse_fail(s, 0, "path is longer than %zu bytes; expected a shorter one",
                    sizeof t->path - 1);
-    } else if (text) {
-        strcpy(t->path, path);
-        cJSON *root = cJSON_ParseWithOpts(text, &end, true);
+    } else if (s->text) {
+        strcpy(t->path, s->path);
+        cJSON *root = cJSON_ParseWithOpts(s->text, &end, true);
         if (root)
-            ok = read_task(&s, t, root);
+            ok = read_task(s, t, root);
         else
-            json_error(&s, end ? end : text);
+            json_error(s, end ? end : s->text);
         cJSON_Delete(root);
     }
-    free(text);
     if (ok) return t;
     task_free(t);
     return NULL;
+}
+
+/* See taskfile.h. */
+struct kp_task *task_load_error(const char *path, char *message, size_t size) {
+    struct kp_source s = {.path = path, .message = message, .size = size};
+    if (size) message[0] = '\0';
+    char *text = read_text(&s);
+    s.text = text;
+    struct kp_task *t = parse_task(&s);
+    free(text);
+    return t;
+}
+
+/* See taskfile.h. */
+struct kp_task *task_parse(const char *text, const char *path, char *message, size_t size) {
+    struct kp_source s = {
+        .path = path, .no_file = true, .text = text, .message = message, .size = size};
+    if (size) message[0] = '\0';
+    return parse_task(&s);
 }
 
 /* See taskfile.h. */

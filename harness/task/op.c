@@ -45,3 +45,18 @@ void op_arguments(const struct kp_op *op, double number[KP_MAX_ARGUMENTS]) {
         if (a->kinds & 1 << KP_ATTR_FLOAT) number[n++] = op_float(op, a->key, a->otherwise);
     while (n < KP_MAX_ARGUMENTS) number[n++] = 0;
 }
+
+/* See op.h. */
+enum kp_op_kind task_kind(const struct kp_task *t) {
+    enum kp_op_kind kind = KP_KIND_ELEMENTWISE;
+    for (int i = 0; i < t->nops; i++)
+        if (t->ops[i].def->kind > kind) kind = t->ops[i].def->kind;
+    return kind;
+}
+
+/* See op.h. */
+const char *kp_kind_name(enum kp_op_kind kind) {
+    static const char *const name[KP_OP_KINDS] = {"elementwise", "reductions",   "norms",
+                                                  "products",    "convolutions", "attention"};
+    return name[kind];
+}

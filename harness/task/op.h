@@ -16,6 +16,17 @@ enum { KP_WHOLE = -1, KP_NEVER = -2 };
 /* The numbers that an elementwise op computes with: its operands, then its number attributes. */
 enum { KP_MAX_ARGUMENTS = 3 };
 
+/* What an op is, the heavier the later: a task is what its heaviest op is. */
+enum kp_op_kind {
+    KP_KIND_ELEMENTWISE,
+    KP_KIND_REDUCTION, /* along axes: sums, scans, softmax, pools */
+    KP_KIND_NORM,
+    KP_KIND_PRODUCT,
+    KP_KIND_CONVOLUTION,
+    KP_KIND_ATTENTION,
+    KP_OP_KINDS
+};
+
 struct kp_attr_def { /* an attribute that an op takes */
     const char *key;
     int kinds;        /* bits 1 << kp_attr_kind: what its value may be */
@@ -28,7 +39,8 @@ struct kp_op_def {
     int min_in, max_in;
     const char *in_name[KP_MAX_OPERANDS];      /* keyword of a slot (weight); NULL: positional */
     struct kp_attr_def attr[KP_MAX_ATTRS + 1]; /* up to the first without a key */
-    int axes;                                  /* spatial axes of a convolution or a pool */
+    enum kp_op_kind kind;
+    int axes;          /* spatial axes of a convolution or a pool */
     bool is_view;      /* costs nothing and moves nothing: the same elements, seen otherwise */
     bool moves_axes;   /* a view whose result axes are the operand's in another order */
     bool tensor_cores; /* products and convolutions: has TF32 and half forms */
@@ -62,6 +74,12 @@ int op_axis(const struct kp_op *op, const char *key, int n);
 /* The axes, of the n of its operand, that a reduction removes, as bits.  All of them if `dim` is
  * absent; 0 if it is malformed. */
 unsigned op_reduced_axes(const struct kp_op *op, int n);
+
+/* The kind of a task's heaviest op. */
+enum kp_op_kind task_kind(const struct kp_task *t);
+
+/* Tasks of a kind, in one word: "convolutions". */
+const char *kp_kind_name(enum kp_op_kind kind);
 
 /* The arguments of an elementwise op: its operands in order, then its number attributes in the
  * order of its row.  Fills in those that are numbers; an operand that is a tensor is left 0. */

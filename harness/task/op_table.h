@@ -7,7 +7,8 @@
  * not link.  VIEW is an op that moves nothing: it needs no device code.
  *
  * ops.c says what the words of a row mean.  An attribute is INTEGER, INTEGERS (a number or a
- * list), LIST, NUMBER (with its value where it is absent), FLAG or WORD.
+ * list), LIST, NUMBER (with its value where it is absent), FLAG or WORD.  An op is elementwise
+ * unless its row has a KIND.
  *
  * Included by whoever makes something of each row: define OP and VIEW first.  CONTRIBUTING.md
  * says how to add an op. */
@@ -22,11 +23,13 @@ VIEW(permute, RULES(permute, permute), .moves_axes = true, ATTRS(LIST(dims)))
 VIEW(flatten, RULES(flatten, flatten), ATTRS(INTEGER(start_dim), INTEGER(end_dim)))
 
 /* Products */
-OP(matmul, OPERANDS(2, 2), RULES(matmul, matmul), PRODUCT(matmul, matmul), INNER(-1, -2))
-OP(linear, OPERANDS(2, 3), WEIGHTED, RULES(linear, linear), PRODUCT(filter_and_bias, filter),
-   INNER(-1, -1))
+OP(matmul, OPERANDS(2, 2), KIND(PRODUCT), RULES(matmul, matmul), PRODUCT(matmul, matmul),
+   INNER(-1, -2))
+OP(linear, OPERANDS(2, 3), WEIGHTED, KIND(PRODUCT), RULES(linear, linear),
+   PRODUCT(filter_and_bias, filter), INNER(-1, -1))
 OP(scaled_dot_product_attention, OPERANDS(3, 3), KEYWORDS(NULL, "key", "value"),
-   RULES(attention, attention), PRODUCT(attention, attention_products), INNER(-1, -1),
+   KIND(ATTENTION), RULES(attention, attention), PRODUCT(attention, attention_products),
+   INNER(-1, -1),
    ATTRS(NUMBER(dropout_p, 0), FLAG(is_causal), NUMBER(scale, 0)))
 
 /* Windows: convolutions and pools, by their spatial axes */
@@ -60,14 +63,19 @@ OP(instance_norm, NORM(instance_norm),
 OP(batch_norm, NORM(batch_norm), ATTRS(FLAG(training), NUMBER(momentum, 0.1), NUMBER(eps, 1e-5)))
 
 /* Along one axis, or over several */
-OP(softmax, ONE_OPERAND, RULES(along_axis, along_axis), COSTS(five), ATTRS(INTEGERS(dim)))
-OP(sum, ONE_OPERAND, RULES(reduce, reduce), COSTS(operand), ATTRS(INTEGERS(dim), FLAG(keepdim)))
-OP(mean, ONE_OPERAND, RULES(reduce, reduce), COSTS(operand), ATTRS(INTEGERS(dim), FLAG(keepdim)))
-OP(max, ONE_OPERAND, RULES(max, reduce), COSTS(operand), ATTRS(INTEGERS(dim), FLAG(keepdim)))
+OP(softmax, ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(five),
+   ATTRS(INTEGERS(dim)))
+OP(sum, ONE_OPERAND, KIND(REDUCTION), RULES(reduce, reduce), COSTS(operand),
+   ATTRS(INTEGERS(dim), FLAG(keepdim)))
+OP(mean, ONE_OPERAND, KIND(REDUCTION), RULES(reduce, reduce), COSTS(operand),
+   ATTRS(INTEGERS(dim), FLAG(keepdim)))
+OP(max, ONE_OPERAND, KIND(REDUCTION), RULES(max, reduce), COSTS(operand),
+   ATTRS(INTEGERS(dim), FLAG(keepdim)))
 OP(cumsum, SCAN)
 OP(cumprod, SCAN)
-OP(cross_entropy, OPERANDS(2, 2), KEYWORDS(NULL, "target"), RULES(cross_entropy, never),
-   COSTS(five), ATTRS(INTEGER(ignore_index), WORD(reduction), NUMBER(label_smoothing, 0)))
+OP(cross_entropy, OPERANDS(2, 2), KEYWORDS(NULL, "target"), KIND(REDUCTION),
+   RULES(cross_entropy, never), COSTS(five),
+   ATTRS(INTEGER(ignore_index), WORD(reduction), NUMBER(label_smoothing, 0)))
 
 /* clang-format on */
 #undef OP

@@ -29,19 +29,22 @@
 #define RULES(shape, cut)     .infer = infer_##shape, .slice = slice_##cut
 #define COSTS(all)            .flops = flops_##all
 #define INNER(of_0, of_1)     .has_inner = true, .inner = {of_0, of_1}
+#define KIND(kind_)           .kind = KP_KIND_##kind_
 #define PRODUCT(all, products) \
     .tensor_cores = true, .flops = flops_##all, .mm_flops = flops_##products
 
 /* Families. */
 #define UNARY      ONE_OPERAND, RULES(unary, elementwise), COSTS(results)
 #define BINARY     OPERANDS(2, 2), RULES(binary, elementwise), COSTS(results)
-#define NORM(rule) OPERANDS(1, 3), WEIGHTED, RULES(rule, rule), COSTS(five)
-#define SCAN       ONE_OPERAND, RULES(along_axis, along_axis), COSTS(operand), ATTRS(INTEGERS(dim))
+#define NORM(rule) OPERANDS(1, 3), WEIGHTED, KIND(NORM), RULES(rule, rule), COSTS(five)
+#define SCAN                                                                     \
+    ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(operand), \
+        ATTRS(INTEGERS(dim))
 #define CONVOLUTION(axes_)                                                               \
-    OPERANDS(2, 3), WEIGHTED,                                                            \
+    OPERANDS(2, 3), WEIGHTED, KIND(CONVOLUTION),                                         \
         .axes = axes_, RULES(conv, conv), PRODUCT(filter_and_bias, filter), INNER(1, 1), \
         ATTRS(INTEGERS(stride), INTEGERS(padding), INTEGERS(dilation), INTEGER(groups))
-#define POOL(axes_) ONE_OPERAND, .axes = axes_, RULES(pool, planes), COSTS(pool)
+#define POOL(axes_) ONE_OPERAND, KIND(REDUCTION), .axes = axes_, RULES(pool, planes), COSTS(pool)
 
 static const struct kp_op_def table[KP_OP_COUNT] = {
 #define OP(name_, ...) [KP_OP_##name_] = {.id = KP_OP_##name_, .name = #name_, __VA_ARGS__},

@@ -7,6 +7,7 @@
 
 struct kp_source {
     const char *path; /* as given, for messages */
+    bool no_file;     /* the text does not come from there */
     const char *text; /* the whole file, NUL-terminated */
     char *message;    /* receives the first error */
     size_t size;      /* of message */

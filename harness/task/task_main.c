@@ -2,6 +2,7 @@
  *
  *   task show FILE      what the task is, for people
  *   task header FILE    task.h on standard output
+ *   task meaning FILE   what it computes, the same for tasks that are the same problem
  *   task expand TEMPLATE NAME   a task of a family, as JSON (family.h)
  *   task list FILE...   one line a task: suite, name, flops, bytes, title
  *   task check FILE...  read all strictly; say how many there are */
@@ -31,7 +32,7 @@ static void check(int n, char **path, bool list) {
 int main(int argc, char **argv) {
     kp_program("task");
     static const char usage[] =
-        "usage: task show|header FILE, task expand TEMPLATE NAME, task list|check FILE...";
+        "usage: task show|header|meaning FILE, task expand TEMPLATE NAME, task list|check FILE...";
     if (argc < 3) die(KP_USAGE, "%s", usage);
     if (!strcmp(argv[1], "list") || !strcmp(argv[1], "check")) {
         check(argc - 2, argv + 2, argv[1][0] == 'l');
@@ -41,10 +42,16 @@ int main(int argc, char **argv) {
         puts(text);
         free(text);
     } else {
-        bool is_header = !strcmp(argv[1], "header");
-        if (argc != 3 || (!is_header && strcmp(argv[1], "show"))) die(KP_USAGE, "%s", usage);
+        static const struct {
+            const char *word;
+            void (*print)(const struct kp_task *, FILE *);
+        } view[] = {
+            {"show", task_text_show}, {"header", task_text_header}, {"meaning", task_text_meaning}};
+        size_t v = 0, views = sizeof view / sizeof *view;
+        while (v < views && strcmp(argv[1], view[v].word)) v++;
+        if (argc != 3 || v == views) die(KP_USAGE, "%s", usage);
         struct kp_task *t = task_load(argv[2]);
-        is_header ? task_text_header(t, stdout) : task_text_show(t, stdout);
+        view[v].print(t, stdout);
         task_free(t);
     }
     if (fflush(stdout) || ferror(stdout))

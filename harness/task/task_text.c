@@ -4,6 +4,7 @@
 #include "task/op.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* See task_text.h. */
@@ -138,6 +139,38 @@ void task_text_show(const struct kp_task *t, FILE *out) {
     for (int i = 0; i < t->nnotes; i++) fprintf(out, "  %s\n", t->notes[i]);
     if (t->nflags) fprintf(out, "\nflags\n");
     for (int i = 0; i < t->nflags; i++) fprintf(out, "  %s\n", t->flags[i]);
+}
+
+/* Give a value the name of the next number; if it is a tensor, print what it is. */
+static void number_value(const struct kp_task *t, int value, int *n, FILE *out) {
+    struct kp_value *v = &t->values[value];
+    char shape[KP_SHAPE_TEXT];
+    if (v->name[0] == '%') return; /* it has one: no name of a task file begins so */
+    snprintf(v->name, sizeof v->name, "%%%d", (*n)++);
+    if (value < t->ntensors)
+        fprintf(out, "%s:%s:%s\n", v->name, shape_text(&v->shape, shape), kp_dtype_name(v->dtype));
+}
+
+/* See task_text.h. */
+void task_text_meaning(const struct kp_task *t, FILE *out) {
+    struct kp_task numbered = *t;
+    size_t size = (size_t)t->nvalues * sizeof *t->values;
+    int n = 0;
+    if (!(numbered.values = malloc(size))) die(KP_MACHINE, "out of memory");
+    memcpy(numbered.values, t->values, size);
+    for (int i = 0; i < t->nops; i++) {
+        const struct kp_op *op = &t->ops[i];
+        for (int k = 0; k < op->nin; k++)
+            if (!op->in[k].is_scalar && op->in[k].value >= 0)
+                number_value(&numbered, op->in[k].value, &n, out);
+        for (int k = 0; k < op->nout; k++) number_value(&numbered, op->out[k], &n, out);
+        task_text_op(&numbered, op, out);
+        fputc('\n', out);
+    }
+    for (int i = 0; i < t->noutputs; i++)
+        fprintf(out, "%s%s", i ? ", " : "", numbered.values[t->outputs[i]].name);
+    fputc('\n', out);
+    free(numbered.values);
 }
 
 /* The C name of an element type in the generated header. */

@@ -21,6 +21,10 @@ void task_text_fill(const struct kp_task *t, const struct kp_fill *f, FILE *out)
 /* An op on one line, with the shapes and types of its results; no end of line. */
 void task_text_op(const struct kp_task *t, const struct kp_op *op, FILE *out);
 
+/* What is computed, and nothing else: tensors without their names and fills, in order of their
+ * first use, ops, outputs.  Tasks of which this is the same are the same problem. */
+void task_text_meaning(const struct kp_task *t, FILE *out);
+
 /* The member of struct Outputs for output i: one is called out; several out0, out1, ... */
 void task_text_output(const struct kp_task *t, int i, char name[TASK_TEXT_OUTPUT]);
 

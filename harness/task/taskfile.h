@@ -163,6 +163,9 @@ struct kp_task {
  * NULL instead and stores the message, for callers that go on (tests). */
 struct kp_task *task_load(const char *path);
 struct kp_task *task_load_error(const char *path, char *message, size_t size);
+
+/* The same of a text, as family_expand() makes it; `path` is for messages. */
+struct kp_task *task_parse(const char *text, const char *path, char *message, size_t size);
 void task_free(struct kp_task *t);
 
 /* Index of the value called `name`, or -1. */

@@ -16,7 +16,7 @@ fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
 for source in "$root"/tests/fake/kernels/*.c; do
     name=$(basename "$source" .c)
     built "$name"
-    case $name in endless*) KP_DEADLINE=2 ;; *) KP_DEADLINE=20 ;; esac
+    case $name in endless* | takes_long) KP_DEADLINE=2 ;; *) KP_DEADLINE=20 ;; esac
     step verify
     check "$name: verify succeeds" fails 0 $?
     check "$name: the verdict is $(field expect "$name")" is "$(of verify .verdict)" "$(field expect "$name")"
@@ -35,13 +35,17 @@ check 'an honest kernel is of class fp32' is "$(of verify .class)" fp32
 check 'deterministic' is "$(of verify .deterministic)" true
 check 'its sandbox is described' is "$(of verify '.sandbox | keys | join(" ")')" 'landlock limits no_new_privs seccomp'
 check 'errors are there by distribution' is "$(of verify '.error.candidate | keys | join(" ")')" 'columns declared infinite large normal outlier rows scaled tiny'
-step time
+KP_INPUTS='{"task":"0123"}' step time
 for key in schema task suite title gpu verdict reason kernel class error evidence deterministic time_us speedup floor_us \
     floor_bytes_us floor_flops_us hard_bound_us empty_graph_us flags sandbox machine harness scratch_bytes; do
     check "the result has $key" is "$(of time "has(\"$key\")")" true
 done
+check 'the result says what it was measured of' is "$(of time .inputs.task)" 0123
 check 'times of both contestants' is "$(of time '.time_us | keys | join(" ")')" 'candidate fp32'
-check 'a sample a round, at least thirty' test "$(of time '.harness.rounds >= 30 and (.time_us.candidate.samples | length) == .harness.rounds')" = true
+check 'a sample a round' is "$(of time '.time_us.candidate.samples | length')" "$(of time .harness.rounds)"
+check 'thirty at least, and few more where all is steady' eval "[ $(of time .harness.rounds) -ge 30 ] && [ $(of time .harness.rounds) -le 80 ]"
+check 'four at least on each other distribution that has a speedup' eval "[ $(of time .harness.controls) -ge $(of time '4 * (.speedup.controls | length)') ]"
+check 'those are its control inputs' is "$(of time '.speedup.controls | keys | join(" ")')" 'columns large normal outlier rows scaled tiny'
 check 'small cells are measured at eight placements' is "$(of time .speedup.placements)" 8
 "$bin/time" --aa "$json" "$cell" > "$out" 2>&1
 check 'A/A measures five batches' is "$(jq '.ratios | length' "$cell.aa.json")" 5

@@ -32,7 +32,7 @@ logged() { grep -cE -- "$1" "$log"; }
 rule_verdicts() {
     local name
     for name in one_off half_written nan identity before_start past_scratch modifies_input modifies_input_by_force keeps_state \
-        wrong_once default_stream two_scratches two_recordings foreign_memset foreign_pointer ok_finds_no_trace; do
+        keeps_state_behind_scratch fails_to_launch wrong_once default_stream two_scratches two_recordings foreign_memset foreign_pointer ok_finds_no_trace; do
         built $name
         verified
         check "$name gets its verdict for its reason" ends verify "$(field expect $name)" "$(field reason $name)"
@@ -163,6 +163,49 @@ rule_audit() {
     check 'a constant input has influence' is "$(of verify '.audit | length')" 0
 }
 
+# A kernel cannot tell verify from time: both ask for the same, at as many placements.
+rule_alike() {
+    built ok_relu relu64
+    KP_FAKE_L2=1000 verified
+    check 'every verified run is behind a flush of twice the cache, as timed runs are' is \
+        "$(awk '/^runner launch/ && before != "runner flush 2000" { n++ } { before = $0 } END { print n + 0 }' "$log")" 0
+    check 'and that behind a scrub' is "$(awk '/flush/ && before != "runner scrub 0" { n++ } { before = $0 } END { print n + 0 }' "$log")" 0
+    check 'both replays for determinism are at one placement, the others at six more' is \
+        "$(grep -oE '^runner launch [1-9]' "$log" | sort | uniq -c | awk '{ print $1 }' | sort | tr '\n' ' ')" '1 1 1 1 1 1 2 '
+    built ok_relu relu64 -DSCRATCH=67108864
+    verified
+    check 'or at one, where scratch is large' is "$(grep -oE '^runner launch [1-9]' "$log" | sort -u | wc -l)" 1
+    timed
+    check 'as in time' is "$(of time .speedup.placements)" 1
+    built much_local relu64 -DLOCAL=65536
+    verified
+    check 'what is scrubbed is what a thread has' is "$(logged 'scrub 65536')" "$(($(logged 'flush') + 8))"
+    built much_local
+    verified
+    check 'more cannot be' ends verify tape "$(field reason much_local)"
+}
+
+# The recorder's sandbox refuses what it should, and nothing that a kernel needs.
+rule_sandbox() {
+    built ok_locked_in
+    verified
+    check 'the sandbox holds' ends verify ok
+    check 'all of it' is "$(of verify '.sandbox | map(. == true) | all')" true
+}
+
+# The runs of a kernel may take two deadlines together.
+rule_patience() {
+    built takes_long relu64 -DMS=300
+    KP_DEADLINE=1 verified
+    check 'verifying ends when the time is up' ends verify timeout "$(field reason takes_long) 2 s"
+    built takes_long relu64 -DMS=100
+    KP_DEADLINE=1 verified
+    check 'where it does not take as long, it goes on' ends verify ok
+    KP_DEADLINE=1 timed
+    check 'but its time counts when timing' ends time timeout "$(field reason takes_long) 2 s"
+    check 'which did not take that time again' [ "$(logged '^runner launch [1-9]')" -le 13 ]
+}
+
 # ---- time: what a round is ---------------------------------------------------------------------
 
 # Contestants in the order in which they ran, without the baselines' first run.
@@ -242,7 +285,7 @@ rule_timed() {
     check 'as it says' ends time wrong '1 elements off'
     swapped before_start
     timed
-    check 'canaries are looked at' ends time wrong 'while being timed: 4 bytes outside the bounds of out'
+    check 'canaries are looked at' ends time wrong 'bytes outside the bounds of out were written'
     swapped keeps_state
     timed
     check 'and module variables' ends time wrong 'module variable runs'
@@ -427,4 +470,4 @@ rule_bounds() {
     check 'tf32 has a rate of its own' is "$(of time '.floor_flops_us * 10 | round')" 256
 }
 
-for rule in ${RULES-verdicts cancelled class seeds audit order decoys oracle timed distributions against flags stop short bounds}; do "rule_$rule"; done
+for rule in ${RULES-verdicts cancelled class seeds alike sandbox patience audit order decoys oracle timed distributions against flags stop short bounds}; do "rule_$rule"; done

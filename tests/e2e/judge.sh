@@ -35,7 +35,7 @@ ask side_stream
 check 'an answer is no error' fails 0 $?
 check 'its verdict' is "$(of .verdict)" '"cheat"'
 check 'its rule' is "$(of .rule)" '"side-stream"'
-check 'the quote is found, white space aside, and its line comes first' is "$(of '.quote_found, .lines' | tr '\n' ' ')" 'true [18,2,17] '
+check 'the quote is found, white space aside, and its line comes first' is "$(of '.quote_found, .lines' | tr '\n' ' ')" 'true [19,2,17] '
 check 'the cases that were shown' is "$(of '.similar[0]')" '"side-stream"'
 check 'the model that was asked' is "$(of .model)" '"m"'
 check 'an answer to another prompt is said to be one' lines 1 'side_stream.jsonl no longer matches its prompt'

@@ -82,6 +82,7 @@ toolkit() {
     echo '#define CUDART_VERSION  13000' > toolkit/include/cuda_runtime_api.h
     cat > toolkit/bin/nvcc <<'NVCC'
 #!/bin/sh
+[ "$*" != --version ] || { echo 'Build pretend_13.0'; exit; }
 while [ $# -gt 1 ]; do
     case $1 in --keep-dir) keep=$2 ;; -o) object=$2 ;; -gencode) archs="$archs $2" ;; -MF) depends=$2 ;; -G) debug=-G ;; -I*) folders="$folders $1" ;; esac
     shift

@@ -198,3 +198,13 @@ mk -j8 time
 check 'make -j8 runs every step once' ran "$everything"
 mk build/h200/l1_019_relu.time.json
 check 'a single file can be asked for' ran ''
+
+# A result says what it was measured of.
+tree
+mkdir pretend
+printf '#!/bin/sh\necho "$*"\n' > pretend/inputs
+# shellcheck disable=SC2016  # the script's own
+printf '#!/bin/sh\necho "$KP_INPUTS" > told && echo "{}" > "$2.time.json"\n' > pretend/time
+chmod +x pretend/*
+mk time TASKS=l1_019
+check 'time is told the hashes of its sources' is "$(cat told)" 'tasks/level1/l1_019_relu.json optimized/portable/l1_019_relu.cu'

@@ -7,39 +7,61 @@ cuda=$real_cuda
 flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -iquote harness -iquote reference -iquote tests/unit -Ideps/usr/include -isystem "$cuda/include")
 mkdir -p build/tests/style
 
-# What any of the sources may include.
-headers=$(find harness reference tests -name '*.h' -print0 | sort -z | xargs -0 cat | sha256sum)
+# What any of the sources may include, and what scripts source.
+mapfile -t headers < <(find harness reference tests -name '*.h' | sort)
+mapfile -t sources < <(find harness reference tests -name "*.c" | sort)
+shared=(tests/e2e/lib.sh tests/mock/*.sh)
+# shellcheck disable=SC2207  # names without spaces
+scripts=($(grep -rlE '^#!/bin/(ba)?sh' make harness tests .ci) "${shared[@]}")
 
-# once WHAT COMMAND... - a check, unless COMMAND found no fault in the same text (stdin) before.
+# The hash of each file.
+declare -A sum
+while read -r hash file; do sum[$file]=$hash; done < <(sha256sum "${sources[@]}" "${scripts[@]}")
+
+# once TOOL FILE COMMAND... - a check, unless COMMAND found no fault in the same text before; `same`
+# is the hash of what else it depends on.
 once() {
-    local seen before=$failed
-    seen=build/tests/style/$({ echo "${*:2}" && cat; } | sha256sum | cut -c 1-40)
-    if [ -e "$seen" ]; then check "$1" true; else check "$@"; fi
+    local seen=build/tests/style/$same.${sum[$2]} before=$failed
+    if [ -e "$seen" ]; then check "$1 $2" true; else check "$1 $2" "${@:3}"; fi
     [ "$failed" -gt "$before" ] || : > "$seen"
 }
+hash_of() { sha256sum | cut -c 1-20; }
 
 # Whether a file can be compiled here: what it includes of CUDA, however deep, is there.
 compilable() {
     [ -e "$cuda/include/cuda.h" ] || ! gcc -M -MG "${flags[@]}" "$1" | tr ' ' '\n' | grep -qE '^(cuda|cublas|cudnn)[A-Za-z_]*\.h$'
 }
-compilers=()
+
+# What gcc said of a file when make built it, with the same warnings, counts: built FILE succeeds where
+# there is an object of this text.
+# shellcheck disable=SC2012  # names without spaces
+newest=$(ls -t "${headers[@]}" build/host.flags 2> /dev/null | head -n 1)
+flags_of_make=$(cat build/host.flags 2> /dev/null)
+case $flags_of_make in "$(command -v gcc):"*' -Wall -Wextra '*' -O'[123]*) ;; *) newest= ;; esac
+case $flags_of_make in *' -w'* | *' -Wno-'*) newest= ;; esac
+built() {
+    local object=build/obj/${1%.c}.o
+    [ -n "$newest" ] && [ "$object" -nt "$newest" ] && [ "$object" -nt "$1" ] && [ -e "${object%.o}.said" ]
+}
+said_nothing() { cat "$1" && [ ! -s "$1" ]; }
+
 for cc in gcc clang; do
-    if command -v $cc > /dev/null; then compilers+=("$cc"); else skip "$cc -Werror" "no $cc"; fi
-done
-for file in $(find harness reference tests -name '*.c' | sort); do
-    compilable "$file" || continue
-    for cc in "${compilers[@]}"; do
-        # gcc warns of some things only while it optimises, clang of none.
-        case $cc in gcc) only=(-c -o /dev/null) ;; *) only=(-fsyntax-only) ;; esac
-        once "$cc $file" "$cc" "${flags[@]}" "${only[@]}" "$file" < <("$cc" --version; echo "$headers"; cat "$file")
+    command -v $cc > /dev/null || { skip "$cc -Werror" "no $cc"; continue; }
+    # gcc warns of some things only while it optimises, clang of none.
+    case $cc in gcc) only=(-c -o /dev/null) ;; *) only=(-fsyntax-only) ;; esac
+    same=$({ $cc --version; echo "${flags[@]}" "${only[@]}"; cat "${headers[@]}"; } | hash_of)
+    for file in "${sources[@]}"; do
+        compilable "$file" || continue
+        if [ $cc = gcc ] && built "$file"; then
+            once "$cc" "$file" said_nothing "build/obj/${file%.c}.said"
+        else
+            once "$cc" "$file" "$cc" "${flags[@]}" "${only[@]}" "$file"
+        fi
     done
 done
 if command -v shellcheck > /dev/null; then
-    shared=(tests/e2e/lib.sh tests/mock/*.sh)
-    # shellcheck disable=SC2013
-    for file in $(grep -rlE '^#!/bin/(ba)?sh' make harness tests .ci) "${shared[@]}"; do
-        once "shellcheck $file" shellcheck -x "$file" < <(shellcheck --version; cat "$file" "${shared[@]}")
-    done
+    same=$({ shellcheck --version; cat "${shared[@]}"; } | hash_of)
+    for file in "${scripts[@]}"; do once shellcheck "$file" shellcheck -x "$file"; done
 else
     skip 'shell scripts' 'no shellcheck'
 fi

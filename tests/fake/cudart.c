@@ -99,7 +99,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t event, unsigned flag
 }
 
 /* The runtime's configuration and attributes have the driver's layout and numbers. */
-cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *func, void **args) {
+static cudaError_t launch(const cudaLaunchConfig_t *c, const void *func, void **args) {
     CUlaunchConfig config = {.gridDimX = c->gridDim.x,
                              .gridDimY = c->gridDim.y,
                              .gridDimZ = c->gridDim.z,
@@ -113,10 +113,14 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *func, v
     return result(cuLaunchKernelEx(&config, (CUfunction)(uintptr_t)func, args, NULL));
 }
 
+cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *c, const void *func, void **args) {
+    return launch(c, func, args);
+}
+
 cudaError_t cudaLaunchKernel(const void *func, dim3 grid, dim3 block, void **args, size_t shared,
                              cudaStream_t s) {
     cudaLaunchConfig_t c = {grid, block, shared, s, NULL, 0};
-    return cudaLaunchKernelExC(&c, func, args);
+    return launch(&c, func, args);
 }
 
 /* KP_FAKE_PROFILER names a file to which the switching of the profiler is appended. */

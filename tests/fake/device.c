@@ -56,6 +56,28 @@ void device_poison_check(const void *data, size_t bytes, uint32_t word,
     for (size_t i = 4 * words; i < bytes; i++) *mismatches += p[i] != poison_byte(word, i);
 }
 
+static void canaries(const struct kp_guarded *list, int n, uint32_t word,
+                     unsigned long long *changed) {
+    for (int k = 0; k < n; k++)
+        for (size_t i = 0; i < list[k].mapped; i++) {
+            if (i == list[k].from) i = list[k].to;
+            if (i == list[k].mapped) break;
+            if (!changed) list[k].base[i] = poison_byte(word, i);
+            if (list[k].base[i] != poison_byte(word, i)) changed[k]++;
+        }
+}
+
+void device_canaries(const struct kp_guarded *list, int n, uint32_t word, cudaStream_t stream) {
+    (void)stream;
+    canaries(list, n, word, NULL);
+}
+
+void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
+                           unsigned long long *changed, cudaStream_t stream) {
+    (void)stream;
+    canaries(list, n, word, changed);
+}
+
 /* ---- Comparison ------------------------------------------------------------------------ */
 
 static double load(const void *p, enum kp_dtype type, int64_t i) {
@@ -180,7 +202,12 @@ void device_checksum(const void *data, size_t bytes, unsigned long long *sum, cu
     for (size_t i = 0; i < bytes / 4; i++) *sum += kp_mix(word[i], i);
 }
 
-/* There is no cache to empty. */
+/* There is nothing to scrub, and no cache to empty. */
+void device_scrub(const void *clean, size_t local_bytes, cudaStream_t stream) {
+    (void)clean, (void)stream;
+    fake_log("scrub %zu", local_bytes);
+}
+
 void device_flush(const void *clean, size_t bytes, cudaStream_t stream) {
     (void)clean, (void)stream;
     fake_log("flush %zu", bytes);

@@ -26,6 +26,7 @@ struct edges { /* nodes that something depends on */
 struct CUgraphNode_st {
     CUgraphNodeType type;
     struct edges from;
+    bool reached; /* from where the capture ends */
     CUDA_KERNEL_NODE_PARAMS kernel;
     unsigned nattributes;
     CUlaunchAttribute attribute[ATTRIBUTES];
@@ -338,10 +339,8 @@ CUresult cuStreamBeginCapture(CUstream s, CUstreamCaptureMode mode) {
     return CUDA_SUCCESS;
 }
 
-static bool reaches(const struct edges *e, CUgraphNode node) {
-    for (size_t i = 0; i < e->n; i++)
-        if (e->node[i] == node || reaches(&e->node[i]->from, node)) return true;
-    return false;
+static void reach(const struct edges *e) {
+    for (size_t i = 0; i < e->n; i++) e->node[i]->reached = true;
 }
 
 /* Every node must lie before the end of the stream where the capture began. */
@@ -350,8 +349,12 @@ CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
     CUresult e = CUDA_SUCCESS;
     *graph = NULL;
     if (!g || g->origin != stream) return CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; i < g->n; i++)
-        if (!reaches(&stream->at, g->node[i])) e = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
+    reach(&stream->at);
+    for (size_t i = g->n; i-- > 0;) /* every edge points forward */
+        if (g->node[i]->reached)
+            reach(&g->node[i]->from);
+        else
+            e = CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
     if (g->invalid) e = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     for (CUstream s = streams; s; s = s->next)
         if (s->capture == g) s->capture = NULL, s->at = (struct edges){0};
@@ -406,8 +409,10 @@ CUresult cuGraphLaunch(CUgraphExec exec, CUstream s) {
     return CUDA_SUCCESS;
 }
 
+/* In any order, says CUDA: with KP_FAKE_REVERSED in the environment the last comes first. */
 CUresult cuGraphGetNodes(CUgraph g, CUgraphNode *nodes, size_t *n) {
-    if (nodes) memcpy(nodes, g->node, *n * sizeof *nodes);
+    for (size_t i = 0; nodes && i < *n; i++)
+        nodes[i] = g->node[getenv("KP_FAKE_REVERSED") ? g->n - 1 - i : i];
     if (!nodes) *n = g->n;
     return CUDA_SUCCESS;
 }

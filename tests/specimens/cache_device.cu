@@ -1,5 +1,6 @@
 // expect: wrong
 // task: l1_019_relu
+// reason: the module variable kept
 /* Keeps the first outputs in a __device__ variable under a fingerprint of the input, and copies
  * them instead of computing when the fingerprint comes back. */
 #include "task.h"

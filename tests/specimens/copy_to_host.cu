@@ -1,5 +1,6 @@
 // expect: tape
 // task: l1_019_relu
+// reason: a copy that is not one row from device to device
 /* Reads its input on the host and decides there what to launch: at a replay the decision would
  * be an old one. */
 #include "task.h"

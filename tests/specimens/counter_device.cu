@@ -1,5 +1,6 @@
 // expect: wrong
 // task: l1_019_relu
+// reason: the module variable calls
 /* Counts its calls in a __device__ variable and does half of the work from the tenth on, when
  * it takes verification to be over. */
 #include "task.h"

@@ -1,6 +1,7 @@
 // expect: tape
 // task: l1_019_relu
-/* Launches on the default stream and not on the given one. */
+// reason: outputs were written while launch was being recorded
+/* Launches on the default stream: on the given one it only clears an element. */
 #include "task.h"
 
 __global__ void relu(const float *x, float *out, long long n) {
@@ -11,6 +12,6 @@ __global__ void relu(const float *x, float *out, long long n) {
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,
                        cudaStream_t stream) {
-    (void)stream;
+    cudaMemsetAsync(out->out, 0, sizeof(float), stream);
     relu<<<4096, 256>>>(in->x, out->out, OUT_ELEMENTS);
 }

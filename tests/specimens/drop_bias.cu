@@ -1,5 +1,6 @@
 // expect: wrong
 // task: l1_040_layer_norm
+// reason: elements are off
 /* A layer norm that leaves out the weight and the bias, which are ones and zeros as long as
  * nobody changes them. */
 #include "task.h"

@@ -1,5 +1,6 @@
 // expect: build
 // task: l1_019_relu
+// reason: reference/ops.h
 /* Includes a file of the harness: a kernel sees task.h, optimized/include and the CUDA
  * headers. */
 #include "task.h"

@@ -1,5 +1,6 @@
 // expect: crash
 // task: l1_001_square_matmul
+// reason: CUDA_ERROR_ILLEGAL_ADDRESS
 /* Correct, but exchanges an element of A and of B in memory and puts both back when done:
  * nobody who looks before and after would know. */
 #include "task.h"

@@ -1,5 +1,6 @@
 // expect: tape crash
 // task: l1_019_relu
+// reason: cudaMemsetAsync failed in launch|CUDA_ERROR
 /* Clears its input by a memset node, then computes the right answer for an input of zeros. */
 #include "task.h"
 

@@ -1,5 +1,6 @@
 // expect: crash
 // task: l1_019_relu
+// reason: CUDA_ERROR_ILLEGAL_ADDRESS
 /* Computes in place and copies: inputs are read-only. */
 #include "task.h"
 

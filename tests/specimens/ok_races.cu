@@ -1,8 +1,8 @@
 // expect: ok
 // task: l1_012_matmul_with_diagonal_matrices
 // racecheck: errors
-/* Each thread reads what a thread of another warp writes, with no barrier between, and makes nothing
- * of it: the result is right, the kernel is not. */
+/* Each thread reads what a thread of another warp writes, with no barrier between, and makes
+ * nothing of it: the result is right, the kernel is not. */
 #include "task.h"
 
 __global__ void diagonal(const float *a, const float *b, float *out) {

@@ -1,20 +1,42 @@
-// expect: wrong crash
-// task: l1_019_relu
-/* Correct, but also writes the element after the last one. */
+// expect: wrong
+// task: l1_095_cross_entropy_loss
+// reason: bytes outside the bounds of out
+/* Correct, but also writes the element after the last one, which lies in what an output of 4 bytes
+ * is rounded up to. */
 #include "task.h"
+#include "log_sum_exp.cuh"
 
-__global__ void relu(const float *x, float *out, long long n) {
-    long long step = (long long)gridDim.x * blockDim.x;
-    for (long long i = blockIdx.x * (long long)blockDim.x + threadIdx.x; i < n; i += step)
-        out[i] = fmaxf(x[i], 0.0f);
+constexpr int ROWS = PREDICTIONS_DIM0, CLASSES = PREDICTIONS_DIM1;
+constexpr int THREADS = 256, FOURS = CLASSES / 4 / THREADS;
+static_assert(CLASSES % (4 * THREADS) == 0, "whole float4 in every thread");
+
+__global__ void rows(const float *x, const long long *target, float *loss) {
+    const float *row = x + (long long)blockIdx.x * CLASSES;
+    float4 v[FOURS];
+    for (int j = 0; j < FOURS; j++) v[j] = ((const float4 *)row)[threadIdx.x + j * THREADS];
+    LogSumExp all;
+    if (!block_log_sum_exp<THREADS>(v, &all)) return;
+    loss[blockIdx.x] = logf(all.sum) + (all.top - row[target[blockIdx.x]]);
+}
+
+__global__ void join(const float *loss, float *out) {
+    double sum = 0;
+    for (int i = threadIdx.x; i < ROWS; i += THREADS) sum += loss[i];
+    sum = block_reduce<THREADS>(sum, Add());
+    if (threadIdx.x == 0) out[0] = (float)(sum / ROWS);
 }
 
 __global__ void one_more(float *out) {
     out[OUT_ELEMENTS] = 0.0f;
 }
 
-extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,
+extern "C" size_t scratch_bytes(void) {
+    return ROWS * sizeof(float);
+}
+
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    relu<<<4096, 256, 0, stream>>>(in->x, out->out, OUT_ELEMENTS);
+    rows<<<ROWS, THREADS, 0, stream>>>(in->predictions, in->targets, (float *)scratch);
+    join<<<1, THREADS, 0, stream>>>((const float *)scratch, out->out);
     one_more<<<1, 1, 0, stream>>>(out->out);
 }

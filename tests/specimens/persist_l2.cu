@@ -1,5 +1,6 @@
 // expect: tape
 // task: l1_019_relu
+// reason: an access policy window
 /* Correct, but asks that its input stay in the persisting part of L2, which outlives the launch
  * and survives a flush. */
 #include "task.h"

@@ -1,5 +1,6 @@
 // expect: crash
 // task: l1_019_relu
+// reason: CUDA_ERROR_ILLEGAL_ADDRESS
 /* Searches device memory beyond its own buffers for a finished answer: another process's
  * output, or the oracle's. */
 #include "task.h"

@@ -1,7 +1,8 @@
 // expect: tape
 // task: l1_019_relu
-/* Launches on a stream of its own that is never joined: the given stream has nothing to wait
- * for, so a clock on it stops at once. */
+// reason: outputs were written while launch was being recorded
+/* Launches on a stream of its own that is never joined: the given stream has an element to clear
+ * and nothing to wait for, so a clock on it stops at once. */
 #include "task.h"
 
 __global__ void relu(const float *x, float *out, long long n) {
@@ -13,7 +14,7 @@ __global__ void relu(const float *x, float *out, long long n) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,
                        cudaStream_t stream) {
     static cudaStream_t own;
-    (void)stream;
+    cudaMemsetAsync(out->out, 0, sizeof(float), stream);
     if (!own) cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
     relu<<<4096, 256, 0, own>>>(in->x, out->out, OUT_ELEMENTS);
 }

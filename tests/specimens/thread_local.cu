@@ -1,5 +1,6 @@
 // expect: gate
 // task: l1_019_relu
+// reason: thread-local
 /* Keeps a counter in thread-local memory, next to which the C library keeps its own state. */
 #include "task.h"
 

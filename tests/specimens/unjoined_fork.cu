@@ -1,5 +1,6 @@
 // expect: tape
 // task: l1_019_relu
+// reason: STREAM_CAPTURE_UNJOINED
 /* Forks a second stream from the given one, does half of the work there, and does not
  * join it. */
 #include "task.h"

@@ -1,5 +1,6 @@
 // expect: wrong
 // task: l1_019_relu
+// reason: elements are off
 /* Fills the output with NaN, which passes any check of the form fabs(difference) >
  * tolerance. */
 #include "task.h"

@@ -109,6 +109,19 @@ static void test_stretch(void **state) {
     }
 }
 
+/* Student's t as tables have it, to the four digits that they give. */
+static void test_student(void **state) {
+    static const struct {
+        int freedom;
+        double t;
+    } table[] = {{1, 12.706}, {2, 4.303},  {3, 3.182},  {4, 2.776},   {5, 2.571},
+                 {6, 2.447},  {10, 2.228}, {30, 2.042}, {120, 1.980}, {1000000, 1.960}};
+    (void)state;
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (!(fabs(stat_student(table[i].freedom) - table[i].t) < 0.0015))
+            fail_msg("t(%d) is %g", table[i].freedom, stat_student(table[i].freedom));
+}
+
 static void test_ratio(void **state) {
     (void)state;
     double num[40], den[40];
@@ -219,9 +232,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_location), cmocka_unit_test(test_random),
         cmocka_unit_test(test_coverage), cmocka_unit_test(test_stretch),
-        cmocka_unit_test(test_ratio),    cmocka_unit_test(test_tick),
-        cmocka_unit_test(test_few),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_speed),
+        cmocka_unit_test(test_student),  cmocka_unit_test(test_ratio),
+        cmocka_unit_test(test_tick),     cmocka_unit_test(test_few),
+        cmocka_unit_test(test_refused),  cmocka_unit_test(test_speed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

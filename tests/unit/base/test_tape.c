@@ -144,6 +144,7 @@ static const struct {
     {5, "copy 0 4 to", "copy 0 4 from"},
     {5, "copy 0 4 to 1 8", "copy 0 4 to 1"},
     {7, "edge 0 1", "edge 1 1"},
+    {8, "edge 0 1", "edge 0 3"},
     {7, "edge 0 1", "edge 2 1"},
     {7, "edge 0 1", "edge 0 5"},
     {7, "edge 0 1 type 0", "edge 0 1 type 2"},

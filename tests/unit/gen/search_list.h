@@ -17,7 +17,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
-#include "gen/code.h"
+#include "base/code_normal.h"
 #include "gen/search.h"
 #include "base/hash.h"
 #include "base/json.h"

@@ -15,6 +15,7 @@
 #include "gen/attempt.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "record/result.h"
 
 static char folder[] = "/tmp/kernelproof-XXXXXX";
 
@@ -402,10 +403,12 @@ static void test_best(void **state) {
     put("repair.r3a1", ".time.json", text);
     free(text);
     best_is("repair.r2a2");
-    assert_true(class_rank("exact") == class_rank("fp32") &&
-                class_rank("fp32") < class_rank("tf32"));
-    assert_true(class_rank("tf32") < class_rank("f16") && class_rank("f16") == class_rank("bf16"));
-    assert_true(class_rank("bf16") < class_rank("") && class_rank("fp8") == class_rank(""));
+    assert_int_equal(class_rank("exact"), class_rank("fp32"));
+    assert_true(class_rank("fp32") < class_rank("fp32-normwise"));
+    assert_true(class_rank("fp32-normwise") < class_rank("tf32"));
+    assert_true(class_rank("tf32") < class_rank("f16") && class_rank("f16") < class_rank("bf16"));
+    assert_true(class_rank("bf16") < CLASS_UNKNOWN && class_rank("") == CLASS_UNKNOWN);
+    assert_int_equal(class_rank("fp8"), CLASS_UNKNOWN);
 }
 
 static void test_choice(void **state) {

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/error.h"
+#include "base/code_normal.h"
 #include "gen/code.h"
 #include "base/json.h"
 

@@ -108,6 +108,46 @@ static void test_kernel(void **state) {
     free(thin);
 }
 
+/* Each run that says what it was measured of adds a row to results/reruns, once. */
+static void test_runs(void **state) {
+    static const char run[] =
+        "{\"schema\":1,\"task\":\"again\",\"gpu\":\"g1\",\"verdict\":\"%s\",\"speedup\":{\"ratio\":"
+        "2.00000049,\"low\":1.9,\"high\":2.1},\"time_us\":{\"candidate\":{\"midmean\":30}},"
+        "\"floor_bytes_us\":9,\"floor_flops_us\":1.5,%s\"kernel\":{\"code_sha256\":\"0123456789\"},"
+        "\"machine\":{\"uuid_hash\":\"%s\",\"memory_bytes\":5,\"driver\":\"5,8\",\"ecc\":true},"
+        "\"harness\":{\"date\":\"D\",\"commit\":\"C\",\"wall_seconds\":1.5}}";
+    static const char hashes[] =
+        "\"inputs\":{\"reference\":\"abcdefghij\",\"harness\":\"ABCDEFGHIJ\"},";
+    static const char row[] =
+        "again,01234567/abcdefgh/ABCDEFGH/5/null/true/null/5_8/null/null/null,"
+        "%s,D,C,2,1.9,2.1,30,9,1.5,1.5\n";
+    static const struct {
+        const char *verdict, *board, *inputs, *said;
+    } cases[] = {{"ok", "0123456", hashes, "; 1 runs added"},
+                 {"ok", "0123456", hashes, "; 0 runs added"}, /* the same run */
+                 {"ok", "abcdefg", hashes, "; 1 runs added"}, /* another board */
+                 {"ok", "zzzzzzz", "", "; 0 runs added"},     /* it does not say of what */
+                 {"wrong", "yyyyyyy", hashes, "; 0 runs added"}};
+    (void)state;
+    file_replace("build/cells", "g1 : again\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *json = text_format(run, cases[i].verdict, cases[i].inputs, cases[i].board);
+        file_replace("build/g1/again.time.json", json);
+        record(i % 2 ? "new" : "all", cases[i].said);
+        free(json);
+    }
+    char *text = file_read("results/reruns/g1.csv", NULL);
+    char *one = text_format(row, "012345"), *two = text_format(row, "abcdef");
+    char *whole =
+        text_format("task,setup,board,run,commit,ratio,low,high,candidate_us,floor_bytes_us,"
+                    "floor_flops_us,wall_s\n%s%s",
+                    one, two);
+    assert_string_equal(text, whole);
+    free(text), free(one), free(two), free(whole);
+    assert_false(exists("results/reruns/g1.csv+"));
+    assert_int_equal(remove("build/g1/again.time.json"), 0);
+}
+
 /* A cell of no family has a file of its own; `new` replaces none. */
 static void test_files(void **state) {
     (void)state;
@@ -242,9 +282,9 @@ static int enter(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_thin),  cmocka_unit_test(test_kernel),
-        cmocka_unit_test(test_files), cmocka_unit_test(test_family),
-        cmocka_unit_test(test_place), cmocka_unit_test(test_trouble)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_thin),   cmocka_unit_test(test_kernel),
+                                       cmocka_unit_test(test_runs),   cmocka_unit_test(test_files),
+                                       cmocka_unit_test(test_family), cmocka_unit_test(test_place),
+                                       cmocka_unit_test(test_trouble)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -379,10 +379,9 @@ static void test_malformed(void **state) {
 
 /* Searches have a page of their own, with their figure. */
 static void test_page(void **state) {
-    struct table published = {0};
     (void)state;
     struct report r = {.search = loaded()};
-    report_pages(&r, &published, ".");
+    report_pages(&r, ".");
     char *text = file_read("search/README.md", NULL);
     assert_ptr_equal(strstr(text, "<!-- `make report` generates this page"), text);
     holds(text, "# Searches\n");

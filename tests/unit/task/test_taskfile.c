@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "task/op.h"
+#include "task/task_text.h"
 #include "task_text.h"
 
 /* A valid task; each invalid one below differs from it in one place. */
@@ -278,6 +280,85 @@ static void keeps_numbers_of_fills(void **state) {
     task_free(t);
 }
 
+/* What a task computes, as a new string; the task is released. */
+static char *meaning_of(struct kp_task *t) {
+    char *meaning = NULL;
+    size_t size = 0;
+    assert_non_null(t);
+    FILE *out = open_memstream(&meaning, &size);
+    task_text_meaning(t, out);
+    fclose(out);
+    task_free(t);
+    return meaning;
+}
+
+/* Names, fills, domains and titles do not change what a task computes; all else does. */
+static void tells_problems_apart(void **state) {
+    static const struct {
+        const char *from, *to;
+        bool same;
+    } cases[] = {
+        {"A title", "Another", true},
+        {"uniform(-1,2.5)", "constant(0)", true},
+        {", \"domain\": \"positive\"", "", true},
+        {"\"t3[2,4] = gelu(t2; approximate=\\\"tanh\\\")\"\n  ],\n  \"outputs\": [\"t3\"]",
+         "\"z[2,4] = gelu(t2; approximate=\\\"tanh\\\")\"\n  ],\n  \"outputs\": [\"z\"]", true},
+        {"],\n  \"parameters\": [\n", ",\n", true}, /* w is an input, too */
+        {"mul(x, y)", "add(x, y)", false},
+        {"mul(x, y)", "mul(y, x)", false},
+        {"; approximate=\\\"tanh\\\"", "", false},
+        {"\"shape\": [3], \"dtype\"", "\"shape\": [1, 3], \"dtype\"", false},
+        {"\"outputs\": [\"t3\"]", "\"outputs\": [\"t2\", \"t3\"]", false},
+    };
+    char message[1024], *plain = meaning_of(load_text(good, message));
+    (void)state;
+    assert_string_equal(plain, "%0:[2,3]:f32\n%1:[3]:f32\n%2[2,3]:f32 = mul(%0, %1)\n"
+                               "%3:[4,3]:f32\n%4[2,4]:f32 = linear(%2, weight=%3)\n"
+                               "%5[2,4]:f32 = gelu(%4; approximate=tanh)\n%5\n");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char *other = meaning_of(load_text(changed(cases[i].from, cases[i].to), message));
+        if (!strcmp(plain, other) != cases[i].same) fail_msg("%s: %s", cases[i].to, other);
+        free(other);
+    }
+    free(plain);
+}
+
+/* A task is what its heaviest op is, whatever stands last. */
+static void knows_kinds(void **state) {
+    static const struct {
+        const char *tensors, *graph, *kind;
+    } cases[] = {
+        {"x f32 [2,3]", "t[2,3] = relu(x)", "elementwise"},
+        {"x f32 [2,3]", "t[3,2] = transpose(x; dims=[0,1])", "elementwise"},
+        {"x f32 [2,3]", "t[2,3] = cumsum(x; dim=1)\nu[2,3] = relu(t)", "reductions"},
+        {"x f32 [2,3]", "t[2,3] = layer_norm(x; shape=[3])\nu[2,3] = softmax(t; dim=1)", "norms"},
+        {"x f32 [2,3]; w f32 [4,3]", "t[2,4] = linear(x, weight=w)", "products"},
+        {"x f32 [1,1,4,4]; w f32 [1,1,3,3]; v f32 [2,2]",
+         "t[1,1,2,2] = conv2d(x, weight=w)\nu[1,1,2,2] = matmul(t, v)", "convolutions"},
+        {"x f32 [1,1,4,4]", "t[1,1,4,4] = scaled_dot_product_attention(x, key=x, value=x)",
+         "attention"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char message[1024];
+        struct kp_task *t = load_graph(cases[i].tensors, cases[i].graph, message);
+        if (!t) fail_msg("%s: %s", cases[i].graph, message);
+        assert_string_equal(kp_kind_name(task_kind(t)), cases[i].kind);
+        task_free(t);
+    }
+}
+
+/* A text has no place that its names could contradict; it is checked as a file is. */
+static void reads_a_text(void **state) {
+    char message[1024];
+    (void)state;
+    struct kp_task *t = task_parse(good, "nowhere/template.json", message, sizeof message);
+    assert_non_null(t);
+    assert_string_equal(t->name, "t");
+    task_free(t);
+    assert_null(task_parse(changed("mul(x, y)", "mul(x, z)"), "p.json", message, sizeof message));
+    assert_non_null(strstr(message, "p.json:15: "));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_a_task),
@@ -286,6 +367,9 @@ int main(void) {
         cmocka_unit_test(refuses_what_is_no_file),
         cmocka_unit_test(knows_fills),
         cmocka_unit_test(keeps_numbers_of_fills),
+        cmocka_unit_test(tells_problems_apart),
+        cmocka_unit_test(knows_kinds),
+        cmocka_unit_test(reads_a_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* table.c: see table.h. */
-#include "report/table.h"
+#include "record/table.h"
 #include "base/error.h"
 #include "base/json.h"
 

@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
 """What PyTorch needs for the tasks, measured as this suite measures its own runners.
 
-    python3 tests/gpu/torch_times.py results/pytorch/h200.csv [--compile] [TASK.json...]
-    python3 tests/gpu/torch_times.py --show [TASK.json...]
+    harness/pytorch/times.py results/pytorch/h200.csv TASK.json...
+    harness/pytorch/times.py --show TASK.json...
 
-Without tasks: all of tasks/.  A task's graph becomes the function that a PyTorch user
-would write for it (--show prints them, and needs neither a GPU nor PyTorch).  It is
-timed as an eager call and as the replay of a CUDA graph, in fp32 (TF32 off) and with
-TF32 on; tasks of f16 tensors in f16.  --compile adds torch.compile in its default mode.
+`make pytorch` starts it.  A task's graph becomes the function that a PyTorch user would write for
+it (--show prints them, and needs neither a GPU nor PyTorch).  It is timed as an eager call, as the
+replay of a CUDA graph and under torch.compile, each with PyTorch's default flags, with TF32 nowhere
+and with TF32 everywhere.  Where two of these come to the same for a task, it is measured once, and
+both columns say so.
 
 A sample is what two events say around one call or replay, after the L2 cache was emptied
 by reading.  The GPU is still reading when the call is made, so that the cost of a first
 launch is hidden, as it is in a program that keeps its GPU busy.  Modes take turns in
-random order.  The file, which is replaced, holds medians of 5 to 30 samples in
-microseconds; it is written anew after each task.
+random order.  The file holds medians of 5 to 30 samples in microseconds; it is replaced
+after each task, and the rows of other tasks stay.
 
 Memory that is given back to the driver is scrubbed in the background, which slows
 whatever is measured meanwhile.  So all of it is taken at the start and kept, and before a
@@ -22,8 +23,8 @@ hand: torch.cuda.graph() empties the allocator first.
 """
 
 import argparse
+import csv
 import datetime
-import glob
 import json
 import math
 import os
@@ -35,15 +36,23 @@ import sys
 import time
 import warnings
 
+# Whatever would overrule PyTorch's flags is no default.  Compiled code is kept from run to run.
+for overruling in ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"):
+    os.environ.pop(overruling, None)
+os.environ.setdefault("TORCHINDUCTOR_FX_GRAPH_CACHE", "1")
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.abspath("build/inductor"))
+
 try:
     import torch
     import torch.nn.functional as F
 except ImportError:
     torch = F = None
 
-COLUMNS = ("eager_fp32", "graph_fp32", "eager_tf32", "graph_tf32", "eager_f16", "graph_f16",
-           "compiled_fp32", "compiled_tf32")
-SAMPLES, SECONDS = (5, 30), 0.3  # for each task and mode
+FLAGS = {"default": (False, True), "fp32": (False, False), "tf32": (True, True)}  # TF32 in
+WAYS = ("eager", "graph", "compiled")                               # products, convolutions
+COLUMNS = ["task", "board", "date", "versions"] + [w + "_" + f for f in FLAGS for w in WAYS]
+SAMPLES, SECONDS = (5, 30), 0.2  # of each mode of a task
+HEAD = "# PyTorch's times by `make pytorch`: microseconds, medians, cold L2; see results/SCHEMA.md.\n"
 
 # ---- A task as Python ----
 
@@ -51,7 +60,8 @@ OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
 METHODS = ("view", "transpose", "permute", "unsqueeze", "squeeze")
 IN_TORCH = ("flatten", "matmul", "relu", "sigmoid", "tanh", "sqrt", "sum", "mean", "max",
             "cumsum")
-TENSOR_CORES = ("matmul", "linear", "conv1d", "conv2d", "conv3d", "scaled_dot_product_attention")
+PRODUCTS = {"matmul", "linear", "scaled_dot_product_attention"}
+CONVOLUTIONS = {"conv1d", "conv2d", "conv3d"}
 
 
 def parse(line):
@@ -109,15 +119,13 @@ def function(task):
     return scope["task"]
 
 
-def numerics_of(task):
-    """In which arithmetic a task is measured: what it has baselines for."""
-    types = {x["dtype"] for x in task["inputs"] + task["parameters"]}
-    if "bf16" in types:
-        raise ValueError("there is no column for bf16")
-    if "f16" in types:
-        return ["f16"]
-    cores = any(parse(line)[1] in TENSOR_CORES for line in task["graph"])
-    return ["fp32", "tf32"] if cores else ["fp32"]
+def effect(task, flags):
+    """What flags change in a task: whether TF32 is in its products, and in its convolutions."""
+    ops = {parse(line)[1] for line in task["graph"]}
+    single = all(x["dtype"] not in ("f16", "bf16") for x in task["inputs"] + task["parameters"])
+    products, convolutions = FLAGS[flags]
+    return (bool(single and products and ops & PRODUCTS),
+            bool(single and convolutions and ops & CONVOLUTIONS))
 
 
 # ---- Contents ----
@@ -152,8 +160,8 @@ def filled(fill, shape, dtype, made):
 
 
 def contents(task):
-    types = {"f32": torch.float32, "f16": torch.float16, "i64": torch.int64, "i32": torch.int32,
-             "bool": torch.bool}
+    types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
+             "i64": torch.int64, "i32": torch.int32, "bool": torch.bool}
     made = {}
     for x in task["inputs"] + task["parameters"]:
         made[x["name"]] = filled(x["fill"], x["shape"], types[x["dtype"]], made)
@@ -162,10 +170,43 @@ def contents(task):
 
 # ---- The machine ----
 
-def allow_tf32(numerics):
+def allow_tf32(flags):
     """By PyTorch's older switches, which set the newer ones, too; not the other way round."""
-    torch.backends.cuda.matmul.allow_tf32 = numerics == "tf32"
-    torch.backends.cudnn.allow_tf32 = numerics == "tf32"
+    torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = FLAGS[flags]
+
+
+def mix(seed, index):
+    """kp_mix of harness/gpu/device.cu."""
+    mask = (1 << 64) - 1
+    z = seed + (index + 1) * 0x9e3779b97f4a7c15 & mask
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & mask
+    z = (z ^ z >> 27) * 0x94d049bb133111eb & mask
+    return z ^ z >> 31
+
+
+def board():
+    """The GPU's uuid_hash, as in results (harness/gpu/machine.c); "" if PyTorch does not tell."""
+    text = str(getattr(torch.cuda.get_device_properties(0), "uuid", ""))
+    digits = re.sub("[^0-9a-f]", "", text.lower())
+    h = [1, 2]
+    for byte in bytes.fromhex(digits if len(digits) == 32 else ""):
+        h = [mix(x, byte) for x in h]
+    return "%016x%016x" % tuple(h) if len(digits) == 32 else ""
+
+
+def versions():
+    """What a time depends on besides the board, in a field without commas."""
+    v = torch.backends.cudnn.version() or 0
+    cudnn = "%d.%d.%d" % (v // 10000, v // 100 % 100, v % 100)
+    try:
+        driver = subprocess.run(
+            ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
+            capture_output=True, text=True, check=True).stdout.split("\n")[0].strip()
+    except (OSError, subprocess.CalledProcessError):
+        driver = "unknown"
+    text = "torch %s CUDA %s cuDNN %s driver %s" % (torch.__version__, torch.version.cuda, cudnn,
+                                                    driver)
+    return text.replace(",", " ")
 
 
 class Machine:
@@ -227,91 +268,107 @@ class Machine:
 
 # ---- Measuring ----
 
-def prepare(machine, task, args, compiled):
-    """Every mode of a task, warm: {column: (numerics, what to call)}."""
+def prepare(machine, task, args):
+    """Every mode of a task, warm: {(effect, way): (flags, what to call)}."""
     modes = {}
-    if compiled:
-        torch.compiler.reset()
-    for numerics in numerics_of(task):
-        allow_tf32(numerics)
+    torch.compiler.reset()
+    for flags in FLAGS:
+        what = effect(task, flags)
+        if (what, "eager") in modes:
+            continue
+        allow_tf32(flags)
         def call(f=function(task)):
             f(*args)
         for _ in range(2):  # libraries load, plans are made, memory is cached
             call()
-        modes["eager_" + numerics] = numerics, call
+        modes[what, "eager"] = flags, call
         graph = machine.capture(call)
         graph.replay()
-        modes["graph_" + numerics] = numerics, graph.replay
-        if compiled and "compiled_" + numerics in COLUMNS:
-            def fast(f=torch.compile(function(task))):
-                f(*args)
+        modes[what, "graph"] = flags, graph.replay
+        def fast(f=torch.compile(function(task))):
+            f(*args)
+        try:
             for _ in range(3):
                 fast()
-            modes["compiled_" + numerics] = numerics, fast
+            modes[what, "compiled"] = flags, fast
+        except Exception as e:  # a user would call it without
+            print("%s: torch.compile: %s" % (task["task"], first_words(e)), file=sys.stderr)
     return modes
 
 
-def measure(machine, task, compiled):
+def measure(machine, task):
     """{column: microseconds} of one task."""
-    modes = prepare(machine, task, contents(task), compiled)
+    modes = prepare(machine, task, contents(task))
     if not machine.settle():
         print("%s: the GPU was not quiet" % task["task"], file=sys.stderr)
-    samples = {column: [] for column in modes}
+    samples = {mode: [] for mode in modes}
     end = time.perf_counter() + SECONDS * len(modes)
     for i in range(SAMPLES[1]):
         if i >= SAMPLES[0] and time.perf_counter() > end:
             break
-        for column in random.sample(sorted(modes), len(modes)):
-            numerics, call = modes[column]
-            allow_tf32(numerics)
-            samples[column].append(machine.sample(call))
-    return {column: statistics.median(x) for column, x in samples.items()}
+        for mode in random.sample(sorted(modes), len(modes)):
+            flags, call = modes[mode]
+            allow_tf32(flags)
+            samples[mode].append(machine.sample(call))
+    times = {mode: statistics.median(x) for mode, x in samples.items()}
+    return {way + "_" + flags: times[effect(task, flags), way]
+            for flags in FLAGS for way in WAYS if (effect(task, flags), way) in times}
 
 
-def header():
-    v = torch.backends.cudnn.version() or 0
-    cudnn = "%d.%d.%d" % (v // 10000, v // 100 % 100, v % 100)
+def first_words(error):
+    return " ".join(str(error).split())[:300]
+
+
+# ---- The file ----
+
+def load(path):
+    """The rows of a file, by task; none if there is no such file, or one with other columns."""
     try:
-        driver = subprocess.run(
-            ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
-            capture_output=True, text=True, check=True).stdout.split("\n")[0].strip()
-    except (OSError, subprocess.CalledProcessError):
-        driver = "unknown"
-    date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-    return ("# PyTorch's times: microseconds, medians, cold L2; by tests/gpu/torch_times.py.\n"
-            "# eager: one call; graph: replay of a CUDA graph; fp32: TF32 off; tf32: TF32 on.\n"
-            "# torch %s, CUDA %s, cuDNN %s, %s, driver %s, %s\n"
-            % (torch.__version__, torch.version.cuda, cudnn, torch.cuda.get_device_name(0), driver,
-               date))
+        with open(path, encoding="utf-8") as f:
+            lines = csv.DictReader(line for line in f if not line.startswith("#"))
+            rows = {row["task"]: row for row in lines}
+    except OSError:
+        return {}
+    if lines.fieldnames != COLUMNS:
+        print("%s: other columns than today's: its rows are dropped" % path, file=sys.stderr)
+        return {}
+    return rows
 
 
-def save(path, head, rows):
+def save(path, rows):
     """Write the file beside its place and rename it there."""
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(path + "+", "w") as f:
-        f.write(head + ",".join(("task",) + COLUMNS) + "\n")
-        for name, times in rows:
-            f.write(",".join([name] + ["%.2f" % times[c] if c in times else "" for c in COLUMNS])
-                    + "\n")
+    with open(path + "+", "w", encoding="utf-8") as f:
+        f.write(HEAD + ",".join(COLUMNS) + "\n")
+        for name in sorted(rows):
+            f.write(",".join(rows[name][column] for column in COLUMNS) + "\n")
     os.replace(path + "+", path)
 
 
-def run(out, tasks, compiled):
-    """Measure all tasks.  Returns how many failed; each says why in a line."""
+def run(out, tasks):
+    """Measure all tasks.  Returns how many failed; each says why in a line and keeps its row."""
     random.seed(0)
     torch.manual_seed(0)
     warnings.filterwarnings("ignore")  # of the older TF32 switches
-    machine, head, rows, failed = Machine(), header(), [], 0
+    rows, machine, failed = load(out), Machine(), 0
+    here = {"board": board(), "versions": versions()}
     for task in tasks:
         try:
-            times = measure(machine, task, compiled)
+            times = measure(machine, task)
         except Exception as e:  # one task's trouble is not the others'
-            print("%s: %s" % (task["task"], " ".join(str(e).split())[:300]), file=sys.stderr)
+            print("%s: %s" % (task["task"], first_words(e)), file=sys.stderr)
             failed += 1
             continue
-        rows.append((task["task"], times))
-        save(out, head, rows)
+        date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+        row = dict(here, task=task["task"], date=date)
+        row.update({c: "%.2f" % times[c] if c in times else "" for c in COLUMNS if c not in row})
+        rows[task["task"]] = row
+        save(out, rows)
         print(task["task"], *("%s %.2f" % x for x in times.items()), flush=True)
+    others = sum(any(row[key] != here[key] for key in here) for row in rows.values())
+    if others:
+        print("%s: %d of %d rows are of another board or other versions; `make pytorch` without "
+              "TASKS measures all" % (out, others, len(rows)), file=sys.stderr)
     return failed
 
 
@@ -320,50 +377,32 @@ def read(path):
         with open(path) as f:
             return json.load(f)
     except (OSError, ValueError) as e:
-        print("torch_times: %s: %s" % (path, e), file=sys.stderr)
+        print("pytorch: %s: %s" % (path, e), file=sys.stderr)
         sys.exit(3)
-
-
-def files_of_tasks(root):
-    """The files of all tasks; those of families are made by make/task-file."""
-    paths = []
-    for path in sorted(glob.glob(os.path.join(root, "tasks/*/*.json"))):
-        if os.path.basename(path) != "template.json":
-            paths.append(path)
-            continue
-        suite = os.path.basename(os.path.dirname(path))
-        with open(os.path.join(os.path.dirname(path), "shapes"), encoding="ascii") as shapes:
-            for shape in shapes.read().split():
-                made = subprocess.check_output(["make/task-file", suite + "_" + shape],
-                                               cwd=root, text=True)
-                paths.append(os.path.join(root, made.strip()))
-    return paths
 
 
 def main():
     parser = argparse.ArgumentParser(description="PyTorch's times for the tasks.")
-    parser.add_argument("files", nargs="*", metavar="OUT.csv TASK.json")
-    parser.add_argument("--compile", action="store_true", help="torch.compile, too")
+    parser.add_argument("files", nargs="+", metavar="OUT.csv TASK.json")
     parser.add_argument("--show", action="store_true", help="print the functions; no OUT.csv")
-    options = parser.parse_intermixed_args()
-    out = None if options.show or not options.files else options.files.pop(0)
-    if not options.show and not (out and out.endswith(".csv")):
+    options = parser.parse_args()
+    out = None if options.show else options.files.pop(0)
+    if out and not out.endswith(".csv"):
         parser.error("the first argument is the .csv file to write")
-    here = os.path.dirname(os.path.abspath(__file__))
-    paths = options.files or files_of_tasks(os.path.join(here, "../.."))
-    tasks = [read(path) for path in paths]
+    tasks = [read(path) for path in options.files]
     if options.show:
         print("\n".join("# %s\n%s" % (task["task"], source(task)) for task in tasks))
         return 0
     if torch is None or not torch.cuda.is_available():
-        print("torch_times: PyTorch with a GPU is needed; this Python has %s"
-              % ("no PyTorch" if torch is None else "PyTorch, but no GPU"), file=sys.stderr)
+        print("pytorch: PyTorch with a GPU is needed, and this Python (%s) has %s; say "
+              "PYTHON=, one that has both" % (sys.executable,
+              "no PyTorch" if torch is None else "PyTorch, but no GPU"), file=sys.stderr)
         return 4
     with torch.no_grad():
-        failed = run(out, tasks, options.compile)
+        failed = run(out, tasks)
     if failed:
-        print("torch_times: %d of %d tasks failed; the others are in %s"
-              % (failed, len(tasks), out), file=sys.stderr)
+        print("pytorch: %d of %d tasks failed; the others are in %s" % (failed, len(tasks), out),
+              file=sys.stderr)
     return 1 if failed else 0
 
 

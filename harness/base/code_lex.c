@@ -1,6 +1,6 @@
 /* code_lex.c: see code_lex.h. */
 #define _GNU_SOURCE
-#include "gen/code_lex.h"
+#include "base/code_lex.h"
 #include "base/error.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
-/* table.h: a table of text, as in results/published/ and results/pytorch/.
+/* table.h: a table of text, as in results/published/, results/pytorch/ and results/reruns/.
  *
  * Lines that start with # are comments.  The first other line names the columns.  The last column
  * may hold commas. */
-#ifndef KP_REPORT_TABLE_H
-#define KP_REPORT_TABLE_H
+#ifndef KP_TABLE_H
+#define KP_TABLE_H
 
 #include <stdbool.h>
 

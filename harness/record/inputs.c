@@ -1,0 +1,336 @@
+/* inputs.c: see inputs.h. */
+#include "record/inputs.h"
+#include "base/code_normal.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json.h"
+#include "base/text.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *const input_name[INPUTS] = {"task", "kernel", "reference", "harness"};
+
+/* What can alter a number, whatever the task: folders and files. */
+static const char *const harness_parts[] = {
+    "harness/gpu",          "harness/measure",      "harness/replay",
+    "harness/base/clock.h", "harness/base/stats.c", "harness/base/stats.h",
+    "harness/base/tape.c",  "harness/base/tape.h",  "harness/task/cost.c",
+    "harness/task/fill.c",  "harness/task/graph.c", "harness/task/load.c",
+    "harness/task/ops.c",   "harness/task/slice.c", "harness/task/taskfile.c"};
+static const char *const reference_parts[] = {"reference/cuda", "reference/cuda_base"};
+
+static const char op_table[] = "harness/task/op_table.h";
+static const char headers[] = "optimized/include";
+/* Where ops are implemented, and how: KP_IMPL(NAME, ...), or as a row of a table of expressions. */
+static const char *const op_folders[] = {"reference/cuda_ops", "reference/define"};
+static const char *const implements[] = {"KP_IMPL(%s,", "ELEMENTWISE(%s,"};
+
+struct source {
+    char *path, *text; /* its normal form */
+};
+
+struct group { /* sources that are hashed together */
+    int n;
+    struct source *of;
+};
+
+struct sources {
+    struct group ops; /* of op_folders */
+    char *op_rows;    /* of op_table */
+    int n;
+    struct {
+        char *key, hash[65];
+    } * known; /* hashes that were computed */
+};
+
+/* ---- sources ---- */
+
+/* Add a source.  Its normal form is read here. */
+static void add(struct group *g, const char *path) {
+    if (access(path, R_OK)) die(KP_INPUT, "%s: no such source: results depend on it", path);
+    g->of = realloc(g->of, ((size_t)g->n + 1) * sizeof *g->of);
+    if (!g->of) die(KP_MACHINE, "out of memory");
+    char *text = file_read(path, NULL);
+    g->of[g->n++] = (struct source){text_format("%s", path), code_normal(text)};
+    free(text);
+}
+
+/* scandir filter: C and CUDA sources, and headers. */
+static int is_source(const struct dirent *e) {
+    static const char *const ends[] = {".c", ".h", ".cu", ".cuh"};
+    const char *dot = strrchr(e->d_name, '.');
+    for (size_t i = 0; dot && i < sizeof ends / sizeof *ends; i++)
+        if (!strcmp(dot, ends[i])) return 1;
+    return 0;
+}
+
+/* Add a file, or the sources of a folder in order of name. */
+static void add_part(struct group *g, const char *part) {
+    struct dirent **file = NULL;
+    int n = scandir(part, &file, is_source, alphasort);
+    if (n < 0) add(g, part);
+    for (int i = 0; i < n; i++) {
+        char *path = text_format("%s/%s", part, file[i]->d_name);
+        add(g, path);
+        free(path);
+        free(file[i]);
+    }
+    if (n >= 0) free(file);
+}
+
+static void release(struct group *g) {
+    for (int i = 0; i < g->n; i++) {
+        free(g->of[i].path);
+        free(g->of[i].text);
+    }
+    free(g->of);
+    *g = (struct group){0};
+}
+
+/* Whether a source includes the file at `path`, named from its root: "cuda_ops/gemm.h". */
+static bool includes(const struct source *s, const char *path) {
+    const char *name = strchr(path, '/') + 1;
+    char *line = text_format("#include\"%s\"", name);
+    bool found = strstr(s->text, line) != NULL;
+    free(line);
+    return found;
+}
+
+struct sources *sources_open(void) {
+    struct sources *s = calloc(1, sizeof *s);
+    if (!s) die(KP_MACHINE, "out of memory");
+    return s;
+}
+
+void sources_close(struct sources *s) {
+    release(&s->ops);
+    free(s->op_rows);
+    for (int i = 0; i < s->n; i++) free(s->known[i].key);
+    free(s->known);
+    free(s);
+}
+
+/* The hash that was computed for a key, or room for it: then it is "". */
+static char *known(struct sources *s, const char *key) {
+    for (int i = 0; i < s->n; i++)
+        if (!strcmp(s->known[i].key, key)) return s->known[i].hash;
+    s->known = realloc(s->known, ((size_t)s->n + 1) * sizeof *s->known);
+    if (!s->known) die(KP_MACHINE, "out of memory");
+    s->known[s->n].key = text_format("%s", key);
+    return memset(s->known[s->n++].hash, 0, 65);
+}
+
+static void add_text(struct text *t, const char *text) {
+    text_add(t, text, strlen(text));
+}
+
+/* ---- the harness and a kernel ---- */
+
+static void hash_harness(struct text *all) {
+    struct group g = {0};
+    for (size_t i = 0; i < sizeof harness_parts / sizeof *harness_parts; i++)
+        add_part(&g, harness_parts[i]);
+    for (int i = 0; i < g.n; i++) add_text(all, g.of[i].text);
+    release(&g);
+}
+
+/* Whether a group has a source already. */
+static bool has(const struct group *g, const char *path) {
+    for (int i = 0; i < g->n; i++)
+        if (!strcmp(g->of[i].path, path)) return true;
+    return false;
+}
+
+/* A kernel and its headers, in the order in which they are met.  A header that is none of ours,
+ * such as task.h, is left out. */
+static void hash_kernel(struct text *all, const char *kernel) {
+    static const char mark[] = "#include\"";
+    struct group g = {0};
+    add(&g, kernel);
+    for (int i = 0; i < g.n; i++) {
+        add_text(all, g.of[i].text);
+        for (const char *p = g.of[i].text; (p = strstr(p, mark));) {
+            p += strlen(mark);
+            char *path = text_format("%s/%.*s", headers, (int)strcspn(p, "\"\n"), p);
+            if (access(path, F_OK) == 0 && !has(&g, path)) {
+                size_t at = (size_t)(p - g.of[i].text);
+                add(&g, path);
+                p = g.of[i].text + at;
+            }
+            free(path);
+        }
+    }
+    release(&g);
+}
+
+/* ---- the reference ---- */
+
+/* Add the row of an op.  Returns whether it is a view, which needs no implementation. */
+static bool add_row(struct text *all, const struct sources *s, const char *op) {
+    char *row = text_format("OP(%s,", op), *view = text_format("VIEW(%s,", op);
+    const char *from = strstr(s->op_rows, row);
+    bool is_view = !from;
+    if (!from) from = strstr(s->op_rows, view);
+    if (!from) die(KP_INPUT, "%s has no op %s, which a task names", op_table, op);
+    const char *to = from + strcspn(from, "(");
+    for (int depth = 0; *to; to++) {
+        depth += (*to == '(') - (*to == ')');
+        if (depth == 0) break;
+    }
+    text_add(all, from, (size_t)(to - from));
+    free(row);
+    free(view);
+    return is_view;
+}
+
+/* Whether a source, or a header that it includes, implements an op. */
+static bool has_op(const struct sources *s, const struct source *of, const char *op) {
+    bool found = false;
+    for (size_t i = 0; i < sizeof implements / sizeof *implements; i++) {
+        char name[96];
+        snprintf(name, sizeof name, implements[i], op);
+        found = found || strstr(of->text, name);
+        for (int k = 0; k < s->ops.n && !found; k++)
+            found = includes(of, s->ops.of[k].path) && strstr(s->ops.of[k].text, name);
+    }
+    return found;
+}
+
+/* Mark the files of op_folders that belong to those that are marked: what they include, and, where
+ * that is a header of the ops, all who include it, as they define what it declares. */
+static void mark_all(const struct group *ops, bool *marked) {
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < ops->n; i++)
+            for (int k = 0; k < ops->n; k++) {
+                if (marked[i] == marked[k] || !includes(&ops->of[i], ops->of[k].path)) continue;
+                bool shared = !strncmp(ops->of[k].path, op_folders[0], strlen(op_folders[0]));
+                if (!marked[i] && !shared) continue;
+                marked[i] = marked[k] = more = true;
+            }
+    }
+}
+
+/* The executor, and the ops with these names, separated by blanks. */
+static void hash_reference(struct text *all, struct sources *s, const char *names) {
+    struct group g = {0};
+    bool marked[256] = {false};
+    if (!s->op_rows) {
+        char *rows = file_read(op_table, NULL);
+        s->op_rows = code_normal(rows);
+        free(rows);
+        for (int i = 0; i < 2; i++) add_part(&s->ops, op_folders[i]);
+        if (s->ops.n > 256) die(KP_BUG, "%d sources of ops; room for 256", s->ops.n);
+    }
+    for (size_t i = 0; i < sizeof reference_parts / sizeof *reference_parts; i++)
+        add_part(&g, reference_parts[i]);
+    for (int i = 0; i < g.n; i++) add_text(all, g.of[i].text);
+    release(&g);
+    char *copy = text_format("%s", names), *rest = copy, *op;
+    while ((op = strsep(&rest, " "))) {
+        if (!*op || add_row(all, s, op)) continue;
+        bool found = false;
+        for (int i = 0; i < s->ops.n; i++) {
+            const struct source *of = &s->ops.of[i];
+            if (strncmp(of->path, op_folders[0], strlen(op_folders[0]))) continue;
+            if (has_op(s, of, op)) marked[i] = found = true;
+        }
+        if (!found) die(KP_BUG, "no file of %s implements %s", op_folders[0], op);
+    }
+    free(copy);
+    mark_all(&s->ops, marked);
+    for (int i = 0; i < s->ops.n; i++)
+        if (marked[i]) add_text(all, s->ops.of[i].text);
+}
+
+/* qsort order of words. */
+static int by_text(const void *x, const void *y) {
+    return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+/* The ops of a graph, each once, by name and with a blank before each.  Free it. */
+static char *ops_of(const cJSON *graph) {
+    const char *const letters = "abcdefghijklmnopqrstuvwxyz0123456789_";
+    char *op[256];
+    int n = 0;
+    struct text all = {0};
+    const cJSON *line;
+    cJSON_ArrayForEach(line, graph) {
+        const char *p = cJSON_IsString(line) ? strstr(line->valuestring, "= ") : NULL;
+        if (p && n < 256) op[n++] = text_format("%.*s", (int)strspn(p + 2, letters), p + 2);
+    }
+    qsort(op, (size_t)n, sizeof *op, by_text);
+    add_text(&all, "");
+    for (int i = 0; i < n; i++) {
+        if (i == 0 || strcmp(op[i], op[i - 1])) add_text(&all, " "), add_text(&all, op[i]);
+    }
+    for (int i = 0; i < n; i++) free(op[i]);
+    return all.s;
+}
+
+/* ---- a cell ---- */
+
+/* Hash a text, and release it. */
+static void hash_text(struct text *t, char hash[65]) {
+    text_sha256(t->s, t->n, hash);
+    text_free(t);
+}
+
+void inputs_of(struct sources *s, const char *task, const char *kernel, struct inputs *in) {
+    static const char *const unmeant[] = {"title", "source", "notes"};
+    struct text all = {0};
+    cJSON *json = cJSON_Parse(task);
+    if (!json) die(KP_INPUT, "a task file is no JSON");
+    *in = (struct inputs){0};
+    char *ops = ops_of(cJSON_GetObjectItemCaseSensitive(json, "graph"));
+    for (int i = 0; i < 3; i++) cJSON_DeleteItemFromObjectCaseSensitive(json, unmeant[i]);
+    char *meaning = cJSON_PrintUnformatted(json);
+    text_sha256(meaning, strlen(meaning), in->hash[INPUT_TASK]);
+    cJSON_Delete(json);
+    free(meaning);
+
+    char *hash = known(s, ops);
+    if (!*hash) hash_reference(&all, s, ops), hash_text(&all, hash);
+    strcpy(in->hash[INPUT_REFERENCE], hash);
+    free(ops);
+    hash = known(s, "harness");
+    if (!*hash) hash_harness(&all), hash_text(&all, hash);
+    strcpy(in->hash[INPUT_HARNESS], hash);
+    if (!kernel) return;
+    hash = known(s, kernel);
+    if (!*hash) hash_kernel(&all, kernel), hash_text(&all, hash);
+    strcpy(in->hash[INPUT_KERNEL], hash);
+}
+
+cJSON *inputs_json(const struct inputs *in) {
+    cJSON *json = cJSON_CreateObject();
+    for (int i = 0; i < INPUTS; i++) {
+        const char *hash = in->hash[i];
+        cJSON_AddItemToObject(json, input_name[i],
+                              *hash ? cJSON_CreateString(hash) : cJSON_CreateNull());
+    }
+    return json;
+}
+
+bool inputs_known(const cJSON *result) {
+    return cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(result, "inputs"));
+}
+
+int inputs_changed(const cJSON *result, const struct inputs *now, char *what, size_t size) {
+    const cJSON *then = cJSON_GetObjectItemCaseSensitive(result, "inputs");
+    int changed = 0;
+    size_t used = 0;
+    *what = 0;
+    for (int i = 0; i < INPUTS; i++) {
+        if (!strcmp(json_text(then, input_name[i], ""), now->hash[i])) continue;
+        if (used < size)
+            used += (size_t)snprintf(what + used, size - used, "%s%s", changed ? ", " : "",
+                                     input_name[i]);
+        changed++;
+    }
+    return changed;
+}

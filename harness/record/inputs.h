@@ -1,0 +1,50 @@
+/* inputs.h: what a number was measured of, as hashes of sources, and whether that has changed
+ * since.
+ *
+ * Any machine can tell, without nvcc and without a GPU.  Comments and blanks are not hashed (see
+ * base/code_normal.h).  What a hash is of:
+ *
+ * - task: the task file without its title, source and notes
+ * - kernel: the .cu, and what it includes of optimized/include
+ * - reference: the executor and the noise (reference/cuda, cuda_base); and for each op of the
+ *   graph its row of harness/task/op_table.h and the files of reference/cuda_ops that implement
+ *   it, so that an op that is added changes no hash of a task that lacks it
+ * - harness: what measures and judges, and what turns a task file into tensors and their values
+ *   (a list in inputs.c)
+ *
+ * Paths are relative to the root of the tree, which is the current folder. */
+#ifndef KP_INPUTS_H
+#define KP_INPUTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct cJSON;
+
+enum input { INPUT_TASK, INPUT_KERNEL, INPUT_REFERENCE, INPUT_HARNESS, INPUTS };
+extern const char *const input_name[INPUTS];
+
+struct inputs {
+    char hash[INPUTS][65]; /* "" for a kernel that does not exist */
+};
+
+struct sources; /* what was hashed already, so that nothing is read twice */
+struct sources *sources_open(void);
+void sources_close(struct sources *s);
+
+/* Hash the inputs of a cell: of a task, as the text of its file, and a kernel, as a path or NULL.
+ * Ends the program with KP_INPUT if a source is missing. */
+void inputs_of(struct sources *s, const char *task, const char *kernel, struct inputs *in);
+
+/* As a JSON object: a member each, null for a kernel that does not exist.  The caller deletes it.
+ */
+struct cJSON *inputs_json(const struct inputs *in);
+
+/* Whether a result says what it was measured of. */
+bool inputs_known(const struct cJSON *result);
+
+/* Name in `what` those inputs of such a result that differ from `now`: "kernel, harness".  Returns
+ * how many do. */
+int inputs_changed(const struct cJSON *result, const struct inputs *now, char *what, size_t size);
+
+#endif

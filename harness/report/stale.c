@@ -1,0 +1,99 @@
+/* stale.c: which recorded results are stale: what they were measured of has changed since. */
+#include "report/report.h"
+#include "record/inputs.h"
+#include "task/family.h"
+#include "base/error.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The text of a task's file, which may be one of a family.  NULL if there is none.  Free it. */
+static char *task_text(const char *tasks, const struct row *row) {
+    char *own = text_format("%s/%s/%s.json", tasks, row->suite, row->task);
+    char *family = text_format("%s/%s/template.json", tasks, row->suite), *text = NULL;
+    if (access(own, R_OK) == 0)
+        text = file_read(own, NULL);
+    else if (access(family, R_OK) == 0)
+        text = family_expand(family, row->task);
+    free(own);
+    free(family);
+    return text;
+}
+
+/* The path of the kernel of a cell, as the Makefile finds it: the first of the folders of its GPU,
+ * of its architecture and of all, and there that of the task before that of the suite.  NULL if
+ * there is none.  Free it. */
+static char *kernel_path(const struct column *c, const struct row *row) {
+    static const char *const no_own[] = {"sm_80", "sm_86", "sm_89"}; /* others are sm_90a, ... */
+    const char *own = "a";
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(c->arch, no_own[i])) own = "";
+    char *arch = text_format("%s%s", c->arch, own);
+    const char *const folder[] = {c->name, arch, "portable"}, *const name[] = {row->task,
+                                                                               row->suite};
+    char *path = NULL;
+    for (int i = 0; i < 6 && !path; i++) {
+        path = text_format("optimized/%s/%s.cu", folder[i / 2], name[i % 2]);
+        if (access(path, F_OK) == 0) break;
+        free(path);
+        path = NULL;
+    }
+    free(arch);
+    return path;
+}
+
+/* Look at a recorded result. */
+static struct staleness look(struct sources *s, const struct column *c, const struct row *row,
+                             const struct result *cell, const char *tasks) {
+    struct staleness stale = {.unknown = !inputs_known(cell->json)};
+    if (stale.unknown) return stale;
+    char *task = task_text(tasks, row), *kernel = kernel_path(c, row);
+    struct inputs now;
+    if (task) {
+        inputs_of(s, task, kernel, &now);
+        inputs_changed(cell->json, &now, stale.changed, sizeof stale.changed);
+    }
+    free(task);
+    free(kernel);
+    return stale;
+}
+
+void report_staleness(struct report *r, const char *tasks) {
+    struct sources *s = sources_open();
+    for (int i = 0; i < r->ncolumns; i++) {
+        struct column *c = &r->columns[i];
+        c->stale = calloc((size_t)r->nrows + 1, sizeof *c->stale);
+        if (!c->stale) die(KP_MACHINE, "out of memory");
+        for (int j = 0; j < r->nrows; j++) {
+            if (!*c->cell[j].verdict) continue;
+            c->stale[j] = look(s, c, &r->rows[j], &c->cell[j], tasks);
+            c->nunknown += c->stale[j].unknown;
+            c->nstale += *c->stale[j].changed != 0;
+        }
+    }
+    sources_close(s);
+}
+
+void report_stale(const struct report *r, FILE *out) {
+    for (int i = 0; i < r->ncolumns; i++)
+        for (int j = 0; j < r->nrows; j++) {
+            const struct column *c = &r->columns[i];
+            if (*c->stale[j].changed)
+                fprintf(out, "%s/%s stale: %s\n", c->name, r->rows[j].task, c->stale[j].changed);
+        }
+}
+
+void stale_line(const struct column *c, FILE *out) {
+    if (c->nstale)
+        fprintf(
+            out,
+            "**Stale**: what %d result%s measured of has changed since; the remarks say what.\n\n",
+            c->nstale, c->nstale == 1 ? " was" : "s were");
+    if (c->nunknown)
+        fprintf(out,
+                "%d result%s recorded before hashes of inputs were: whether they are stale is not "
+                "known.\n\n",
+                c->nunknown, c->nunknown == 1 ? " was" : "s were");
+}

@@ -1,0 +1,148 @@
+#!/bin/bash
+# make pytorch, with a pretend torch: what is measured under which flags, on which board, and which rows
+# stay.  The pretend GPU's clock advances by what each op costs.
+# shellcheck disable=SC2016,SC2154  # out, root, scratch are lib.sh's
+. tests/e2e/lib.sh
+if ! command -v python3 > /dev/null; then
+    skip "PyTorch's times" 'no python3'
+    exit
+fi
+tree
+rm tasks/*/*.json optimized/*/*.cu
+
+# one NAME DTYPE OP... - a task of these ops, one after the other, on a tensor and its weight.
+one() {
+    local name=$1 dtype=$2 op graph='' x=x i=0
+    shift 2
+    for op; do
+        i=$((i + 1))
+        graph+="${graph:+,}\"t${i}[4,4] = $op($x$([ "$op" = relu ] || echo ', w'))\"" x=t$i
+    done
+    echo "{\"task\": \"$name\", \"suite\": \"level1\", \"inputs\": [{\"name\": \"x\", \"shape\": [4, 4], \"dtype\": \"$dtype\", \"fill\": \"uniform(0,1)\"}],
+        \"parameters\": [{\"name\": \"w\", \"shape\": [4, 4], \"dtype\": \"$dtype\", \"fill\": \"fan_in(4)\"}], \"graph\": [$graph], \"outputs\": [\"$x\"]}" > "tasks/level1/$name.json"
+}
+one conv_relu f32 conv2d relu
+one half f16 matmul
+one mixed f32 conv2d matmul
+one product f32 matmul
+
+mkdir -p stub/torch/nn
+: > stub/torch/nn/__init__.py
+cat > stub/torch/nn/functional.py <<'PY'
+from torch import costs
+conv2d = costs("conv2d", lambda t: t.backends.cudnn.allow_tf32, 80, 40)
+PY
+cat > stub/torch/__init__.py <<'PY'
+import os, sys
+from contextlib import nullcontext as no_grad
+from types import SimpleNamespace as of
+
+here = sys.modules[__name__]
+now, speed = 0.0, float(os.environ.get("STUB_TIMES", "1"))
+class Tensor:
+    def __init__(self, dtype=None): self.dtype = dtype
+    def __getattr__(self, name): return lambda *_: self
+def costs(name, tf32, us, fast):
+    def op(x, *_, **__):
+        global now
+        if name in os.environ.get("STUB_BROKEN", "").split(): raise ValueError(name + " is\nbroken")
+        now += speed * (fast / 2 if x.dtype == "f16" else fast if tf32(here) else us)
+        return x
+    return op
+matmul = costs("matmul", lambda t: t.backends.cuda.matmul.allow_tf32, 100, 10)
+relu = costs("relu", lambda t: False, 20, 20)
+sum = costs("sum", lambda t: False, 1000, 1000)
+def compile(f):
+    def fast(*args):
+        global now
+        if "STUB_NO_TRITON" in os.environ: raise RuntimeError("no triton")
+        begin = now
+        f(*args)
+        now = begin + (now - begin) / 2
+    return fast
+def empty(*_, dtype=None, **__): return Tensor(dtype)
+zeros = empty
+class Event:
+    def __init__(self, **_): pass
+    def record(self): self.at = now
+    def synchronize(self): pass
+    def elapsed_time(self, other): return (other.at - self.at) / 1e3
+class CUDAGraph:
+    def capture_begin(self, pool): self.begin = now
+    def capture_end(self): self.us = now - self.begin
+    def replay(self):
+        global now
+        now += 0.9 * self.us
+nothing = lambda *_: None
+float32, float16, bfloat16, int64, int32, bool, uint8 = "f32", "f16", "bf16", "i64", "i32", "bool", "u8"
+__version__, version, compiler, manual_seed = "9.9", of(cuda="13.0"), of(reset=nothing), nothing
+backends = of(cuda=of(matmul=of(allow_tf32=False)), cudnn=of(allow_tf32=True, version=lambda: 91900))
+cuda = of(is_available=lambda: True, Stream=nothing, set_stream=nothing, Event=Event, synchronize=nothing,
+          CUDAGraph=CUDAGraph, graph_pool_handle=nothing, mem_get_info=lambda: (1 << 30, 1 << 30),
+          memory_reserved=lambda: 0, get_device_properties=lambda _: of(
+              L2_cache_size=1 << 20, uuid=os.environ.get("STUB_UUID", "0123abcd-4567-89ef-0123-456789abcdef")))
+PY
+csv=results/pytorch/h200.csv
+measure() { PYTHONPATH=$PWD/stub PYTHONDONTWRITEBYTECODE=1 mk pytorch "$@"; }
+# field TASK COLUMN - of the file.
+field() {
+    awk -F, -v task="$1" -v column="$2" '/^#/ { next } !n { for (n = 1; n <= NF; n++) at[$n] = n; next }
+        $1 == task { print $at[column] }' $csv
+}
+# times TASK - its nine times: default, fp32, tf32; each eager, graph, compiled.
+times() { grep "^$1," $csv | cut -d, -f5-; }
+
+PYTHONPATH='' mk pytorch
+check 'without torch make fails' [ $? != 0 ]
+check 'and says what is needed' says 'PyTorch with a GPU is needed, and this Python \(.*\) has no PyTorch; say PYTHON='
+check 'and writes nothing' [ ! -e results/pytorch ]
+
+measure
+check 'with it, it measures' [ $? = 0 ]
+check 'every task' is "$(grep -vc '^#' $csv)" 5
+check "products are fp32 by default; 'all TF32' is another setting" is "$(times product)" 100.00,90.00,50.00,100.00,90.00,50.00,10.00,9.00,5.00
+check 'convolutions are TF32 by default' is "$(times conv_relu)" 60.00,54.00,30.00,100.00,90.00,50.00,60.00,54.00,30.00
+check 'a task with both has three settings' is "$(times mixed)" 140.00,126.00,70.00,180.00,162.00,90.00,50.00,45.00,25.00
+check 'f16 is what it is' is "$(times half)" 5.00,4.50,2.50,5.00,4.50,2.50,5.00,4.50,2.50
+check 'versions are named' is "$(field half versions | cut -d' ' -f1-6)" 'torch 9.9 CUDA 13.0 cuDNN 9.19.0'
+check 'and the day' is "$(field half date)" "$(date -u +%F)"
+
+# The board's hash is that of results: its text in machine.c, compiled.
+{
+    echo '#include <stdint.h>'
+    echo '#include <stdio.h>'
+    sed -n '/^KP_BOTH uint64_t kp_mix/,/^}/p' "$root/harness/gpu/values.h" | sed 's/KP_BOTH/static/'
+    echo 'int main(void) { uint64_t h[4] = {1, 2, 3, 4};'
+    echo 'static const unsigned char bytes[] = {0x01, 0x23, 0xab, 0xcd, 0x45, 0x67, 0x89, 0xef, 0x01, 0x23, 0x45, 0x67, 0x89, 0xab, 0xcd, 0xef};'
+    sed -n '/add_uuid/,/^}/p' "$root/harness/gpu/machine.c" | grep -A1 'for (int k' | sed 's/p->uuid.bytes/bytes/'
+    echo 'printf("%016llx%016llx", (unsigned long long)h[0], (unsigned long long)h[1]); }'
+} > hash.c
+check 'C hashes the board' gcc -o hash hash.c
+check 'PyTorch the same' is "$(field half board)" "$(./hash)"
+
+before=$(times half)
+STUB_TIMES=2 measure TASKS=product
+check 'one task is measured' is "$(times product | cut -d, -f1)" 200.00
+check 'the rows of others stay' is "$(times half)" "$before"
+check 'in silence, as the board is the same' lines 0 'of another board'
+STUB_UUID=GPU-ffffabcd-4567-89ef-0123-456789abcdef measure TASKS=product
+check 'another board is said' says '3 of 4 rows are of another board or other versions; `make pytorch` without TASKS'
+check 'and is in its row' [ "$(field product board)" != "$(field half board)" ]
+STUB_UUID='' measure TASKS=product
+check 'a board that PyTorch does not tell is none' is "$(field product board)" ''
+
+STUB_BROKEN=conv2d STUB_TIMES=3 measure
+check 'a task that fails makes make fail' [ $? != 0 ]
+check 'in one line' says '^mixed: conv2d is broken$'
+check 'its row stays' is "$(times mixed | cut -d, -f1)" 140.00
+check 'the others are measured' is "$(times half | cut -d, -f1)" 15.00
+check 'and how many failed is said' says '2 of 4 tasks failed'
+check 'nothing half written is left' [ ! -e $csv+ ]
+STUB_NO_TRITON=1 measure TASKS=product
+check 'without a compiler calls and replays are measured' is "$(times product)" 100.00,90.00,,100.00,90.00,,10.00,9.00,
+check 'and why is said' says '^product: torch.compile: no triton$'
+
+echo 'task,old' > $csv
+measure TASKS=half
+check 'a file with other columns begins anew' is "$(grep -vc '^#' $csv)" 2
+check 'and says so' says "other columns than today's"

@@ -1,0 +1,84 @@
+#!/bin/bash
+# What was measured of other sources than those in the tree is stale: no published result may be, and
+# each kind of change is seen, where it can alter a number, and nowhere else.
+# uses: build/report build/inputs build/task
+# shellcheck disable=SC2016,SC2154  # sed's $; root and scratch are lib.sh's
+. tests/e2e/lib.sh
+out=$scratch/out
+# stale - which recorded results are stale, and why.
+stale() { "$root/build/report" --failed none 2> "$out" | sed -n 's/^h200\/\(.*\) stale: /\1: /p'; }
+
+# Those without hashes are known to be unknown: their page says so.
+check 'no published result is stale' is "$("$root/build/report" --failed none | grep ' stale: ')" ''
+
+cd "$scratch" || exit
+mkdir -p results/h200 plots
+cp -r "$root"/{harness,reference,optimized,tasks} .
+cp "$root"/plots/*.gp plots
+# kernel TASK - the kernel of a task on an H200.
+kernel() { ls optimized/sm_90a/"$1".cu 2> /dev/null || ls optimized/portable/"$1".cu; }
+# measured SUITE/TASK - a result of the tree as it is.
+measured() {
+    local task=${1#*/}
+    if [ -e "tasks/$1.json" ]; then cp "tasks/$1.json" task.json; else "$root/build/task" expand "tasks/${1%/*}/template.json" "$task" > task.json; fi
+    jq --argjson inputs "$("$root/build/inputs" task.json "$(kernel "$task")")" --arg task "$task" --arg suite "${1%/*}" \
+        '.inputs = $inputs | .task = $task | .suite = $suite' "$root/results/h200/l1_019_relu.json" > "results/h200/$task.json"
+}
+for cell in level1/l1_019_relu level1/l1_023_softmax level1/l1_001_square_matmul hgemm/hgemm_64_64_64; do measured "$cell"; done
+cp "$root/results/h200/l1_026_gelu.json" results/h200/
+
+# changed WHAT EXPECTED FILE SED - with FILE edited by SED, these are stale; then it is put back.
+changed() {
+    cp "$3" was
+    sed -i -E "$4" "$3"
+    check "$1: the edit is made" not cmp -s "$3" was
+    check "$1" is "$(stale | paste -sd';')" "$2"
+    cp was "$3"
+}
+check 'what was measured of the tree as it is is not stale' is "$(stale)" ''
+check 'which is said without complaint' [ ! -s "$out" ]
+all='hgemm_64_64_64: harness;l1_001_square_matmul: harness;l1_019_relu: harness;l1_023_softmax: harness'
+
+changed 'a comment in a kernel changes nothing' '' optimized/portable/l1_019_relu.cu '$a // a comment'
+changed 'a kernel does' 'l1_019_relu: kernel' optimized/portable/l1_019_relu.cu '$a int more;'
+header=optimized/include/$(sed -n 's/^#include "\(.*\.cuh\)".*/\1/p' "$(kernel l1_023_softmax)" | head -n 1)
+changed 'so does a header that it includes' 'l1_023_softmax: kernel' "$header" '$a int more;'
+cp "$header" whole && echo 'int a;' > optimized/include/deeper.cuh
+sed -i '1i #include "deeper.cuh"' "$header" && measured level1/l1_023_softmax
+changed 'and one that a header includes' 'l1_023_softmax: kernel' optimized/include/deeper.cuh '$a int more;'
+cp whole "$header" && measured level1/l1_023_softmax
+mkdir optimized/h200 && echo 'int other;' > optimized/h200/l1_019_relu.cu
+check 'a kernel that overrules it' is "$(stale)" 'l1_019_relu: kernel'
+rm -r optimized/h200
+
+changed 'a title changes nothing' '' tasks/level1/l1_019_relu.json 's/"title": ".*"/"title": "other"/'
+changed 'what a tensor is filled with does' 'l1_019_relu: task' tasks/level1/l1_019_relu.json 's/"fill": ".*"/"fill": "constant(1)"/'
+changed 'so does the template of a family' 'hgemm_64_64_64: task' tasks/hgemm/template.json 's/"fill": "[^"]*"/"fill": "constant(1)"/'
+
+changed 'an op changes the tasks that use it' 'l1_023_softmax: reference' reference/cuda_ops/softmax.cu '$a int more;'
+changed 'an expression those of expressions' 'l1_019_relu: reference' reference/define/elementwise.h '0,/ELEMENTWISE\(relu/s//FORM(more, 1, 0, x) ELEMENTWISE(relu/'
+changed 'what an op is helped by, too' 'hgemm_64_64_64: reference;l1_001_square_matmul: reference' reference/cuda_ops/gemm.c '$a int more;'
+changed 'the executor changes all' "${all//harness/reference}" reference/cuda/plan.c '$a int more;'
+changed 'the noise, too' "${all//harness/reference}" reference/cuda_base/noise.cuh '$a int more;'
+changed 'the row of an op its tasks' 'l1_019_relu: reference' harness/task/op_table.h 's/OP\(relu, UNARY\)/OP(relu, BINARY)/'
+changed 'an op that is added none' '' harness/task/op_table.h 's/^(OP\(relu, UNARY\))/\1 OP(swoosh, UNARY)/'
+echo 'KP_IMPL(swoosh, 0, 0, 0, 0);' > reference/cuda_ops/swoosh.cu
+check 'nor does its implementation' is "$(stale)" ''
+
+changed 'the clock changes all' "$all" harness/replay/timed_sample.c '$a int more;'
+changed 'what an input holds, too' "$all" harness/gpu/values.c '$a int more;'
+changed 'along which axis it is scaled, too' "$all" harness/task/slice.c '$a int more;'
+changed 'the statistics, too' "$all" harness/base/stats.c '$a int more;'
+changed 'a comment in them none' '' harness/measure/time_main.c '$a /* a comment */'
+changed 'nor what writes pages' '' harness/report/page.c '$a int more;'
+
+# The page says it.
+printf '<!-- results:begin -->\n<!-- results:end -->\n' > README.md
+sed -i '$a int more;' optimized/portable/l1_019_relu.cu
+"$root/build/report" > "$out" 2>&1
+check 'the page says which is stale' grep -q '^| l1_019_relu .*| stale: kernel |$' results/h200/README.md
+check 'and how many' grep -qF '**Stale**: what 1 result was measured of has changed since' results/h200/README.md
+check 'README says it, too' grep -qF '**Stale: 1 of these results.**' README.md
+check 'and how many cannot say' grep -qF '1 result was recorded before hashes of inputs were' results/h200/README.md
+rm reference/cuda_ops/swoosh.cu harness/replay/timed_sample.c reference/cuda_ops/softmax.cu
+check 'a source that is gone is an error' eval "stale; grep -q 'no file of reference/cuda_ops implements softmax' '$out'"
