@@ -55,12 +55,12 @@ template <class P> struct Layout {
     static constexpr int REGISTERS = P::WGS == 3 ? 160 : P::STORERS ? 216 : 232;
     static_assert(BYTES <= 232448, "shared memory of a block");
     static_assert(P::X_WORDS % 4 == 0, "stages of whole 16 bytes");
-    static_assert(P::DEPTH <= 2048, "sums in range, see LEAST_SHIFT");
+    static_assert(P::DEPTH <= 1024, "sums in range, see LEAST_SHIFT");
 };
 
 /* 2^14 over the power of two in the largest of values whose bits' maximum this is, and its inverse.
- * Values below 2^-109 count as that. */
-constexpr int LEAST_EXPONENT = 18; /* of these bits */
+ * Values below 2^-110 count as that. */
+constexpr int LEAST_EXPONENT = 17; /* of these bits */
 __device__ __forceinline__ float scale_up(uint32_t bits) {
     return __uint_as_float((268 - max(bits >> 23, LEAST_EXPONENT)) << 23);
 }
@@ -68,13 +68,13 @@ __device__ __forceinline__ float scale_down(uint32_t bits) {
     return __uint_as_float((max(bits >> 23, LEAST_EXPONENT) - 14) << 23);
 }
 
-/* What undoes the scales of the filter's channels, after the sums. Until then a sum is larger than
- * its result, and would overflow where the result does not. So what undoes the patches' scales is
- * multiplied by `shift`, a power of two, as if it undid the scale of the channel with the largest
- * weights. Not more than that, or small sums would lose digits; and not less than LEAST_SHIFT,
- * which is enough for patches of the largest fp32, and leaves 2^-149 of the least scale_down(). */
+/* What undoes the scales of the filter's channels, after the sums. Until then a sum is as many
+ * times its result, and could overflow where the result does not. So scale_down() of the patches is
+ * multiplied by `shift`, the power of two that undoes the scale of the channel with the largest
+ * weights: at most 1, and at least LEAST_SHIFT. With that one the sum of 1024 products (the most of
+ * DEPTH) of 2^128 and 2^15 is in range, and the least scale_down() becomes the least denormal. */
 struct Scales {
-    static constexpr float LEAST_SHIFT = 0x1p-26f;
+    static constexpr float LEAST_SHIFT = 0x1p-25f;
     const float *down;
     float shift;
 
