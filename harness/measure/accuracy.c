@@ -80,10 +80,10 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
 
 /* The worst over a task's outputs. */
 static struct kp_judgment judge(const struct kp_task *t, const struct kp_stray *found,
-                                const struct kp_spread *spread, bool lost_counts) {
+                                const struct kp_spread *spread, enum kp_class class) {
     struct kp_judgment worst = {0};
     for (int k = 0; k < t->noutputs; k++)
-        worst = judgment_worst(worst, judge_output(&found[k], &spread[k], lost_counts));
+        worst = judgment_worst(worst, judge_output(&found[k], &spread[k], class));
     return worst;
 }
 
@@ -100,7 +100,6 @@ static void compare_all(struct accuracy *acc, int placement, const double *rms,
 void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
                      uint64_t seed, struct sample_errors *out) {
     struct referee *r = &acc->r;
-    /* accuracy against the largest element says nothing where that is infinite */
     struct slice_context c = {.acc = acc, .lost_counts = class != KP_CLASS_NORMWISE};
     struct kp_stray host[COMPARED];
     struct kp_spread spread[KP_MAX_OUTPUTS];
@@ -119,10 +118,10 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
         cudaMemcpyAsync(spread, acc->spread, sizeof spread, cudaMemcpyDeviceToHost, r->stream),
         "comparing");
     referee_wait(r);
-    *out = (struct sample_errors){.candidate = judge(r->task, host, spread, c.lost_counts)};
+    *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);
     for (int b = 0; b < acc->nbaselines; b++)
-        out->baseline[b] = judge(r->task, host + KP_MAX_OUTPUTS * (b + 1), spread, c.lost_counts);
+        out->baseline[b] = judge(r->task, host + KP_MAX_OUTPUTS * (b + 1), spread, class);
     for (int k = 0; k < r->task->noutputs; k++) {
         out->spread = error_worst(out->spread, spread_as_error(&spread[k]));
         out->outside |= host[KP_MAX_OUTPUTS + k].infinite > 0;

@@ -22,6 +22,8 @@ enum {
     CONTROL_SOON = 2,    /* one in 2, as long as some distribution lacks its least */
     ORACLE_SHARE = 16,   /* one round in 16 is compared with the oracle, which takes long, and the
                           * first on each control distribution */
+    CONTROL_ORACLE = 4,  /* and one in 4 of the others on control inputs, which are compared with
+                          * nothing else: how large spreads are differs from sample to sample */
     WARM_UP = 2,         /* unrecorded rounds at each placement, for clocks and caches */
     WATCH_EVERY = 8,     /* rounds between two looks at clocks and power */
     LEAST_AFTER_CAP = 5, /* rounds that are done even after the cap: statistics need a few */
@@ -156,7 +158,8 @@ static struct round draw_round(struct rounds *t, int number, bool record) {
         q.distribution = of[(lot >> LOT_DISTRIBUTION) % (uint64_t)n];
         q.control = t->controls[q.distribution] < KP_MOST_CONTROLS;
         if (!q.control) q.distribution = KP_DIST_DECLARED;
-        if (q.control && !t->controls[q.distribution]) q.oracle = true;
+        if (q.control)
+            q.oracle = !t->controls[q.distribution] || (lot >> LOT_ORACLE) % CONTROL_ORACLE == 0;
     }
     for (int i = 0; i < t->nrunners; i++) q.order[i] = i;
     for (int i = t->nrunners - 1; i > 0; i--) {
@@ -166,49 +169,60 @@ static struct round draw_round(struct rounds *t, int number, bool record) {
     return q;
 }
 
+/* A runner's output is wrong: the candidate's fault, or the machine's if it is a baseline's. */
+static bool fail_output(struct rounds *t, int i, const char *reason) {
+    if (!is_candidate(t, i)) die(KP_MACHINE, "the %s runner: %s", t->runner_name[i], reason);
+    return fail(t, "wrong", reason);
+}
+
 /* Compare every element that runner i has just written with the most accurate baseline's. */
-static bool check_outputs(struct rounds *t, const struct round *q, int i) {
+static bool compare_outputs(struct rounds *t, const struct round *q, int i) {
     struct kp_compare found[KP_MAX_OUTPUTS];
-    const struct kp_error *tolerance = &t->tolerance[i][q->distribution];
-    unsigned long long bytes;
+    const struct kp_error *tolerance = &t->tolerance[i];
     referee_compare(&t->acc.r, q->placement, t->acc.out[0], q->rms, tolerance->element, found);
     struct kp_error e = referee_error(t->task, found);
-    const char *where = referee_canaries(&t->acc.r, &bytes);
-    if (!where && !error_exceeds(&e, tolerance)) return true;
+    if (!error_exceeds(&e, tolerance)) return true;
     char reason[KP_TAPE_MESSAGE];
     int k = 0; /* the output that shows it */
     while (k < t->task->noutputs - 1 && !found[k].bad) k++;
-    if (where)
+    if (!found[k].bad)
         snprintf(reason, sizeof reason,
-                 "while being timed: %llu bytes outside the bounds of %s were written", bytes,
-                 where);
-    else if (!found[k].bad)
-        snprintf(
-            reason, sizeof reason,
-            "a timed run was wrong (%s inputs): the %s error over the whole output is too large",
-            kp_distribution_name[q->distribution], error_exceeds(&e, tolerance));
+                 "a timed run was wrong: the %s error over the whole output is too large",
+                 error_exceeds(&e, tolerance));
     else
         snprintf(reason, sizeof reason,
-                 "a timed run was wrong (%s inputs): %llu elements off, first at %llu: expected "
-                 "%.9g, found %.9g",
-                 kp_distribution_name[q->distribution], found[k].bad, found[k].first_bad,
-                 found[k].first_expected, found[k].first_found);
-    if (!is_candidate(t, i)) die(KP_MACHINE, "the %s runner: %s", t->runner_name[i], reason);
-    return fail(t, "wrong", reason);
+                 "a timed run was wrong: %llu elements off, first at %llu: expected %.9g, found "
+                 "%.9g",
+                 found[k].bad, found[k].first_bad, found[k].first_expected, found[k].first_found);
+    return fail_output(t, i, reason);
+}
+
+/* Look at what runner i has just written, and at what lies around it. */
+static bool check_outputs(struct rounds *t, const struct round *q, int i) {
+    unsigned long long bytes;
+    char reason[KP_TAPE_MESSAGE];
+    const char *where = referee_canaries(&t->acc.r, &bytes);
+    if (!where) return q->control || compare_outputs(t, q, i);
+    snprintf(reason, sizeof reason,
+             "while being timed: %llu bytes outside the bounds of %s were written", bytes, where);
+    return fail_output(t, i, reason);
 }
 
 /* Judge the candidate's sample as verify does. */
 static bool check_oracle(struct rounds *t, const struct round *q) {
     struct sample_errors found;
-    accuracy_sample(&t->acc, q->placement, t->class, KP_SOME, kp_mix(q->seed, NOISE_OF_SEED),
+    accuracy_sample(&t->acc, q->placement, t->class, KP_SLICES, kp_mix(q->seed, NOISE_OF_SEED),
                     &found);
     t->oracle_checks++;
     if (found.outside || judgment_passes(&found.candidate)) return true;
     char reason[KP_TAPE_MESSAGE];
-    snprintf(reason, sizeof reason,
-             "a timed run is off by %.3g x the limit of class %s (%s inputs)",
-             found.candidate.of_limit, class_name(t->task, t->class),
-             kp_distribution_name[q->distribution]);
+    snprintf(
+        reason, sizeof reason,
+        "a timed run is off by %.3g x the limit of class %s (%s inputs): over the output %.3g, "
+        "in a part %.3g, in an element %.3g, on average %.3g x what honest arithmetic does",
+        found.candidate.of_limit, class_name(t->task, t->class),
+        kp_distribution_name[q->distribution], found.candidate.rms, found.candidate.part,
+        found.candidate.element, found.candidate.bias);
     return fail(t, "wrong", reason);
 }
 

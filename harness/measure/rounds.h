@@ -29,8 +29,8 @@ struct rounds {
     int nrunners; /* runner 0 is the candidate's */
     struct kp_process runner[KP_MAX_RUNNERS];
     const char *runner_name[KP_MAX_RUNNERS];
-    enum kp_class class;                                      /* the candidate's, as verify found */
-    struct kp_error tolerance[KP_MAX_RUNNERS][KP_DIST_COUNT]; /* against the first baseline */
+    enum kp_class class;                       /* the candidate's, as verify found */
+    struct kp_error tolerance[KP_MAX_RUNNERS]; /* against the first baseline, declared inputs */
     int ncontrols;
     enum kp_distribution control[KP_DIST_COUNT]; /* the distributions of control inputs */
     struct runner_samples samples[KP_MAX_RUNNERS];

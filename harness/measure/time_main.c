@@ -138,29 +138,26 @@ static double member(const cJSON *o, const char *a, const char *b, const char *k
     return json_number(x, k, INFINITY);
 }
 
-/* How far each runner's timed outputs may be off, from the spreads that verify found; a baseline
- * of a lesser class, by as many times more as its operands are less accurate.  Control inputs are
- * of those distributions that verify tried, but for the infinite, of which a baseline says nothing.
- */
+/* How far each runner's timed outputs may be off on declared inputs, from the spreads that verify
+ * found there; a baseline of a lesser class, by as many times more as its operands are less
+ * accurate.  Control inputs are of those distributions that verify tried. */
 static void read_tolerances(struct cell *c) {
     struct rounds *t = &c->t;
     const struct accuracy *acc = &t->acc;
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(c->verify, "error");
     t->class = class_find(t->task, json_text(c->verify, "class", ""));
-    for (int d = 0; d < KP_DIST_COUNT; d++) {
-        const char *name = kp_distribution_name[d];
-        struct kp_error spread = {member(error, "spread", name, "norm"),
-                                  member(error, "spread", name, "element")};
-        if (!isfinite(spread.norm)) continue;
-        if (d != KP_DIST_DECLARED && d != KP_DIST_INFINITE) t->control[t->ncontrols++] = d;
-        struct kp_error own = tolerance_when_timed(spread);
-        t->tolerance[0][d] = own;
-        for (int b = 0; b < acc->nbaselines; b++) {
-            bool lesser = class_of_math(acc->math[b]) > t->class;
-            double times = lesser ? KP_UNIT_TF32 / KP_UNIT_FP32 : 1;
-            t->tolerance[1 + b][d] = (struct kp_error){own.norm * times, own.element * times};
-        }
+    struct kp_error spread = {member(error, "spread", "declared", "norm"),
+                              member(error, "spread", "declared", "element")};
+    for (int i = 0; i <= acc->nbaselines; i++) {
+        bool lesser = i && class_of_math(acc->math[i - 1]) > t->class;
+        double times = lesser ? KP_UNIT_TF32 / KP_UNIT_FP32 : 1;
+        t->tolerance[i] = tolerance_when_timed(spread);
+        t->tolerance[i].norm *= times;
+        t->tolerance[i].element *= times;
     }
+    for (int d = KP_DIST_DECLARED + 1; d < KP_DIST_COUNT; d++)
+        if (isfinite(member(error, "spread", kp_distribution_name[d], "norm")))
+            t->control[t->ncontrols++] = (enum kp_distribution)d;
 }
 
 /* Only the files that were verified are timed. */
@@ -347,7 +344,7 @@ static void measure_aa(struct cell *c) {
     struct rounds *t = &c->t;
     cJSON *list = cJSON_AddArrayToObject(c->json, "ratios");
     double low = INFINITY, high = 0, us = 0;
-    memcpy(t->tolerance[1], t->tolerance[0], sizeof t->tolerance[1]);
+    t->tolerance[1] = t->tolerance[0];
     if (!rounds_start(t, true)) die(KP_MACHINE, "A/A: %s: %s", t->verdict, t->reason);
     machine_quiet(quiet_seconds);
     for (int batch = 0; batch < AA_BATCHES; batch++) {

@@ -67,8 +67,14 @@ static void of_draws(const struct kp_spread *own, double *rms, double *bias) {
     }
 }
 
+/* Whether the noise is as large as what it is on. */
+static bool swamped(const struct kp_spread *own) {
+    return own->sum_s2 * KP_AMPLIFIED * KP_AMPLIFIED > own->sum_o2;
+}
+
 struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread *own,
-                                bool lost_counts) {
+                                enum kp_class class) {
+    if (class == KP_CLASS_NORMWISE && swamped(own)) return (struct kp_judgment){0};
     struct kp_judgment j = {.element = s->largest};
     double t2 = 0, n = 0, draws_rms, draws_bias;
     int parts = 0;
@@ -88,7 +94,7 @@ struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread
     j.of_limit = worse(j.of_limit, j.part / KP_PART_LIMIT);
     j.of_limit = worse(j.of_limit, j.element / KP_ELEMENT_LIMIT);
     j.of_limit = worse(j.of_limit, j.bias / (KP_BIAS_LIMIT * (1 + draws_bias) + luck));
-    if (lost_counts && s->lost) j.of_limit = INFINITY;
+    if (class != KP_CLASS_NORMWISE && s->lost) j.of_limit = INFINITY;
     return j;
 }
 

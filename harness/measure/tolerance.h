@@ -49,9 +49,11 @@ struct kp_judgment {                 /* of an output, or the worst over outputs 
     double of_limit;                 /* the largest of them over its limit: above 1 fails */
 };
 
-/* Judge what was found of one output.  lost_counts: an infinity that was lost is an error. */
+/* Judge what was found of one output, in the spreads of a class.  Accuracy against the largest
+ * element says nothing where that is infinite, or so large that the draws are as far from the
+ * output as the output is from 0: there NORMWISE holds. */
 struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread *own,
-                                bool lost_counts);
+                                enum kp_class class);
 
 /* The worse of two, measure by measure.  NaN is worst of all. */
 struct kp_judgment judgment_worst(struct kp_judgment a, struct kp_judgment b);

@@ -189,7 +189,7 @@ static void sink(void *context, int output, int64_t offset, int64_t n,
         return;
     }
     s->taken[output] += n;
-    check(cudaMemcpyAsync(s->out[output] + offset, values->exact, (size_t)n * sizeof *values,
+    check(cudaMemcpyAsync(s->out[output] + offset, values->exact, (size_t)n * sizeof(double),
                           cudaMemcpyDeviceToDevice, stream),
           "cudaMemcpyAsync");
 }
