@@ -17,6 +17,7 @@
 #               repair or best_of_n.  Only gen, search, judge and judge-eval call a model
 #   prompt      print what gen would send, and send nothing
 #   profile     where the time of each kernel goes, as ncu sees it
+#   calibrate   how well the judge tells arithmetics apart, for each task
 #   sanitize    every kernel under compute-sanitizer: TOOLS="memcheck racecheck", SMALL=1
 #   export      attempts as data for training, in build/export.d
 #   judge       a second opinion on kernels: does this one cheat?  Advice only; judge-eval rates it

@@ -12,6 +12,13 @@ sanitize: $(if $(filter sanitize,$(goals)),$(cells:%=build/%.sanitize.json))
 build/%.sanitize.json: build/%.verify.json build/replay $(addprefix harness/inspect/,sanitize shrink shrink.jq) build/sanitize.flags
 	$Q$(on_gpu) harness/inspect/sanitize $(task.$(*F)) build/$* $(TOOLS)
 
+# How well the judge tells arithmetics apart, task by task: results/GPU/calibration.{csv,md}.
+.PHONY: calibrate $(gpus:%=calibrate-%)
+calibrate: $(gpus:%=calibrate-%)
+	@$(call given,$(gpus),:)
+$(gpus:%=calibrate-%): calibrate-%: build/calibrate $(if $(filter calibrate,$(goals)),$(foreach t,$(tasks),$(task.$t)))
+	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) harness/inspect/calibrate results/$*/calibration $(filter %.json,$^)
+
 # Compile checks for other architectures: a portable kernel for each of ARCHS, any other for its
 # own.  No result depends on them.
 archs     := $(if $(filter all,$(ARCHS)),80 86 89 90 100 120,$(ARCHS))

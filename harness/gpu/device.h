@@ -74,6 +74,10 @@ void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *orac
 /* Round what a tensor holds to `bits` significant bits (f32 only; others are left). */
 void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStream_t stream);
 
+/* The same against the largest of each `block` neighbours: what scaled integers keep. */
+void device_cut_blocks(void *data, enum kp_dtype type, int64_t count, int block, int bits,
+                       cudaStream_t stream);
+
 /* Add to *sum (device memory) the squares of x. */
 void device_sum_squares(const void *x, enum kp_dtype type, int64_t count, double *sum,
                         cudaStream_t stream);

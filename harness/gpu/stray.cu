@@ -210,3 +210,27 @@ void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStr
         (float *)data, count, unit / 2, ~(unit - 1));
     device_check(cudaGetLastError(), "rounding a tensor");
 }
+
+__global__ void cut_blocks_kernel(float *x, int64_t n, int block, int bits) {
+    int64_t first = (blockIdx.x * (int64_t)THREADS + threadIdx.x) * block;
+    for (; first < n; first += gridDim.x * (int64_t)THREADS * block) {
+        int64_t end = min(first + block, n);
+        float most = 0;
+        for (int64_t i = first; i < end; i++)
+            if (isfinite(x[i])) most = fmaxf(most, fabsf(x[i]));
+        if (most == 0) continue;
+        int e;
+        frexpf(most, &e);
+        for (int64_t i = first; i < end; i++)
+            if (isfinite(x[i])) x[i] = (float)ldexp(rint(ldexp((double)x[i], bits - e)), e - bits);
+    }
+}
+
+void device_cut_blocks(void *data, enum kp_dtype type, int64_t count, int block, int bits,
+                       cudaStream_t stream) {
+    if (type != KP_F32) return;
+    int64_t blocks = (count / block + THREADS) / THREADS;
+    cut_blocks_kernel<<<(unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, 0,
+                        stream>>>((float *)data, count, block, bits);
+    device_check(cudaGetLastError(), "rounding a tensor");
+}

@@ -9,7 +9,7 @@
 static struct kp_noise noise_of(enum kp_class c, uint64_t seed) {
     const double fp32 = KP_AMPLIFIED * KP_UNIT_FP32, tf32 = KP_AMPLIFIED * KP_UNIT_TF32;
     struct kp_noise n = {.operand = fp32, .sum = fp32, .seed = seed};
-    if (c == KP_CLASS_NORMWISE) n.largest = fp32;
+    if (c == KP_CLASS_NORMWISE) n.largest = KP_AMPLIFIED * KP_UNIT_NORMWISE;
     if (c == KP_CLASS_TF32) n.operand = tf32;
     return n;
 }
@@ -87,8 +87,18 @@ static struct kp_judgment judge(const struct kp_task *t, const struct kp_stray *
     return worst;
 }
 
-void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, uint64_t seed,
-                     struct sample_errors *out) {
+/* What comparing all of the candidate's outputs with the baseline's finds, over the tolerance. */
+static void compare_all(struct accuracy *acc, int placement, const double *rms,
+                        struct sample_errors *out) {
+    struct kp_compare found[KP_MAX_OUTPUTS];
+    struct kp_error tolerance = tolerance_when_timed(out->spread);
+    referee_compare(&acc->r, placement, acc->out[0], rms, tolerance.element, found);
+    struct kp_error e = referee_error(acc->r.task, found);
+    out->candidate = judgment_worst(out->candidate, judge_error(&e, &tolerance));
+}
+
+void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
+                     uint64_t seed, struct sample_errors *out) {
     struct referee *r = &acc->r;
     /* accuracy against the largest element says nothing where that is infinite */
     struct slice_context c = {.acc = acc, .lost_counts = class != KP_CLASS_NORMWISE};
@@ -101,7 +111,8 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, u
     referee_rms(r, acc->out[0], c.rms);
     for (int i = 0; i < COMPARED; i++) device_stray_reset(&acc->found[i], r->stream);
     for (int k = 0; k < KP_MAX_OUTPUTS; k++) device_spread_reset(&acc->spread[k], r->stream);
-    kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise, compare_slice, &c, r->stream);
+    bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise,
+                              much == KP_ALL ? 0 : KP_SOME_ELEMENTS, compare_slice, &c, r->stream);
     device_check(cudaMemcpyAsync(host, acc->found, sizeof host, cudaMemcpyDeviceToHost, r->stream),
                  "comparing");
     device_check(
@@ -116,4 +127,5 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, u
         out->spread = error_worst(out->spread, spread_as_error(&spread[k]));
         out->outside |= host[KP_MAX_OUTPUTS + k].infinite > 0;
     }
+    if (!all && much == KP_SOME) compare_all(acc, placement, c.rms, out);
 }

@@ -39,9 +39,15 @@ bool accuracy_open(struct accuracy *acc, size_t oracle_limit);
 /* Run baseline `which` on the inputs of a placement, into out[which]. */
 void accuracy_baseline(struct accuracy *acc, int placement, int which);
 
+/* Of the outputs of a sample: SOME judges at most so many elements against the oracle, in slices
+ * drawn by lot, and compares the others with the most accurate baseline's as time does.  SLICES
+ * does not: where there are infinities, a baseline's output says little. */
+enum how_much { KP_SLICES, KP_SOME, KP_ALL };
+enum { KP_SOME_ELEMENTS = 1 << 26 };
+
 /* Compare the outputs in a placement, and every baseline's, with the oracle, in the spreads of a
  * class.  `seed`: of the oracle's noise. */
-void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, uint64_t seed,
-                     struct sample_errors *out);
+void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
+                     uint64_t seed, struct sample_errors *out);
 
 #endif

@@ -19,15 +19,21 @@ static const double slow_share = 0.15;
  * something ran on beyond the clock, or the clocks disagree. */
 static const double witness_us = 20, witness_share = 0.02;
 
+/* Whether a ratio is further from 1 than contents explain. */
+static bool differs(double ratio) {
+    return fabs(log(ratio)) > log(1 + control_share);
+}
+
 bool doubt_control(const double *against_us, const double *candidate_us, int n, double tick_us,
-                   uint64_t seed, struct kp_interval declared, double *ratio) {
+                   uint64_t seed, struct kp_interval declared, double declared_us, double *ratio) {
     *ratio = NAN;
     if (n < TWO) return false;
     struct kp_interval c =
         stat_ratio(against_us, candidate_us, NULL, n, tick_us, seed, CONTROL_RESAMPLES);
     *ratio = c.value;
     bool apart = c.low > declared.high || c.high < declared.low;
-    return apart && fabs(log(c.value / declared.value)) > log(1 + control_share);
+    double own = stat_interquartile_mean(candidate_us, n) / declared_us;
+    return apart && differs(c.value / declared.value) && differs(own);
 }
 
 static int by_size(const void *a, const void *b) {

@@ -8,10 +8,12 @@
 
 enum { KP_LEAST_CONTROLS = 4 }; /* rounds on each control distribution: 1.3x is then seen */
 
-/* Whether the speedup on control inputs is another than `declared`: by more than 15 %, and outside
- * both intervals.  n samples of each; *ratio is that speedup.  Fewer than 2 say nothing. */
+/* Whether the candidate takes another time on control inputs: its own time differs by more than
+ * 15 % from `declared_us`, and the speedup by more than 15 % from `declared`, outside both
+ * intervals.  (A baseline that alone is slower on some contents is no doubt.)  n samples of each;
+ * *ratio is the speedup on them.  Fewer than 2 say nothing. */
 bool doubt_control(const double *against_us, const double *candidate_us, int n, double tick_us,
-                   uint64_t seed, struct kp_interval declared, double *ratio);
+                   uint64_t seed, struct kp_interval declared, double declared_us, double *ratio);
 
 /* Whether the slowest quarter of the candidate's samples is much slower than its interquartile
  * mean, and the baseline's is not.  *share: by how much. */

@@ -200,7 +200,8 @@ static bool check_outputs(struct rounds *t, const struct round *q, int i) {
 /* Judge the candidate's sample as verify does. */
 static bool check_oracle(struct rounds *t, const struct round *q) {
     struct sample_errors found;
-    accuracy_sample(&t->acc, q->placement, t->class, kp_mix(q->seed, NOISE_OF_SEED), &found);
+    accuracy_sample(&t->acc, q->placement, t->class, KP_SOME, kp_mix(q->seed, NOISE_OF_SEED),
+                    &found);
     t->oracle_checks++;
     if (found.outside || judgment_passes(&found.candidate)) return true;
     char reason[KP_TAPE_MESSAGE];

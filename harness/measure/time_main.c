@@ -246,13 +246,14 @@ static void add_controls(struct cell *c, cJSON *speedup, struct kp_interval decl
     const struct rounds *t = &c->t;
     cJSON *all = cJSON_AddObjectToObject(speedup, "controls");
     bool few = false;
+    double own_us = stat_interquartile_mean(t->samples[0].event_us, t->rounds);
     for (int i = 0; i < t->ncontrols; i++) {
         int d = t->control[i], n = t->controls[d];
         double ratio;
         few |= n < KP_LEAST_CONTROLS;
         bool doubt =
             doubt_control(t->samples[t->against].control_us[d], t->samples[0].control_us[d], n,
-                          t->tick_us, t->master, declared, &ratio);
+                          t->tick_us, t->master, declared, own_us, &ratio);
         json_add_number(all, kp_distribution_name[d], ratio);
         if (!doubt) continue;
         char *text =

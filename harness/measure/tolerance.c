@@ -118,6 +118,13 @@ struct kp_error tolerance_when_timed(struct kp_error spread) {
     return (struct kp_error){KP_TIMED_FACTOR * own.norm, KP_TIMED_FACTOR * own.element};
 }
 
+/* No error at all is within a tolerance of 0. */
+struct kp_judgment judge_error(const struct kp_error *e, const struct kp_error *tolerance) {
+    double norm = e->norm > 0 || isnan(e->norm) ? e->norm / tolerance->norm : 0;
+    double element = e->element > 0 || isnan(e->element) ? e->element / tolerance->element : 0;
+    return (struct kp_judgment){.of_limit = worse(norm, element)};
+}
+
 struct kp_error error_worst(struct kp_error a, struct kp_error b) {
     return (struct kp_error){worse(a.norm, b.norm), worse(a.element, b.element)};
 }

@@ -73,6 +73,9 @@ struct kp_error spread_as_error(const struct kp_spread *own);
 struct kp_error tolerance_of(struct kp_error spread);
 struct kp_error tolerance_when_timed(struct kp_error spread);
 
+/* Such an error, judged by such a tolerance: only of_limit is known. */
+struct kp_judgment judge_error(const struct kp_error *e, const struct kp_error *tolerance);
+
 /* The worse of two, measure by measure.  NaN is worst of all. */
 struct kp_error error_worst(struct kp_error a, struct kp_error b);
 

@@ -243,7 +243,10 @@ static void take_sample(struct verify *v, enum kp_class class, int d, int s,
     uint64_t seed = v->seed[d][s];
     draw(v, d, seed);
     replay(v, seed);
-    accuracy_sample(&v->acc, v->at, class, kp_mix(seed, NOISE_SEED), found);
+    enum how_much much = d == KP_DIST_DECLARED && s == 0 ? KP_ALL
+                         : d == KP_DIST_INFINITE         ? KP_SLICES
+                                                         : KP_SOME;
+    accuracy_sample(&v->acc, v->at, class, much, kp_mix(seed, NOISE_SEED), found);
 }
 
 /* Judge the candidate and every baseline on all samples, in the spreads of a class.  Contents that

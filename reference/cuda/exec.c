@@ -208,9 +208,19 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
     run_phase(e->plan, KP_PHASE_WHOLE, &r, 0);
 }
 
-/* See exec.h. */
-void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
-                    const struct kp_noise *noise, kp_sink *sink, void *context,
+/* How many of the oracle's slices have `most` elements of outputs. */
+static int64_t slices_for(const struct kp_plan *p, int64_t most, int64_t slices) {
+    int64_t elements = 0;
+    for (int o = 0; o < p->task->noutputs; o++)
+        elements += kp_shape_count(&p->task->values[p->task->outputs[o]].shape);
+    if (most <= 0 || most >= elements) return slices;
+    int64_t n = (int64_t)((double)most / (double)elements * (double)slices);
+    return n < 1 ? 1 : n;
+}
+
+/* See exec.h.  Each slice is taken with the chance that leaves as many as are wanted. */
+bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
+                    const struct kp_noise *noise, int64_t most, kp_sink *sink, void *context,
                     cudaStream_t stream) {
     const struct kp_plan *p = e->plan;
     if (p->math != KP_MATH_F64) die(KP_BUG, "a baseline is run by kp_exec_run");
@@ -218,8 +228,16 @@ void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *worksp
     r.noise = noise;
     r.stream = stream;
     run_phase(p, KP_PHASE_WHOLE, &r, 0);
-    if (!p->rows) return;
-    int64_t row = 0;
-    for (; row + p->slice <= p->rows; row += p->slice) run_phase(p, KP_PHASE_SLICE, &r, row);
-    if (row < p->rows) run_phase(p, KP_PHASE_REST, &r, row);
+    if (!p->rows) return true;
+    int64_t slices = (p->rows + p->slice - 1) / p->slice, wanted = slices;
+    if (noise) wanted = slices_for(p, most, slices);
+    int64_t left = wanted;
+    for (int64_t i = 0; i < slices; i++) {
+        uint64_t lot = kp_noise_seed(noise ? noise->seed : 0, -1 - i);
+        if (lot % (uint64_t)(slices - i) >= (uint64_t)left) continue;
+        int64_t row = i * p->slice;
+        run_phase(p, row + p->slice <= p->rows ? KP_PHASE_SLICE : KP_PHASE_REST, &r, row);
+        left--;
+    }
+    return wanted == slices;
 }

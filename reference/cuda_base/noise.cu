@@ -16,13 +16,14 @@ static unsigned blocks_for(int64_t n) {
     return (unsigned)(blocks < 1 ? 1 : blocks > MOST_BLOCKS ? MOST_BLOCKS : blocks);
 }
 
-/* `operand`: of the terms' factors; 0: the terms are exact. */
+/* `operand`: of the terms' factors; 0: the terms are exact.  A sum with an infinite term is NaN in
+ * every draw, so that whatever depends on it is known to. */
 __global__ void add_sum_noise(double *y, const double *q, int64_t count, double terms, int chain,
                               double operand, double sum, uint64_t seed) {
     FOR_EACH(i, count) {
         double var =
             2 * q[i] * operand * operand + noise_of_sum(y[i], q[i], terms, chain) * sum * sum;
-        y[i] += sqrt(var) * noise_even(seed, (uint64_t)i);
+        y[i] = isfinite(var) ? y[i] + sqrt(var) * noise_even(seed, (uint64_t)i) : NAN;
     }
 }
 

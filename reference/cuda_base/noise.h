@@ -32,6 +32,9 @@ extern "C" {
 #define KP_UNIT_F16    0x1p-11
 #define KP_UNIT_BF16   0x1p-8
 
+/* What two halves of 11 bits leave of an operand, against the largest. */
+#define KP_UNIT_NORMWISE 0x1p-22
+
 #define KP_NOISE_FLOOR 0x1p-102 /* the least normal number of fp32 over fp32's unit roundoff */
 
 /* The longest chain: terms that an honest sum adds one after another.  cuBLAS cuts a product into

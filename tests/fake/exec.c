@@ -155,9 +155,10 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
 }
 
 /* In two slices, where there are two elements. */
-void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
-                    const struct kp_noise *noise, kp_sink *sink, void *context,
+bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
+                    const struct kp_noise *noise, int64_t most, kp_sink *sink, void *context,
                     cudaStream_t stream) {
+    bool some = noise && most > 0; /* the first slice stands for those drawn by lot */
     double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS];
     int draws = noise ? KP_DRAWS : 0;
     (void)workspace;
@@ -171,8 +172,11 @@ void kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *worksp
         for (int64_t at = half ? 0 : half; at < n; at = at < half ? half : n) {
             struct kp_draws all = {.exact = wide[0][k] + at};
             for (int d = 0; d < draws; d++) all.rough[d] = wide[1 + d][k] + at;
+            if (some && at && most < n) break;
             sink(context, k, at, at < half ? half : n - half, &all, stream);
         }
+        some &= most < n;
         for (int w = 0; w <= draws; w++) free(wide[w][k]);
     }
+    return !some;
 }

@@ -1,0 +1,104 @@
+/* calibrate_main.c: `calibrate TASK.json` tells what the judge makes of several arithmetics.
+ *
+ * Each is the task's fp32 baseline on operands, or with results, that keep less than fp32 does, or
+ * a baseline as it is.  For each arithmetic and distribution it prints a line
+ *     TASK,TERMS,ARITHMETIC,DISTRIBUTION,RMS,ELEMENT,BIAS,OF_LIMIT
+ * in spreads of class fp32; TERMS: of the first product's sums, 0 if there is none.
+ * harness/inspect/calibrate makes a table of them. */
+#include "measure/accuracy.h"
+#include "base/error.h"
+#include "gpu/driver.h"
+#include "task/op.h"
+
+#include <stdio.h>
+
+enum treatment { AS_IT_IS, CUT_OPERANDS, BLOCKS, DROP, CUT_RESULTS };
+enum { BLOCK = 16 }; /* neighbours with one scale */
+
+static const struct arithmetic {
+    const char *name;
+    enum treatment treatment;
+    int bits, baseline;
+} arithmetics[] = {
+    {"fp32", AS_IT_IS, 0, 0},
+    {"tf32", AS_IT_IS, 0, 1},
+    {"20 bits", CUT_OPERANDS, 20, 0},
+    {"18 bits", CUT_OPERANDS, 18, 0},
+    {"16 bits", CUT_OPERANDS, 16, 0}, /* three products of bf16 */
+    {"15 bits", CUT_OPERANDS, 15, 0}, /* TF32 and a correction in FP8 */
+    {"11 bits", CUT_OPERANDS, 11, 0}, /* TF32, or f16 */
+    {"8 bits", CUT_OPERANDS, 8, 0},   /* bf16 */
+    {"two halves a block", BLOCKS, 22, 0},
+    {"a term dropped", DROP, 0, 0},
+    {"results in f16", CUT_RESULTS, 11, 0},
+};
+
+/* Terms of the sums of the first product. */
+static double terms_of(const struct kp_task *t) {
+    for (int i = 0; i < t->nops; i++) {
+        const struct kp_op *op = &t->ops[i];
+        if (op->def->mm_flops)
+            return op->def->mm_flops(t, op) / 2 /
+                   (double)kp_shape_count(&t->values[op->out[0]].shape);
+    }
+    return 0;
+}
+
+/* Make of the tensors what this arithmetic sees of them. */
+static void treat(struct accuracy *acc, const struct arithmetic *a) {
+    const struct kp_task *t = acc->r.task;
+    cudaStream_t s = acc->r.stream;
+    for (int i = 0; i < t->ntensors; i++) {
+        void *data = span_data(&acc->r.at[i]);
+        int64_t n = kp_shape_count(&t->tensors[i].shape);
+        if (a->treatment == CUT_OPERANDS) device_cut(data, t->tensors[i].dtype, n, a->bits, s);
+        if (a->treatment == BLOCKS)
+            device_cut_blocks(data, t->tensors[i].dtype, n, BLOCK, a->bits, s);
+        if (a->treatment == DROP && i == 0)
+            device_check(cudaMemsetAsync(data, 0, kp_dtype_size(t->tensors[i].dtype), s), "a term");
+    }
+}
+
+/* Judge one arithmetic on one distribution. */
+static void try_one(struct accuracy *acc, const struct arithmetic *a, enum kp_distribution d) {
+    const struct kp_task *t = acc->r.task;
+    const void *tensors[KP_MAX_BUFFERS];
+    void *outputs[KP_MAX_OUTPUTS];
+    struct sample_errors found;
+    uint64_t seed = random_seed();
+    referee_pointers(&acc->r, 0, tensors, outputs);
+    referee_fill(&acc->r, 0, d, seed);
+    treat(acc, a);
+    kp_exec_run(acc->exec[a->baseline], tensors, outputs, acc->workspace, acc->r.stream);
+    for (int k = 0; k < t->noutputs && a->treatment == CUT_RESULTS; k++) {
+        const struct kp_value *v = &t->values[t->outputs[k]];
+        device_cut(outputs[k], v->dtype, kp_shape_count(&v->shape), a->bits, acc->r.stream);
+    }
+    referee_fill(&acc->r, 0, d, seed);
+    accuracy_sample(acc, 0, KP_CLASS_FP32, KP_SLICES, random_seed(), &found);
+    if (found.outside) return;
+    printf("%s,%.0f,%s,%s,%.3g,%.3g,%.3g,%.3g\n", t->name, terms_of(t), a->name,
+           kp_distribution_name[d], found.candidate.rms, found.candidate.element,
+           found.candidate.bias, found.candidate.of_limit);
+}
+
+int main(int argc, char **argv) {
+    kp_program("calibrate");
+    if (argc != 2) die(KP_USAGE, "usage: calibrate TASK.json (harness/inspect/calibrate runs it)");
+    struct accuracy acc = {0};
+    const struct kp_task *t = task_load(argv[1]);
+    size_t needed, free_bytes, total;
+    driver_open();
+    device_check(cudaFree(0), "starting the CUDA runtime");
+    bool fits = referee_open(&acc.r, t, 1, 0, 0, random_seed(), &needed);
+    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
+    if (!fits || !accuracy_open(&acc, free_bytes / 2))
+        die(KP_MACHINE, "%s needs more GPU memory than is free", t->name);
+    if (acc.math[0] != KP_MATH_FP32) return KP_OK; /* nothing is known of 16-bit tasks */
+    for (size_t i = 0; i < sizeof arithmetics / sizeof *arithmetics; i++)
+        for (int d = 0; d < KP_DIST_INFINITE; d++)
+            if (arithmetics[i].baseline < acc.nbaselines &&
+                kp_distribution_applies(t, (enum kp_distribution)d))
+                try_one(&acc, &arithmetics[i], (enum kp_distribution)d);
+    return KP_OK;
+}
