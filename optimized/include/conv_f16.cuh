@@ -55,16 +55,42 @@ template <class P> struct Layout {
     static constexpr int REGISTERS = P::WGS == 3 ? 160 : P::STORERS ? 216 : 232;
     static_assert(BYTES <= 232448, "shared memory of a block");
     static_assert(P::X_WORDS % 4 == 0, "stages of whole 16 bytes");
+    static_assert(P::DEPTH <= 1024, "sums in range, see LEAST_SHIFT");
 };
 
 /* 2^14 over the power of two in the largest of values whose bits' maximum this is, and its inverse.
- * Values below 2^-112 count as that. */
+ * Values below 2^-110 count as that. */
+constexpr int LEAST_EXPONENT = 17; /* of these bits */
 __device__ __forceinline__ float scale_up(uint32_t bits) {
-    return __uint_as_float((268 - max(bits >> 23, 15)) << 23);
+    return __uint_as_float((268 - max(bits >> 23, LEAST_EXPONENT)) << 23);
 }
 __device__ __forceinline__ float scale_down(uint32_t bits) {
-    return __uint_as_float((max(bits >> 23, 15) - 14) << 23);
+    return __uint_as_float((max(bits >> 23, LEAST_EXPONENT) - 14) << 23);
 }
+
+/* What undoes the scales of the filter's channels, after the sums. Until then a sum is as many
+ * times its result, and could overflow where the result does not. So scale_down() of the patches is
+ * multiplied by `shift`, the power of two that undoes the scale of the channel with the largest
+ * weights: at most 1, and at least LEAST_SHIFT. With that one the sum of 1024 products (the most of
+ * DEPTH) of 2^128 and 2^15 is in range, and the least scale_down() becomes the least denormal. */
+struct Scales {
+    static constexpr float LEAST_SHIFT = 0x1p-25f;
+    const float *down;
+    float shift;
+
+    /* All lanes of a warp. */
+    __device__ __forceinline__ Scales(const float *down, int channels) : down(down) {
+        float top = 0;
+        for (int n = threadIdx.x % 32; n < channels; n += 32) top = fmaxf(top, __ldg(down + n));
+        top = __uint_as_float(__reduce_max_sync(0xffffffff, __float_as_uint(top)));
+        shift = fminf(fmaxf(top, LEAST_SHIFT), 1.0f);
+    }
+    /* The sum of channel n times this is its result. */
+    __device__ __forceinline__ float of(int n) const {
+        const float back = __uint_as_float((254u << 23) - __float_as_uint(shift)); /* 1 / shift */
+        return __ldg(down + n) * back;
+    }
+};
 
 /* image = the filter as the consumers want it: for each step of 16 of depth the hi parts, then the
  * lo parts, each [N / 8][2][8][8]: eight channels, half of the depth, channel, depth. Then zeros,
@@ -163,14 +189,14 @@ template <class P> struct Fragments {
     uint32_t hi[P::PAIRS], lo[P::PAIRS];
     float down;
 
-    /* Splits the thread's words of the image. */
-    __device__ __forceinline__ void split(const float2 (&v)[P::PAIRS]) {
+    /* Splits the thread's words of the image; `shift` is that of Scales. */
+    __device__ __forceinline__ void split(const float2 (&v)[P::PAIRS], float shift) {
         float top = 0;
 #pragma unroll
         for (int i = 0; i < P::PAIRS; i++) top = fmaxf(top, fmaxf(fabsf(v[i].x), fabsf(v[i].y)));
         const uint32_t largest = __reduce_max_sync(0xffffffff, __float_as_uint(top));
         const float up = scale_up(largest);
-        down = scale_down(largest);
+        down = scale_down(largest) * shift;
 #pragma unroll
         for (int i = 0; i < P::PAIRS; i++) {
             const float x = v[i].x * up, y = v[i].y * up;
@@ -222,7 +248,7 @@ template <class P> struct Fragments {
 
 /* A warpgroup: its 64 pixels of all this block's tiles. */
 template <class P, class F>
-__device__ __forceinline__ void consume(const Shared<P> &s, const float *scale, const float *bias,
+__device__ __forceinline__ void consume(const Shared<P> &s, const Scales &scales, const float *bias,
                                         float *out) {
     constexpr int N = P::N / P::SPLIT;
     const int wg = threadIdx.x / 128, warp = threadIdx.x / 32 % 4, lane = threadIdx.x % 32;
@@ -242,7 +268,7 @@ __device__ __forceinline__ void consume(const Shared<P> &s, const float *scale, 
                 float2 v[P::PAIRS];
                 Fragments<P> f;
                 at.fetch(s.x + x_stage * P::X_WORDS, g, v);
-                f.split(v);
+                f.split(v, scales.shift);
                 if (P::W_STAGES) barrier_wait(s.w_full + w_stage, m / Layout<P>::W_SLOTS % 2);
 #pragma unroll
                 for (int part = 0; part < P::SPLIT; part++) {
@@ -258,10 +284,10 @@ __device__ __forceinline__ void consume(const Shared<P> &s, const float *scale, 
         }
         if constexpr (P::STORERS > 0) {
             barrier_wait(s.y_empty, k % 2 ^ 1);
-            P::template stage<F>(wg, warp, lane, sum, scale, bias, s.y);
+            P::template stage<F>(wg, warp, lane, sum, scales, bias, s.y);
             barrier_arrive_warp(s.y_full);
         } else {
-            P::template store<F>(tile, wg, warp, lane, sum, scale, bias, out);
+            P::template store<F>(tile, wg, warp, lane, sum, scales, bias, out);
         }
     }
 }
@@ -309,8 +335,8 @@ __global__ void __launch_bounds__(Layout<P>::THREADS, 1)
             if (role > P::WGS) store_tiles<P>(s, warp, out);
     } else {
         more_registers<Layout<P>::REGISTERS>();
-        consume<P, F>(s, (const float *)(image + Layout<P>::IMAGE_BYTES + Layout<P>::ZEROS), bias,
-                      out);
+        const float *down = (const float *)(image + Layout<P>::IMAGE_BYTES + Layout<P>::ZEROS);
+        consume<P, F>(s, Scales(down, P::N), bias, out);
     }
 }
 

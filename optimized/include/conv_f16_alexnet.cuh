@@ -75,15 +75,14 @@ template <int IMAGES, int WGS_, int W_STAGES_> struct AlexnetPlan {
 
     template <class F>
     static __device__ __forceinline__ void store(int tile, int wg, int warp, int lane,
-                                                 const float (&sum)[N / 2], const float *scale,
+                                                 const float (&sum)[N / 2], const Scales &scales,
                                                  const float *bias, float *out) {
         const int i = tile % TILES_EACH * TILE + wg * 64 + warp * 16 + lane / 4;
         float *p = out + (long long)(tile / TILES_EACH) * N * PIXELS + i;
 #pragma unroll
         for (int k = 0; k < N / 2; k++) {
             const int n = k / 4 * 8 + lane % 4 * 2 + k % 2, down = k % 4 / 2 * 8;
-            if (i + down < PIXELS)
-                p[n * PIXELS + down] = F::apply(sum[k] * __ldg(scale + n), bias, n);
+            if (i + down < PIXELS) p[n * PIXELS + down] = F::apply(sum[k] * scales.of(n), bias, n);
         }
     }
 };

@@ -39,24 +39,24 @@ template <class P> struct UnitBase {
     }
     /* put(channel, values of the thread's two pixels) for each of the thread's channels. */
     template <class F, class Sum, class Put>
-    static __device__ __forceinline__ void each_pair(int lane, const Sum &sum, const float *scale,
+    static __device__ __forceinline__ void each_pair(int lane, const Sum &sum, const Scales &scales,
                                                      const float *bias, const Put &put) {
 #pragma unroll
         for (int j = 0; j < P::N / 4; j++) {
             const int i = j / 2 * 4 + j % 2, n = j / 2 * 8 + lane % 4 * 2 + j % 2;
-            const float f = __ldg(scale + n);
+            const float f = scales.of(n);
             put(n, make_float2(F::apply(sum[i] * f, bias, n), F::apply(sum[i + 2] * f, bias, n)));
         }
     }
     template <class F, class Sum>
     static __device__ __forceinline__ void store(int tile, int wg, int warp, int lane,
-                                                 const Sum &sum, const float *scale,
+                                                 const Sum &sum, const Scales &scales,
                                                  const float *bias, float *out) {
         int width;
         const int i = warp * 16 + lane / 4 * 2;
         float *p = out + P::run(tile, wg, &width) + i;
         if (i >= width) return;
-        each_pair<F>(lane, sum, scale, bias,
+        each_pair<F>(lane, sum, scales, bias,
                      [=](int n, float2 v) { *(float2 *)(p + n * (long long)P::PIXELS) = v; });
     }
     /* Words between channels in shared memory: stage() meets no bank twice. */
@@ -65,9 +65,10 @@ template <class P> struct UnitBase {
     }
     template <class F, class Sum>
     static __device__ __forceinline__ void stage(int wg, int warp, int lane, const Sum &sum,
-                                                 const float *scale, const float *bias, float *y) {
+                                                 const Scales &scales, const float *bias,
+                                                 float *y) {
         float *p = y + wg * 64 + warp * 16 + lane / 4 * 2;
-        each_pair<F>(lane, sum, scale, bias,
+        each_pair<F>(lane, sum, scales, bias,
                      [=](int n, float2 v) { *(float2 *)(p + n * y_pitch()) = v; });
     }
     /* A sector of 32 bytes that is not written whole at once costs a read of memory, half of the

@@ -3,7 +3,8 @@
  * A block owns a row and takes it in spans, which its threads hold in registers: CHUNKS float4
  * each, a block's width apart. A warp scans its 128 values of a chunk by shuffles; one warp scans
  * the totals of all warps and chunks, carrying in double what came before. Every value is read and
- * written once. Loads and stores are plain: evict-first ones cost 5 %.
+ * written once. Loads and stores are plain: evict-first ones cost 5 %. Nothing is taken back from
+ * a sum: an infinity leaves the sums before it as they are.
  *
  * An operation is associative; it need not commute. It has, as Add and Max of reduce.cuh do,
  *   static constexpr float IDENTITY
@@ -22,22 +23,6 @@ template <class T, class Op> __device__ __forceinline__ T warp_scan(T v, Op op) 
     return v;
 }
 
-/* What comes before each of a lane's two totals a and b; `end` comes after them, `carry` before
- * those of all lanes. */
-template <class Op>
-__device__ __forceinline__ double2 before_totals(Op op, double carry, double end, double a,
-                                                 double) {
-    const double below = __shfl_up_sync(0xffffffffu, end, 1);
-    const double first = threadIdx.x % 32 ? below : carry;
-    return make_double2(first, op(first, a));
-}
-
-/* Sums are taken back, which is cheaper. An infinity in a row makes NaN of up to 256 sums around
- * it. */
-__device__ __forceinline__ double2 before_totals(Add, double, double end, double a, double b) {
-    return make_double2(end - b - a, end - b);
-}
-
 /* Turns up to 64 totals into what comes before each of them; `carry` is what comes before all, and
  * returns what comes after. One warp. */
 template <int TOTALS, class Op>
@@ -47,10 +32,11 @@ __device__ __forceinline__ double scan_totals(float *total, double carry, Op op)
     const double a = two ? total[2 * lane] : Op::IDENTITY;
     const double b = two ? total[2 * lane + 1] : Op::IDENTITY;
     const double end = op(carry, warp_scan(op(a, b), op));
-    const double2 before = before_totals(op, carry, end, a, b);
+    const double below = __shfl_up_sync(0xffffffffu, end, 1);
+    const double before = lane ? below : carry;
     if (two) {
-        total[2 * lane] = (float)before.x;
-        total[2 * lane + 1] = (float)before.y;
+        total[2 * lane] = (float)before;
+        total[2 * lane + 1] = (float)op(before, a);
     }
     return __shfl_sync(0xffffffffu, end, 31);
 }

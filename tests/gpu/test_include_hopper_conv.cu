@@ -23,39 +23,59 @@ static double finished(BiasedRelu, double v, float bias) {
 
 /* fp32-class: what is left out is below 2^-22 of a product; four times that leaves room for the
  * tensor cores' sums over 48 of the depth, which are truncated, and for the fp32 sums of `groups`
- * of these. `size` is the sum of absolute values. The bias adds a rounding. */
-template <class F> static Want wanted(double value, double size, float bias, int groups) {
+ * of these, each off by half the least denormal, too. An element of the image is off by the least
+ * denormal. `size` is the sum of absolute values, `filter` of the weights alone. The bias adds a
+ * rounding. */
+template <class F>
+static Want wanted(double value, double size, double filter, float bias, int groups) {
     const double y = finished(F(), value, bias);
     return {y, size * 0x1p-20 + fp32_slack(size, groups) + 2 * U * std::fabs(y) +
+                   (groups + 1) * Rounding<float>::LEAST + filter * 0x1p-149 +
                    (std::is_same<F, Plain>::value ? 0 : 2 * U)};
 }
 
+/* The sum of absolute weights of each filter. */
+static std::vector<double> filter_sizes(const std::vector<float> &weight, int filters) {
+    std::vector<double> sizes(filters);
+    const size_t depth = weight.size() / filters;
+    for (size_t i = 0; i < weight.size(); i++) sizes[i / depth] += std::fabs(weight[i]);
+    return sizes;
+}
+
 /* ---- conv_f16_unit.cuh ---- */
+
+/* Powers of two: of a row of the image to the one above it, of images, of filters, of a filter to
+ * the one before it. */
+struct Size {
+    int rise, x, weight, apart = 10;
+};
+constexpr Size MIDDLE = {-10, 0, 0};
 
 /* Where nothing is added to the results: images, their rows and the filters far apart in size. The
  * first half of the images is 2^30 times the others, for what it leaves in shared memory. A row is
  * 2^rise of the one above it, so that each row of the output shows the accuracy of one row of the
  * image: of its own, or of the last that it needs if rise is above 0. One row is zero. */
 template <class F>
-static void fill(const Convolution &c, int rise, std::vector<float> &x,
+static void fill(const Convolution &c, const Size &of, std::vector<float> &x,
                  std::vector<float> &weight) {
     x = uniform(c.in_count(), 1);
     weight = uniform(c.weight_count(), 2);
     if constexpr (std::is_same<F, Plain>::value) {
         for (size_t i = 0; i < x.size(); i++) {
             const int row = (int)(i / c.w % c.h), image = (int)(i / c.w / c.h / c.channels);
-            const int exponent = (image < c.images / 2 ? 30 : 0) + rise * (row - c.h / 2);
+            const int exponent = of.x + (image < c.images / 2 ? 30 : 0) + of.rise * (row - c.h / 2);
             x[i] = row == 2 && image == 1 ? 0 : std::ldexp(x[i], exponent);
         }
         for (size_t i = 0; i < weight.size(); i++)
-            weight[i] = std::ldexp(weight[i], (int)(i / c.depth() % 5) * 10 - 20);
+            weight[i] =
+                std::ldexp(weight[i], of.weight + ((int)(i / c.depth() % 5) - 2) * of.apart);
     }
 }
 
 /* PITCH: 0, or the plane is one line, of rows of PITCH. */
 template <class F, int N, int CHANNELS, int IMAGES, int ROWS, int WIDTH, int KH, int PITCH, int WGS,
           int X_STAGES, int W_STAGES, int SPLIT, int STORERS>
-static void test_unit(const char *name, int rise = -10) {
+static void test_unit(const char *name, const Size &of = MIDDLE) {
     using P = UnitPlan<N, CHANNELS, IMAGES, ROWS, WIDTH, KH, PITCH, WGS, X_STAGES, W_STAGES, SPLIT,
                        STORERS>;
     const Convolution c = {IMAGES,
@@ -73,7 +93,7 @@ static void test_unit(const char *name, int rise = -10) {
           IMAGES, CHANNELS, c.h, c.w, N, KH, WGS, X_STAGES, W_STAGES, SPLIT, STORERS);
     check(P::PIXELS == c.pixels(), "%d pixels, not %d", P::PIXELS, c.pixels());
     std::vector<float> hx, hw;
-    fill<F>(c, rise, hx, hw);
+    fill<F>(c, of, hx, hw);
     const std::vector<float> hb = uniform(N, 3);
     const Buffer<float> x(hx), weight(hw), bias(hb), out(c.out_count());
     const Buffer<unsigned char> scratch(convolve_scratch<P>());
@@ -81,12 +101,29 @@ static void test_unit(const char *name, int rise = -10) {
     ran();
     const Exact sums = c.plain(hx, hw);
     std::vector<Want> want(out.count);
-    for (size_t i = 0; i < want.size(); i++)
-        want[i] = wanted<F>(sums.value[i], sums.size[i], hb[i / P::PIXELS % N], P::CHUNKS * KH);
+    const std::vector<double> filters = filter_sizes(hw, N);
+    for (size_t i = 0; i < want.size(); i++) {
+        const int n = i / P::PIXELS % N;
+        want[i] = wanted<F>(sums.value[i], sums.size[i], filters[n], hb[n], P::CHUNKS * KH);
+    }
     compare(out, want);
     scratch.guarded("scratch");
     unchanged(x, hx, "x");
     unchanged(weight, hw, "weight");
+}
+
+/* Images up to the largest fp32, whose results are in range: under small weights; under weights so
+ * small that their scale cannot be undone in the sums. Images of denormals, under weights of which
+ * sums have the full scale, part of it, and the least; the largest of them are 2^-128, or those
+ * that have no scale of their own. Filters from 2^-120 to 2^120. */
+static void test_range() {
+    test_unit<Plain, 128, 64, 2, 1, 6 * 128, 3, 128, 2, 2, 4, 1, 4>("largest", {0, 97, -26});
+    test_unit<Plain, 128, 16, 2, 7, 136, 3, 0, 2, 3, 0, 1, 4>("largest, least weights",
+                                                              {0, 97, -90});
+    for (int x = -128; x <= -108; x += 5)
+        for (int weight = -60; weight <= 40; weight += 20)
+            test_unit<Plain, 128, 16, 2, 3, 68, 3, 0, 2, 3, 0, 1, 4>("least", {0, x - 30, weight});
+    test_unit<Plain, 128, 16, 2, 3, 68, 3, 0, 2, 3, 0, 1, 4>("filters apart", {0, -30, 0, 60});
 }
 
 /* The filter's image: hi and lo parts where the tensor cores look for them, zeros, and what undoes
@@ -110,7 +147,7 @@ static void test_filter_image() {
     const float *down = zeros + L::ZEROS / 4;
     int wrong = 0, first = 0, scales = 0;
     for (int n = 0; n < N; n++) {
-        double top = 0x1p-112;
+        double top = 0x1p-110;
         for (int d = 0; d < DEPTH; d++) top = std::max(top, std::fabs((double)hw[n * DEPTH + d]));
         if (!(top / down[n] >= 0x1p14 && top / down[n] < 0x1p15)) scales++;
         for (int i = 0; i < DEPTH; i++) { /* the i-th of depth that the steps of 16 pass through */
@@ -136,17 +173,19 @@ static void test_filter_image() {
 
 /* ---- conv_f16_alexnet.cuh ---- */
 
-/* Two images in turn, times powers of two: plain sums of two are enough. */
+/* Two images in turn, times powers of two: plain sums of two are enough. All images are 2^lift
+ * times that, the filters 2^-sink. */
 template <class F, int IMAGES, int WGS, int W_STAGES>
-static void test_alexnet(const std::vector<float> &base, const std::vector<float> &hw,
-                         const Exact &sums) {
+static void test_alexnet(const std::vector<float> &base, std::vector<float> hw, const Exact &sums,
+                         int lift = 0, int sink = 0) {
     using P = AlexnetPlan<IMAGES, WGS, W_STAGES>;
     constexpr int IN = P::CHANNELS * P::SIDE * P::SIDE, OUT = P::N * P::PIXELS;
     begin("convolve<AlexnetPlan<%d, %d, %d>> (%s)", IMAGES, WGS, W_STAGES,
           std::is_same<F, Plain>::value ? "plain" : "bias, ReLU");
-    const auto exponent = [](int image) {
-        return std::is_same<F, Plain>::value ? image * 19 % 61 - 30 : 0;
+    const auto exponent = [lift](int image) {
+        return std::is_same<F, Plain>::value ? image * 19 % 61 - 30 + lift : 0;
     };
+    for (float &w : hw) w = std::ldexp(w, -sink);
     std::vector<float> hx((size_t)IMAGES * IN);
     for (size_t i = 0; i < hx.size(); i++)
         hx[i] = std::ldexp(base[i % (2 * IN)], exponent((int)(i / IN)));
@@ -156,11 +195,13 @@ static void test_alexnet(const std::vector<float> &base, const std::vector<float
     convolve<P, F>(x.data, weight.data, bias.data, out.data, scratch.data, 0);
     ran();
     std::vector<Want> want(out.count);
+    const std::vector<double> filters = filter_sizes(hw, P::N);
     for (size_t i = 0; i < want.size(); i++) {
         const size_t at = i % (2 * OUT);
-        const double scale = std::ldexp(1.0, exponent((int)(i / OUT)));
-        want[i] = wanted<F>(sums.value[at] * scale, sums.size[at] * scale, hb[i / P::PIXELS % P::N],
-                            P::GROUPS);
+        const int n = i / P::PIXELS % P::N;
+        const double scale = std::ldexp(1.0, exponent((int)(i / OUT)) - sink);
+        want[i] =
+            wanted<F>(sums.value[at] * scale, sums.size[at] * scale, filters[n], hb[n], P::GROUPS);
     }
     compare(out, want);
     scratch.guarded("scratch");
@@ -185,6 +226,7 @@ int main() {
     const Exact sums = first.plain(base, filters);
     test_alexnet<BiasedRelu, 1, 3, 4>(base, filters, sums);
     test_alexnet<Plain, 9, 3, 4>(base, filters, sums); /* more tiles than multiprocessors */
+    test_alexnet<Plain, 4, 3, 4>(base, filters, sums, 100, 20); /* images up to 2^127 */
 
     /* Rows shorter than a tile; more tiles than multiprocessors. */
     test_unit<Plain, 128, 16, 1, 3, 4, 3, 0, 2, 3, 0, 1, 4>("two pixels");
@@ -195,7 +237,8 @@ int main() {
      * one of the first half of the images first, and not the same of a row's 7 then, as the number
      * of blocks is no multiple of 7. Of the next row. */
     test_unit<Plain, 64, 32, 38, 1, 780, 1, 0, 2, 2, 0, 1, 4>("seven tiles a row");
-    test_unit<Plain, 128, 64, 2, 1, 6 * 128, 3, 128, 2, 2, 4, 1, 4>("a line, rising", 30);
+    test_unit<Plain, 128, 64, 2, 1, 6 * 128, 3, 128, 2, 2, 4, 1, 4>("a line, rising", {30, 0, 0});
+    test_range();
     /* What no kernel uses so far: parts of N, tiles that their own warpgroups store. */
     test_unit<Plain, 128, 32, 1, 4, 132, 3, 0, 2, 2, 3, 2, 4>("two parts");
     test_unit<Plain, 64, 16, 2, 1, 6 * 64, 3, 64, 2, 2, 0, 1, 0>("a line, no storers");

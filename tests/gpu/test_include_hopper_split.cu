@@ -4,12 +4,13 @@
 
 /* ---- splitting ---- */
 
-/* Rows (or columns) of very different size, one of them zero, one too small for any scale. */
-static std::vector<float> operand_rows(int rows, int depth, uint64_t seed) {
+/* Rows (or columns) of very different size, some 2^most, some zero, some too small for any
+ * scale. */
+static std::vector<float> operand_rows(int rows, int depth, uint64_t seed, int most = 40) {
     std::vector<float> x = uniform((size_t)rows * depth, seed);
     for (int i = 0; i < rows * depth; i++) {
         const int r = i / depth;
-        x[i] = std::ldexp(x[i], r % 11 == 7 ? -120 : r * 37 % 121 - 60);
+        x[i] = std::ldexp(x[i], r % 11 == 7 ? -120 : r % 11 == 3 ? most : r * 37 % 121 - 60);
         if (i % 5 == 0) x[i] = std::ldexp(x[i], -20); /* elements far below their row's largest */
         if (r % 13 == 4) x[i] = 0;
     }
@@ -64,7 +65,7 @@ static void check_split(const Buffer<unsigned char> &split, const Buffer<float> 
 
 template <int DEPTH> static void test_rows(int rows) {
     begin("split_rows_kernel<%d> (%d rows)", DEPTH, rows);
-    const std::vector<float> host = operand_rows(rows, DEPTH, 1);
+    const std::vector<float> host = operand_rows(rows, DEPTH, 1, 127);
     const Buffer<float> x(host), inverse(rows);
     const int whole = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS; /* blocks are */
     const Buffer<unsigned char> split((size_t)whole * DEPTH * 4);
@@ -88,7 +89,7 @@ static void split_columns(const std::vector<float> &x, int matrices,
 
 template <int DEPTH, int WIDTH> static void test_columns(int matrices) {
     begin("split_columns_kernel<%d, %d> (%d matrices)", DEPTH, WIDTH, matrices);
-    const std::vector<float> host = operand_rows(matrices * WIDTH, DEPTH, 2);
+    const std::vector<float> host = operand_rows(matrices * WIDTH, DEPTH, 2, 127);
     std::vector<float> columns;
     for (int i = 0; i < matrices; i++) {
         const float *p = host.data() + (size_t)i * WIDTH * DEPTH;

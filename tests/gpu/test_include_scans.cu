@@ -23,19 +23,22 @@ static double folded(Latest f, double before, double v) {
 }
 
 /* What the rows of a test are made of. */
-enum { WHOLE_NUMBERS, POSITIVE, HOLES };
+enum { WHOLE_NUMBERS, POSITIVE, HOLES, INFINITE };
 
 /* Whole numbers: sums are exact in fp32. Positive: they are not. Holes: two in three values are
- * NaN, and whole rows begin with -inf. */
+ * NaN, and whole rows begin with -inf. Infinite: whole numbers, and one infinity in each row, each
+ * time elsewhere: the sums before it are none. */
 static std::vector<float> scan_rows_of(int kind, int rows, int columns) {
     Random random(rows + columns);
     std::vector<float> x((size_t)rows * columns);
     for (size_t i = 0; i < x.size(); i++) {
         const float v = random.uniform(-100, 100);
-        if (kind == WHOLE_NUMBERS) x[i] = std::rint(v);
+        if (kind == WHOLE_NUMBERS || kind == INFINITE) x[i] = std::rint(v);
         if (kind == POSITIVE) x[i] = 1000 + v / 100;
         if (kind == HOLES) x[i] = i % columns < 3 ? -INFINITY : i % 3 ? NAN : v;
     }
+    for (int r = 0; kind == INFINITE && r < rows; r++)
+        x[(size_t)r * columns + (size_t)columns * r / rows + r % 5] = r % 2 ? INFINITY : -INFINITY;
     return x;
 }
 
@@ -89,6 +92,8 @@ static void test_scans() {
     test_scan<Add, 3 * 8192, 512, 4>("Add", WHOLE_NUMBERS, 200);
     test_scan<Add, 20001, 96, 4>("Add", POSITIVE, 4);
     test_scan<Add, 4 * 8192, 512, 4>("Add", POSITIVE, 7);
+    test_scan<Add, 258, 64, 1>("Add", INFINITE, 40);
+    test_scan<Add, 4 * 8192, 512, 4>("Add", INFINITE, 200);
     test_scan<Max, 515, 128, 4>("Max", HOLES, 6);
     test_scan<Max, 3 * 2048, 128, 4>("Max", WHOLE_NUMBERS, 3);
     test_scan<Latest, 9000, 32, 16>("Latest", HOLES, 3);
