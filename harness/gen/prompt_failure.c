@@ -295,25 +295,49 @@ static void print_evidence(FILE *out, const struct kp_task *t, const cJSON *e) {
     }
 }
 
-/* Print the three errors of each input distribution beside their limits. */
+/* Print " 3.2", or what is no number. */
+static void print_short(FILE *out, const cJSON *x) {
+    if (cJSON_IsNumber(x))
+        fprintf(out, " %.2g", x->valuedouble);
+    else
+        fputs(" not finite", out);
+}
+
+/* Print the errors of each input distribution that are beyond the limits of the last class. */
 static void print_errors(FILE *out, const cJSON *error) {
-    static const char *const measures[] = {"norm", "element", "mean"};
-    const cJSON *d, *allowed = member(error, "tolerance");
+    static const char *const measures[] = {"rms", "part", "element", "bias"};
+    const cJSON *d;
     cJSON_ArrayForEach(d, member(error, "candidate")) {
-        if (!d->string || !cJSON_IsObject(d)) continue;
-        const cJSON *limit = member(allowed, d->string);
+        const cJSON *limit = member(d, "of_limit");
+        if (!d->string || !limit || json_number(d, "of_limit", 2) <= 1) continue;
         fprintf(out, "- error with %s contents:", d->string);
-        for (int k = 0; k < 3; k++) {
-            const cJSON *x = member(d, measures[k]);
-            fprintf(out, "%s %s ", k ? "," : "", measures[k]);
-            if (cJSON_IsNumber(x))
-                fprintf(out, "%.2g", x->valuedouble);
+        print_short(out, limit);
+        fputs(" x the limit;", out);
+        for (int k = 0; k < 4; k++) {
+            fprintf(out, "%s %s", k ? "," : "", measures[k]);
+            print_short(out, member(d, measures[k]));
+        }
+        fputs(" spreads\n", out);
+    }
+}
+
+/* Print for each class that was missed by how much, by distribution. */
+static void print_missed(FILE *out, const cJSON *missed) {
+    const cJSON *class, *d;
+    cJSON_ArrayForEach(class, missed) {
+        if (!class->string || !cJSON_IsObject(class)) continue;
+        const char *comma = "";
+        fprintf(out, "- beyond the limits of class %s with", class->string);
+        cJSON_ArrayForEach(d, class) {
+            fprintf(out, "%s %s (", comma, d->string);
+            comma = ",";
+            if (cJSON_IsNumber(d))
+                fprintf(out, "%.2g x", d->valuedouble);
             else
                 fputs("not finite", out);
-            if (cJSON_IsNumber(member(limit, measures[k])))
-                fprintf(out, " (allowed %.2g)", json_number(limit, measures[k], 0));
+            fputc(')', out);
         }
-        fputc('\n', out);
+        fputs(" contents\n", out);
     }
 }
 
@@ -329,6 +353,7 @@ char *prompt_failed(const struct prompt_cell *c, const struct attempt *a, size_t
     if (!strcmp(word, "wrong")) {
         print_evidence(x.out, c->task, member(a->result, "evidence"));
         print_errors(x.out, member(a->result, "error"));
+        print_missed(x.out, member(a->result, "missed"));
     }
     if (*idea) {
         fputs("- idea: ", x.out);

@@ -13,7 +13,7 @@
 
 /* The other contents that a tensor is checked with, by domain. */
 static const char *const domains[] = {
-    [KP_DOMAIN_REAL] = "checked also with any sign and widely varying magnitudes",
+    [KP_DOMAIN_REAL] = "checked also with any sign, any magnitude and an infinity",
     [KP_DOMAIN_MODERATE] = "checked also with any sign, magnitudes within a few powers of two",
     [KP_DOMAIN_POSITIVE] = "checked also with other positive values",
     [KP_DOMAIN_UNIT] = "checked also with other values in [0,1]",

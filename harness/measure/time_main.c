@@ -191,11 +191,11 @@ static void allocate(struct cell *c) {
 
 /* ---- Floors --------------------------------------------------------------------------- */
 
-/* The rate at which products of a class can be computed.  fp32: on the multipliers of that type, or
- * by products of 16-bit halves on tensor cores, whichever is faster. */
+/* The rate at which products of a class can be computed.  Both of fp32: on the multipliers of that
+ * type, or by products of 16-bit halves on tensor cores, whichever is faster. */
 static double product_rate(const struct cell *c, const char *class) {
     double half = json_number(c->peaks, "f16_tflops", 0);
-    if (!strcmp(class, "fp32"))
+    if (!strcmp(class, "fp32") || !strcmp(class, "fp32-normwise"))
         return fmax(json_number(c->peaks, "fp32_tflops", 0), half / fp32_products);
     return !strcmp(class, "tf32") ? json_number(c->peaks, "tf32_tflops", 0) : half;
 }
@@ -238,7 +238,7 @@ static void add_times(struct cell *c) {
     }
 }
 
-/* The speedup on each control distribution. */
+/* The speedup on each control distribution, and whether one has too few rounds to tell. */
 static void add_controls(struct cell *c, cJSON *speedup, struct kp_interval declared) {
     const struct rounds *t = &c->t;
     cJSON *all = cJSON_AddObjectToObject(speedup, "controls");
@@ -247,6 +247,7 @@ static void add_controls(struct cell *c, cJSON *speedup, struct kp_interval decl
     for (int i = 0; i < t->ncontrols; i++) {
         int d = t->control[i], n = t->controls[d];
         double ratio;
+        few |= n < KP_LEAST_CONTROLS;
         bool doubt =
             doubt_control(t->samples[t->against].control_us[d], t->samples[0].control_us[d], n,
                           t->tick_us, t->master, declared, own_us, &ratio);

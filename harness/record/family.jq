@@ -23,7 +23,7 @@ def parts:
     {harness: {commit: .harness.commit | strings}},
     {machine: object(.machine) | with_entries(select(.key as $k | conditions | index($k) | not))},
     {sandbox: object(.sandbox)},
-    {error: {tolerance: object(.error.tolerance)}},
+    {error: {tolerance: object(.error.tolerance)}}, # of earlier harnesses
     {inputs: object(.inputs) | del(.task)},
     {kernel: object(.kernel) | (with_entries(select(.key as $k | source | index($k))),
                                 with_entries(select(.key as $k | surroundings | index($k))))};

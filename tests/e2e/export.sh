@@ -142,7 +142,7 @@ check 'a task that cannot tell work from none is left out' is "$(jq -r '.task //
 check 'which is said' says '^export: 1 cells were left out'
 # A time that cannot be trusted is worth as much as a wrong kernel, and teaches nothing.
 cp -r attempts with_doubt
-(cd with_doubt && f=one_shot.r1a3/h200/l1_019_relu.time.json && jq '.flags = ["noisy", "decoy-ratio"]' "$f" > x && mv x "$f")
+(cd with_doubt && f=one_shot.r1a3/h200/l1_019_relu.time.json && jq '.flags = ["noisy", "control-ratio: 1.30x on scaled inputs"]' "$f" > x && mv x "$f")
 run doubt with_doubt
 check 'a doubtful kernel, and what repeats it, says so' is "$(jq -r '"\(.extra_info.attempt | ltrimstr("one_shot.")):\(.verdict):\(.ratio):\(.extra_info.score)"' doubt/rl.jsonl | tr '\n' ' ')" \
     'r1a1:ok:1.5:1.5 r1a2:wrong:0:0 r1a3:doubtful:0:0 r1a4:doubtful:0:0 r1a5:refused:0:0 r1a6:build:0:0 repair.r1a1:ok:0.8:0.81 '

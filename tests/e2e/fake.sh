@@ -47,12 +47,20 @@ check 'thirty at least, and few more where all is steady' eval "[ $(of time .har
 check 'four at least on each other distribution that has a speedup' eval "[ $(of time .harness.controls) -ge $(of time '4 * (.speedup.controls | length)') ]"
 check 'those are its control inputs' is "$(of time '.speedup.controls | keys | join(" ")')" 'columns infinite large normal outlier rows scaled tiny'
 check 'small cells are measured at eight placements' is "$(of time .speedup.placements)" 8
+check 'in time, all have their control inputs' is "$(of time '.flags | index("few-controls") != null')" false
+KP_CELL_SECONDS=0.001 step time
+check 'where time is short, it is said that these are few' is "$(of time '.flags | index("few-controls") != null')" true
 "$bin/time" --aa "$json" "$cell" > "$out" 2>&1
 check 'A/A measures five batches' is "$(jq '.ratios | length' "$cell.aa.json")" 5
 
 built ok_matmul
 step verify
 check 'float products are of class fp32' is "$(of verify .class)" fp32
+step time
+floor=$(of time .floor_flops_us)
+jq '.class = "fp32-normwise"' "$cell.verify.json" > x && mv x "$cell.verify.json"
+step time
+check 'products of fp32-normwise have the floor of fp32' is "$(of time .floor_flops_us)" "$floor"
 built ok_matmul_tf32
 step verify
 check 'products of rounded inputs are of class tf32' is "$(of verify .class)" tf32

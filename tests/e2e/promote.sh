@@ -95,7 +95,7 @@ confirmed repair.r3a1 wrong fp32 fp32 9 8.9 9.1 2
 check 'nor does one that is wrong when measured again' exits 0 promote repair.r3a1 "$confirm" "$current"
 check 'which is said with the reason' says 'repair.r3a1, measured again, has the verdict wrong: y\[3\] is 7'
 confirmed repair.r3a1 ok fp32 fp32 9 8.9 9.1 2
-for flag in decoy-ratio 'clocks-disagree: the host waited longer'; do
+for flag in 'control-ratio: 1.30x on scaled inputs' 'clocks-disagree: the host waited longer'; do
     jq --arg flag "$flag" '.flags = ["latency-bound", $flag]' "$confirm" > flagged && mv flagged "$confirm"
     check "nor does one that is flagged $flag" exits 0 promote repair.r3a1 "$confirm" "$current"
     check 'which someone has to look at' says "is flagged $flag: look at it"

@@ -132,12 +132,12 @@ judge h200:90
 check 'a line of 5 MB is refused, once' is "$(line 1 .)" '{"error":"a line of more than 4 MB"}'
 check 'one of just so many bytes, too' is "$(line 2 .)" '{"error":"a line of more than 4 MB"}'
 check 'and the next is judged' is "$(wc -l < "$out") $(line 3 .ratio)" '3 3'
-for flag in 'degenerate: output is identically 0' decoy-ratio 'clocks-disagree: the host waited longer' noisy; do
+for flag in 'degenerate: output is identically 0' 'control-ratio: 1.30x on scaled inputs' 'clocks-disagree: the host waited longer' noisy; do
     request l1_019_relu $'// ratio 90\n// flag '"$flag"
 done > in
 judge h200:90
 check 'where doing nothing is right, there is no reward' is "$(line 1 '[.verdict, .ratio, .reward]')" '["ok",90,null]'
-check 'a time of some contents alone earns nothing, and why is said' is "$(line 2 '[.verdict, .ratio, .reward, .flags]')" '["ok",90,0,["decoy-ratio"]]'
+check 'a time of some contents alone earns nothing, and why is said' is "$(line 2 '[.verdict, .ratio, .reward, .flags]')" '["ok",90,0,["control-ratio: 1.30x on scaled inputs"]]'
 check 'nor does a clock that disagrees' is "$(line 3 '[.ratio, .reward, .flags]')" '[90,0,["clocks-disagree: the host waited longer"]]'
 check 'other flags take nothing away' is "$(line 4 '[.reward, .flags]')" '[90,["noisy"]]'
 judge --shaped h200:90

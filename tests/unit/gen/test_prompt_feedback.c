@@ -138,7 +138,8 @@ static void test_verdicts(void **state) {
          "stopped with an error"},
         {"code", "timeout", "did not end in 60 s", "barrier that not all threads reach"},
         {"code", "impossible", "faster than the bytes can move", "does not do all of the work"},
-        {"code", "doubtful", "flagged decoy-ratio", "its time is not to be trusted"},
+        {"code", "doubtful", "flagged control-ratio: 1.30x on scaled inputs",
+         "its time is not to be trusted"},
         {"code", "skipped", "needs at least 90 GB", "could not be tried"},
         {"code", "wrong", "an input was modified", "what it leaves is wrong"},
         {"cut", "", "the answer hit the cap of 32768 tokens", "was cut off"},
@@ -172,8 +173,10 @@ static void test_wrong(void **state) {
         "\"found\":null,"
         "\"count\":3,\"of\":8388608,\"unwritten\":2,\"distribution\":\"scaled\",\"seed\":\"00\","
         "\"pattern\":\"every element of column 8\"},"
-        "\"error\":{\"candidate\":{\"declared\":{\"norm\":1.25e-7,\"element\":3e-6,\"mean\":null}},"
-        "\"tolerance\":{\"declared\":{\"norm\":2e-6,\"element\":2.9e-5,\"mean\":2.4e-7}}}}");
+        "\"error\":{\"candidate\":{\"declared\":{\"rms\":0.5,\"of_limit\":0.2},"
+        "\"scaled\":{\"rms\":1.5,\"part\":0,\"element\":205,\"bias\":0.25,\"of_limit\":3.2},"
+        "\"tiny\":{\"rms\":null,\"part\":0,\"element\":null,\"bias\":0,\"of_limit\":null}}},"
+        "\"missed\":{\"fp32\":{\"scaled\":2000,\"tiny\":null},\"tf32\":{\"scaled\":3.2}}}");
     assert_non_null(a.result);
     char *text = repair_of(&a);
     holds(text,
@@ -183,9 +186,14 @@ static void test_wrong(void **state) {
         text,
         "wrong elements: 3 of 8388608 (3.58e-05 %); 2 of the output's elements were never written");
     holds(text, "- where they lie: every element of column 8\n");
-    holds(text,
-          "error with declared contents: norm 1.2e-07 (allowed 2e-06), element 3e-06 (allowed "
-          "2.9e-05), mean not finite (allowed 2.4e-07)");
+    holds(text, "- error with scaled contents: 3.2 x the limit; rms 1.5, part 0, element 2e+02, "
+                "bias 0.25 spreads\n");
+    holds(text, "- error with tiny contents: not finite x the limit; rms not finite, part 0, "
+                "element not finite, bias 0 spreads\n");
+    lacks(text, "error with declared contents"); /* it is within its limits */
+    holds(text, "- beyond the limits of class fp32 with scaled (2e+03 x), tiny (not finite) "
+                "contents\n");
+    holds(text, "- beyond the limits of class tf32 with scaled (3.2 x) contents\n");
     free(text);
     cJSON_Delete(a.result);
     /* another output, an index outside of it, or no element */
@@ -196,7 +204,8 @@ static void test_wrong(void **state) {
     lacks(text, "= [");
     free(text);
     cJSON_Delete(a.result);
-    a.result = cJSON_Parse("{\"evidence\":null,\"error\":{\"candidate\":7}}");
+    a.result =
+        cJSON_Parse("{\"evidence\":null,\"error\":{\"candidate\":7},\"missed\":{\"fp32\":7}}");
     text = repair_of(&a);
     lacks(text, "first wrong");
     free(text);
