@@ -41,7 +41,7 @@ for key in schema task suite title gpu verdict reason kernel class error evidenc
     check "the result has $key" is "$(of time "has(\"$key\")")" true
 done
 check 'times of both contestants' is "$(of time '.time_us | keys | join(" ")')" 'candidate fp32'
-check 'a sample a round, thirty where all is steady' is "$(of time '.harness.rounds, (.time_us.candidate.samples | length)' | tr '\n' ' ')" '30 30 '
+check 'a sample a round, as far as a hundred' is "$(of time '.time_us.candidate.samples | length')" "$(of time '.harness.rounds')"
 check 'small cells are measured at eight placements' is "$(of time .speedup.placements)" 8
 "$bin/time" --aa "$json" "$cell" > "$out" 2>&1
 check 'A/A measures five batches' is "$(jq '.ratios | length' "$cell.aa.json")" 5
