@@ -320,10 +320,11 @@ static void test_spread_size(void **state) {
     (void)state;
     struct accuracy acc = judge();
     const struct honest how = {0};
-    double fp32 = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32).spread.norm;
-    double tf32 = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_TF32).spread.norm;
-    assert_in_range((uint64_t)(fp32 * 0x1p28), 2, 40); /* units of 2^-28 */
-    assert_in_range((uint64_t)(tf32 * 0x1p15), 2, 40);
+    struct kp_error fp32 = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32).spread;
+    struct kp_error tf32 = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_TF32).spread;
+    assert_true(fp32.norm > 0.6 * 0x1p-24 && fp32.norm < 1.8 * 0x1p-24);
+    assert_true(tf32.norm > 0.6 * 0x1p-11 && tf32.norm < 1.8 * 0x1p-11);
+    assert_true(fp32.element > 0.6 * 0x1p-24 && fp32.element < 3 * 0x1p-24);
 }
 
 /* A finite number where the oracle is infinite is wrong, but to those who compute relative to the

@@ -87,6 +87,7 @@ static void test_stray(void **state) {
         {most / 2, most * 2, 1, KP_F32, 0, false, true},
         {most, most, 1, KP_F32, 0, true, false},
         {65504, 70000, 1, KP_F16, 0, false, false},
+        {65472, 70000, 1, KP_F16, 0, false, false}, /* the next below it */
         {60000, 70000, 1, KP_F16, 0, false, true},
         {70000, 70001, 1, KP_F32, 1, true, false},
         {0x1.fep127, 0x1p128, 1, KP_BF16, 0, false, false},

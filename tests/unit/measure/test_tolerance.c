@@ -119,6 +119,8 @@ static void test_part(void **state) {
     struct kp_judgment want = {
         .rms = off * sqrt(10 / (1e6 + 10)), .part = off, .of_limit = off / KP_PART_LIMIT};
     judged(&s, &own, want);
+    struct kp_stray first = {.part_count = {10, 0, 1e6}, .part_t2 = {10 * off * off}};
+    judged(&first, &own, want);
     s.part_count[1] = 0;
     want = (struct kp_judgment){.rms = off, .of_limit = off / KP_RMS_LIMIT};
     judged(&s, &no_draws, want);
