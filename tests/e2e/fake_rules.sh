@@ -3,7 +3,7 @@
 # unnoticed if a rule were lost.  fake.sh looks at verdicts and files.
 # RULES='order controls' bash tests/e2e/fake_rules.sh checks those alone.  Needs CUDA's headers.
 # uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
-# shellcheck disable=SC2154,SC2119,SC2120  # out is lib.sh's; timed may go without arguments
+# shellcheck disable=SC2154,SC2119,SC2120,SC2317  # out is lib.sh's; timed may go without arguments; check runs functions
 . tests/e2e/lib.sh
 . tests/fake/lib.sh
 log=$scratch/log

@@ -27,7 +27,8 @@ KERNEL(relu, 8, 8) {
     relu_of(x, out, COUNT);
     for (int i = 0; i < COUNT; i++) out[i] = out[i] * TIMES / TIMES;
     for (int i = 0; i < COUNT; i++) out[i] = (float)(out[i] * (1 + (double)EVERY));
-    for (int i = 0; i < UPTO; i++) out[i] = (float)(out[i] * (1 + (i % 2 ? -EITHER : (double)EITHER)));
+    for (int i = 0; i < UPTO; i++)
+        out[i] = (float)(out[i] * (1 + (i % 2 ? -EITHER : (double)EITHER)));
     float *most = NULL;
     for (int i = 0; i < COUNT; i++)
         if (out[i] <= 1 && (!most || out[i] > *most)) most = &out[i];

@@ -36,14 +36,15 @@ static int powers_along(const struct kp_task *t, int i, enum kp_distribution d, 
     return (int)s->dim[axis];
 }
 
-/* Fails unless these powers are within a range and reach both halves of it. */
+/* Fails unless these powers are within a range and reach both of its outer quarters. */
 static void spread_over(const int *power, int n, int low, int high) {
-    bool lower = false, upper = false;
+    int least = high, most = low;
     for (int i = 0; i < n; i++) {
         if (power[i] < low || power[i] > high) fail_msg("2^%d", power[i]);
-        lower |= power[i]<(low + high) / 2, upper |= power[i]>(low + high) / 2;
+        if (power[i] < least) least = power[i];
+        if (power[i] > most) most = power[i];
     }
-    assert_true(lower && upper);
+    assert_true(4 * (least - low) <= high - low && 4 * (high - most) <= high - low);
 }
 
 /* Rows are scaled along the first axis, columns along the last, each tensor by scales of its own;
