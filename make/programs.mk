@@ -61,7 +61,7 @@ $(call archive,$(libraries) device):
 	$Qrm -f $@+ && $(AR) rcsD $@+ $(filter %.o,$^) && mv $@+ $@
 
 # Objects of those folders that need no CUDA: unit tests link them on any machine.
-without_cuda := build/obj/harness/measure/tolerance.o
+without_cuda := $(addprefix build/obj/harness/,measure/tolerance.o measure/doubts.o gpu/values.o)
 $(filter-out $(without_cuda),$(foreach l,$(on_cuda),$(call objects,$l))) $(cuda_programs:%=$$(main.%)): build/cuda.flags | $(call need,nvcc libseccomp-dev)
 $(foreach l,$(on_cuda),build/obj/$(folder.$l)/%.o): HOST_FLAGS += $(CUDA_FLAGS)
 

@@ -29,7 +29,7 @@ fake_link = $(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o
 $(fake_programs): build/fake/%: $$(main.$$*) $(fake_parts)
 	@echo "  LD $@"
 	$Q$(fake_link)
-build/obj/tests/fake/%.o: HOST_FLAGS += $(CUDA_FLAGS) -fPIC
+build/obj/tests/fake/%.o: HOST_FLAGS += $(CUDA_FLAGS) -fPIC -iquote tests/unit
 
 # Unit tests of what needs a GPU: tests/fake/test_*.c, on the pretend one.
 fake_tests := $(patsubst tests/fake/%.c,build/fake/%,$(wildcard tests/fake/test_*.c))

@@ -80,10 +80,11 @@ static double even(uint64_t seed, int64_t i) {
     return (double)(int64_t)kp_mix(seed, (uint64_t)i) * 0x1p-63;
 }
 
-/* Noise on what a graph is given: of each element, and of the largest. */
+/* Noise on what a graph is given: of each element, and of the largest; unknown where that is
+ * infinite. */
 static void roughen(double *x, int64_t n, const struct kp_noise *noise, uint64_t seed) {
     double most = 0;
-    for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(x[i]));
+    for (int64_t i = 0; i < n && noise->largest > 0; i++) most = fmax(most, fabs(x[i]));
     for (int64_t i = 0; i < n; i++)
         x[i] += (noise->operand * fabs(x[i]) + noise->largest * most) * even(seed, i);
 }

@@ -14,19 +14,21 @@ out=$scratch/out
 export KP_DEADLINE=20 LD_LIBRARY_PATH=$bin
 mkdir -p tasks/fake build
 
-# task NAME FLAGS OP TENSOR... - FLAGS is a JSON list, OP gives y, a tensor is NAME:SHAPE[:FILL]; ids
-# is one of integers.
+# task NAME FLAGS OP TENSOR... - FLAGS is a JSON list, OP gives y, a tensor is
+# NAME:SHAPE[:FILL[:DOMAIN]]; ids is one of integers.
 task() {
     jq -n --arg name "$1" --argjson flags "$2" --arg op "$3" '{schema: 1, task: $name, suite: "fake", title: $name,
         source: "a test", parameters: [], graph: [$op], outputs: ["y"], notes: [], flags: $flags,
-        inputs: [$ARGS.positional[] | split(":") | {name: .[0], shape: (.[1] | fromjson), fill: (.[2] // "uniform(0,1)")} |
-            . + if .name == "ids" then {dtype: "i64", domain: "declared"} else {dtype: "f32", domain: "real"} end]
+        inputs: [$ARGS.positional[] | split(":") | {name: .[0], shape: (.[1] | fromjson), fill: (.[2] // "uniform(0,1)"), domain: .[3]} |
+            . + if .name == "ids" then {dtype: "i64", domain: "declared"} else {dtype: "f32", domain: (.domain // "real")} end]
         }' --args "${@:4}" > "tasks/fake/$1.json"
 }
 relu='y[64,64] = relu(x)' ids='ids:[64]:integers(0,4503599627370496)'
 task relu64 '[]' "$relu" 'x:[64,64]'
 task relu_ids '["unused: ids"]' "$relu" 'x:[64,64]' "$ids"
 task relu10 '[]' 'y[10,10] = relu(x)' 'x:[10,10]'
+task relu256 '[]' 'y[256,256] = relu(x)' 'x:[256,256]'
+task relu_fixed '[]' "$relu" 'x:[64,64]:uniform(0,1):declared'
 task matmul8 '[]' 'y[8,8] = matmul(a, b)' 'a:[8,8]' 'b:[8,8]'
 task layer_norm '[]' 'y[4,16] = layer_norm(x, weight=w, bias=b; shape=[16], eps=1e-05)' 'x:[4,16]' 'w:[16]' 'b:[16]'
 

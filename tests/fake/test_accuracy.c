@@ -1,6 +1,6 @@
-/* test_accuracy.c: what accuracy rests on, on the pretend GPU: the errors over outputs, and the
- * referee's poison, canaries and checksums.  How large an error may be needs no GPU:
- * tests/unit/measure/test_tolerance.c. */
+/* test_accuracy.c: what accuracy rests on, on the pretend GPU: the errors over outputs, the
+ * referee's poison, canaries and checksums, and which arithmetic is of which class.  How large an
+ * error may be needs no GPU: tests/unit/measure/test_tolerance.c. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "measure/accuracy.h"
+#include "task_text.h"
 
 /* Fails unless two numbers are the same to 12 digits. */
 static void near(double got, double want) {
@@ -18,10 +19,9 @@ static void near(double got, double want) {
 }
 
 /* Fails unless an error is what it should be, measure by measure. */
-static void error_is(struct kp_error e, double norm, double element, double mean) {
+static void error_is(struct kp_error e, double norm, double element) {
     near(e.norm, norm);
     near(e.element, element);
-    near(e.mean, mean);
 }
 
 /* ---- A task of one input and two outputs ---------------------------------------------- */
@@ -42,51 +42,29 @@ static const struct kp_task two = {.name = "two",
                                    .noutputs = 2,
                                    .outputs = {Y, Z}};
 
-/* A task of one output of this type and this many elements. */
-static struct kp_task single(struct kp_value *value, enum kp_dtype type, int64_t n) {
-    *value = (struct kp_value){"y", type, {1, {n}}};
-    return (struct kp_task){.nvalues = 1, .values = value, .noutputs = 1, .outputs = {0}};
-}
-
 /* ---- Errors from what was compared ----------------------------------------------------------- */
 
 /* The worst over both outputs, whichever shows it. */
 static void test_error(void **state) {
     (void)state;
-    struct kp_compare f[] = {
-        {.sum_d2 = 4, .sum_o2 = 100, .max_rel = 0.5, .count = 100, .sum_d = 0},
-        {.sum_d2 = 1, .sum_o2 = 400, .max_rel = 0.25, .count = 25, .sum_d = 0}};
-    const double rms[] = {1, 4};
-    error_is(referee_error(&two, f, rms), 0.2, 0.5, 0);
+    struct kp_compare f[] = {{.sum_d2 = 4, .sum_o2 = 100, .max_rel = 0.5, .count = 100},
+                             {.sum_d2 = 1, .sum_o2 = 400, .max_rel = 0.25, .count = 25}};
+    error_is(referee_error(&two, f), 0.2, 0.5);
     f[Z - 1].sum_d2 = 400, f[Z - 1].max_rel = 2;
-    error_is(referee_error(&two, f, rms), 1, 2, 0);
+    error_is(referee_error(&two, f), 1, 2);
 }
 
 /* NaN is worst of all, whichever output and whichever measure has it. */
 static void test_error_nan(void **state) {
     (void)state;
-    const struct kp_compare fine = {
-        .sum_d2 = 1, .sum_o2 = 400, .max_rel = 0.25, .count = 25, .sum_d = 20};
-    const double rms[] = {1, 4};
+    const struct kp_compare fine = {.sum_d2 = 1, .sum_o2 = 400, .max_rel = 0.25, .count = 25};
     for (int k = 0; k < 2; k++)
-        for (int measure = 0; measure < 3; measure++) {
+        for (int measure = 0; measure < 2; measure++) {
             struct kp_compare f[] = {fine, fine};
-            *(measure == 0 ? &f[k].sum_d2 : measure == 1 ? &f[k].max_rel : &f[k].sum_d) = NAN;
-            struct kp_error e = referee_error(&two, f, rms);
-            assert_true(isnan(measure == 0 ? e.norm : measure == 1 ? e.element : e.mean));
+            *(measure == 0 ? &f[k].sum_d2 : &f[k].max_rel) = NAN;
+            struct kp_error e = referee_error(&two, f);
+            assert_true(isnan(measure == 0 ? e.norm : e.element));
         }
-}
-
-/* A bias counts as far as it is more than four times what independent errors add up to. */
-static void test_bias(void **state) {
-    (void)state;
-    struct kp_value v;
-    struct kp_task t = single(&v, KP_F32, 100);
-    struct kp_compare f = {.sum_d2 = 1, .sum_o2 = 100, .count = 100, .sum_d = 3.9};
-    const double rms = 2;
-    near(referee_error(&t, &f, &rms).mean, 0);
-    f.sum_d = -8; /* of either sign */
-    near(referee_error(&t, &f, &rms).mean, (8 - 4) / 100.0 / 2);
 }
 
 /* ---- The referee, on the pretend GPU ---------------------------------------------------- */
@@ -228,19 +206,191 @@ static void test_compare(void **state) {
     assert_int_equal(found[0].count, 100);
     assert_int_equal(found[1].bad, 1);
     assert_int_equal(found[1].first_bad, 24);
-    struct kp_error e = referee_error(&two, found, rms);
+    struct kp_error e = referee_error(&two, found);
     near(e.element, 1 / 4.0);
     near(e.norm, sqrt(1 / (25 * 4.0)));
 }
 
+/* ---- A sample against the oracle ------------------------------------------------------------ */
+
+enum { A, B, OUT, SIDE = 16, AREA = SIDE * SIDE };
+static struct kp_task *product; /* y = matmul(a, b) */
+
+/* A judge of `product`, without candidate. */
+static struct accuracy judge(void) {
+    struct accuracy acc;
+    size_t needed;
+    memset(&acc, 0, sizeof acc);
+    assert_true(referee_open(&acc.r, product, 1, 0, 0, 5, &needed));
+    assert_true(accuracy_open(&acc, 1 << 20));
+    assert_int_equal(acc.nbaselines, 2);
+    return acc;
+}
+
+static float *data(const struct accuracy *acc, int buffer) {
+    return span_data(&acc->r.at[buffer]);
+}
+
+/* Operands of `bits` bits; relative to the largest of all, if so. */
+static void cut(float *x, int bits, bool normwise) {
+    int e = 0;
+    double most = 0;
+    for (int i = 0; i < AREA; i++) most = fmax(most, fabs(x[i]));
+    for (int i = 0; i < AREA; i++) {
+        frexp(normwise ? most : x[i], &e);
+        x[i] = (float)ldexp(round(ldexp(x[i], bits - e)), e - bits);
+    }
+}
+
+struct honest {   /* how a candidate computes */
+    int baseline; /* with the arithmetic of this one */
+    int bits;     /* of its operands; 0: all */
+    bool normwise;
+};
+
+/* The errors of a candidate that computes so, in the spreads of a class. */
+static struct sample_errors sample(struct accuracy *acc, struct honest how, enum kp_distribution d,
+                                   enum kp_class class) {
+    const uint64_t seed = 11;
+    const void *tensors[KP_MAX_BUFFERS];
+    void *outputs[KP_MAX_OUTPUTS];
+    struct sample_errors found;
+    referee_pointers(&acc->r, 0, tensors, outputs);
+    referee_fill(&acc->r, 0, d, seed);
+    for (int i = A; i <= B && how.bits; i++) cut(data(acc, i), how.bits, how.normwise);
+    kp_exec_run(acc->exec[how.baseline], tensors, outputs, acc->workspace, acc->r.stream);
+    referee_fill(&acc->r, 0, d, seed);
+    accuracy_sample(acc, 0, class, 3, &found);
+    return found;
+}
+
+/* Which arithmetic is of which class, on which inputs. */
+static void test_sample(void **state) {
+    (void)state;
+    const struct honest fp32 = {0}, tf32 = {.baseline = 1}, bits24 = {.bits = 24},
+                        bits16 = {.bits = 16}, block = {.bits = 24, .normwise = true},
+                        block16 = {.bits = 16, .normwise = true};
+    const struct {
+        struct honest how;
+        enum kp_distribution on;
+        enum kp_class class;
+        bool passes;
+    } row[] = {{fp32, KP_DIST_NORMAL, KP_CLASS_FP32, true},
+               {fp32, KP_DIST_SCALED, KP_CLASS_FP32, true},
+               {fp32, KP_DIST_INNER, KP_CLASS_FP32, true},
+               {fp32, KP_DIST_INFINITE, KP_CLASS_FP32, true},
+               {fp32, KP_DIST_LARGE, KP_CLASS_FP32, true},
+               {bits24, KP_DIST_SCALED, KP_CLASS_FP32, true},
+               {bits16, KP_DIST_NORMAL, KP_CLASS_FP32, false},
+               {bits16, KP_DIST_NORMAL, KP_CLASS_NORMWISE, false},
+               {bits16, KP_DIST_NORMAL, KP_CLASS_TF32, true},
+               {tf32, KP_DIST_NORMAL, KP_CLASS_FP32, false},
+               {tf32, KP_DIST_NORMAL, KP_CLASS_NORMWISE, false},
+               {tf32, KP_DIST_NORMAL, KP_CLASS_TF32, true},
+               {tf32, KP_DIST_SCALED, KP_CLASS_TF32, true},
+               {block, KP_DIST_NORMAL, KP_CLASS_NORMWISE, true},
+               {block, KP_DIST_INNER, KP_CLASS_FP32, false},
+               {block, KP_DIST_INNER, KP_CLASS_NORMWISE, true},
+               {block16, KP_DIST_NORMAL, KP_CLASS_NORMWISE, false}};
+    struct accuracy acc = judge();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct sample_errors e = sample(&acc, row[i].how, row[i].on, row[i].class);
+        if (judgment_passes(&e.candidate) != row[i].passes)
+            fail_msg("row %zu: %g of the limit", i, e.candidate.of_limit);
+        if (!judgment_passes(&e.baseline[0]) || e.outside || !(e.spread.norm > 0) ||
+            isinf(e.spread.norm))
+            fail_msg("row %zu: baseline at %g of the limit, spread %g", i, e.baseline[0].of_limit,
+                     e.spread.norm);
+    }
+}
+
+/* Baselines are judged as a candidate that computes as they do. */
+static void test_baselines(void **state) {
+    (void)state;
+    struct accuracy acc = judge();
+    for (int b = 0; b < 2; b++) {
+        struct honest how = {.baseline = b};
+        struct sample_errors e = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32);
+        near(e.candidate.rms, e.baseline[b].rms);
+        near(e.candidate.of_limit, e.baseline[b].of_limit);
+        assert_true(e.baseline[1].rms > 100 * e.baseline[0].rms);
+    }
+}
+
+/* The size of the spreads is that of the class's roundings, about. */
+static void test_spread_size(void **state) {
+    (void)state;
+    struct accuracy acc = judge();
+    const struct honest how = {0};
+    struct kp_error fp32 = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32).spread;
+    struct kp_error tf32 = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_TF32).spread;
+    assert_true(fp32.norm > 0.6 * 0x1p-24 && fp32.norm < 1.8 * 0x1p-24);
+    assert_true(tf32.norm > 0.6 * 0x1p-11 && tf32.norm < 1.8 * 0x1p-11);
+    assert_true(fp32.element > 0.6 * 0x1p-24 && fp32.element < 3 * 0x1p-24);
+}
+
+/* A finite number where the oracle is infinite is wrong, but to those who compute relative to the
+ * largest. */
+static void test_lost(void **state) {
+    (void)state;
+    struct accuracy acc = judge();
+    for (int c = 0; c < KP_CLASS_COUNT; c++) {
+        const struct honest how = {0};
+        struct sample_errors e = sample(&acc, how, KP_DIST_INFINITE, (enum kp_class)c);
+        assert_true(judgment_passes(&e.candidate));
+        float *y = data(&acc, OUT);
+        int n = 0;
+        for (int i = 0; i < AREA; i++)
+            if (isinf(y[i])) y[i] = 1, n++;
+        assert_int_equal(n, SIDE);
+        accuracy_sample(&acc, 0, (enum kp_class)c, 3, &e);
+        assert_int_equal(judgment_passes(&e.candidate), c == KP_CLASS_NORMWISE);
+        assert_int_equal(e.found[0].lost, n);
+    }
+}
+
+/* Where the most accurate baseline overflows and the oracle does not, the inputs are outside what
+ * the task can compute; the candidate's own overflows are its own fault. */
+static void test_outside(void **state) {
+    (void)state;
+    struct accuracy acc = judge();
+    const struct honest how = {0};
+    setenv("CUDA_VISIBLE_DEVICES", "skew=1e30", 1);
+    assert_true(sample(&acc, how, KP_DIST_LARGE, KP_CLASS_FP32).outside);
+    assert_false(sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32).outside);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    struct sample_errors e = sample(&acc, how, KP_DIST_LARGE, KP_CLASS_FP32);
+    data(&acc, OUT)[7] = INFINITY;
+    accuracy_sample(&acc, 0, KP_CLASS_FP32, 3, &e);
+    assert_false(e.outside || judgment_passes(&e.candidate));
+}
+
+/* What is still poison was not written; only the candidate's is. */
+static void test_unwritten(void **state) {
+    (void)state;
+    struct accuracy acc = judge();
+    const struct honest how = {0};
+    struct sample_errors e = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32);
+    referee_poison(&acc.r, 0, 9);
+    accuracy_sample(&acc, 0, KP_CLASS_FP32, 3, &e);
+    assert_int_equal(e.found[0].unwritten, AREA);
+    assert_int_equal(e.found[0].bad, AREA);
+    assert_int_equal(e.found[0].first_bad, 0);
+    assert_true(judgment_passes(&e.baseline[0]));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_error),         cmocka_unit_test(test_error_nan),
-        cmocka_unit_test(test_bias),          cmocka_unit_test(test_poison),
-        cmocka_unit_test(test_untouched),     cmocka_unit_test(test_canaries),
-        cmocka_unit_test(test_canary_secret), cmocka_unit_test(test_checksum),
-        cmocka_unit_test(test_fill),          cmocka_unit_test(test_compare),
-    };
+        cmocka_unit_test(test_error),     cmocka_unit_test(test_error_nan),
+        cmocka_unit_test(test_poison),    cmocka_unit_test(test_untouched),
+        cmocka_unit_test(test_canaries),  cmocka_unit_test(test_canary_secret),
+        cmocka_unit_test(test_checksum),  cmocka_unit_test(test_fill),
+        cmocka_unit_test(test_compare),   cmocka_unit_test(test_sample),
+        cmocka_unit_test(test_baselines), cmocka_unit_test(test_spread_size),
+        cmocka_unit_test(test_lost),      cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_unwritten)};
+    char message[1024];
+    product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* test_tolerance.c: how far off a kernel of each class may be, what is worst, what exceeds. */
+/* test_tolerance.c: the classes of a task, and how far off an output of each may be. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,129 +7,263 @@
 #include <cmocka.h>
 
 #include "measure/tolerance.h"
+#include "task_text.h"
 
 /* Fails unless two numbers agree to 12 digits. */
 static void near(double got, double want) {
+    if (got == want) return; /* infinite */
     if (!(fabs(got - want) <= 1e-12 * fabs(want))) fail_msg("got %.17g, expected %.17g", got, want);
 }
 
-static void error_is(struct kp_error e, double norm, double element, double mean) {
-    near(e.norm, norm);
-    near(e.element, element);
-    near(e.mean, mean);
+static void judged(const struct kp_stray *s, const struct kp_spread *own, struct kp_judgment want) {
+    struct kp_judgment j = judge_output(s, own, true);
+    near(j.rms, want.rms);
+    near(j.part, want.part);
+    near(j.element, want.element);
+    near(j.bias, want.bias);
+    near(j.of_limit, want.of_limit);
 }
 
-enum { ENOUGH = 10000 }; /* elements, so that luck explains little */
+static const struct kp_spread no_draws = {.count = 0};
 
-/* A task of `n` outputs with these types and counts. */
-static struct kp_task outputs(struct kp_value *values, int n, const enum kp_dtype *type,
-                              const int64_t *count) {
-    struct kp_task t = {.nvalues = n, .values = values, .noutputs = n};
-    for (int k = 0; k < n; k++) {
-        values[k] = (struct kp_value){.dtype = type[k], .shape = {1, {count[k]}}};
-        t.outputs[k] = k;
-    }
+/* ---- Classes --------------------------------------------------------------------------- */
+
+static struct kp_task *task(const char *tensors, const char *graph) {
+    char message[1024];
+    struct kp_task *t = load_graph(tensors, graph, message);
+    if (!t) fail_msg("%s", message);
     return t;
 }
 
-/* Four times the baseline's error, where that is more than rounding costs. */
-static void test_factor(void **state) {
-    (void)state;
-    struct kp_value v;
-    struct kp_task t = outputs(&v, 1, (const enum kp_dtype[]){KP_F32}, (const int64_t[]){ENOUGH});
-    struct kp_error b = {1e-4, 3e-4, 2e-5};
-    error_is(tolerance_of_class(&t, &b), 4e-4, 12e-4, 8e-5);
-}
-
-/* What rounding the result costs is always allowed: two units in the last place, four for one
- * element.  A baseline whose error is NaN allows no more. */
-static void test_rounding(void **state) {
+/* A task has the classes that its operands and its ops can tell apart, best first. */
+static void test_classes(void **state) {
     (void)state;
     const struct {
-        enum kp_dtype type;
-        double unit;
-    } row[] = {{KP_F32, 0x1p-23}, {KP_F16, 0x1p-10}, {KP_BF16, 0x1p-7}, {KP_F64, 0}, {KP_I64, 0}};
-    const struct kp_error none = {0, 0, 0}, nan = {NAN, NAN, NAN};
+        const char *tensors, *graph;
+        int n;
+        enum kp_class class[KP_CLASS_COUNT];
+    } row[] = {
+        {"x f32 [4]", "y[4] = relu(x)", 1, {KP_CLASS_FP32}},
+        {"x f32 [4,4]; y f32 [4,4]",
+         "z[4,4] = matmul(x, y)\nr[4,4] = relu(z)",
+         3,
+         {KP_CLASS_FP32, KP_CLASS_NORMWISE, KP_CLASS_TF32}},
+        {"x f16 [4,4]; y f16 [4,4]", "z[4,4] = matmul(x, y)", 1, {KP_CLASS_HALF}},
+        {"i i64 [4]; x bf16 [4,2]", "y[] = cross_entropy(x, target=i)", 1, {KP_CLASS_HALF}},
+    };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct kp_value v;
-        struct kp_task t = outputs(&v, 1, &row[i].type, (const int64_t[]){ENOUGH});
-        double u = row[i].unit;
-        error_is(tolerance_of_class(&t, &none), 2 * u, 4 * u, 2 * u);
-        error_is(tolerance_of_class(&t, &nan), 2 * u, 4 * u, 2 * u);
+        enum kp_class got[KP_CLASS_COUNT];
+        struct kp_task *t = task(row[i].tensors, row[i].graph);
+        assert_int_equal(classes_of(t, got), row[i].n);
+        for (int k = 0; k < row[i].n; k++) assert_int_equal(got[k], row[i].class[k]);
+        task_free(t);
     }
 }
 
-/* The coarsest output decides, wherever it stands. */
-static void test_coarsest(void **state) {
+/* Each class has a name, by which it is found; another name is that of FP32. */
+static void test_names(void **state) {
     (void)state;
-    const enum kp_dtype order[2][2] = {{KP_F16, KP_F32}, {KP_F32, KP_F16}};
-    const struct kp_error none = {0, 0, 0};
-    for (int i = 0; i < 2; i++) {
-        struct kp_value v[2];
-        struct kp_task t = outputs(v, 2, order[i], (const int64_t[]){ENOUGH, ENOUGH});
-        error_is(tolerance_of_class(&t, &none), 0x1p-9, 0x1p-8, 0x1p-9);
+    static const char *const names[] = {"fp32", "fp32-normwise", "tf32", "f16"};
+    struct kp_task *f16 = task("x f16 [4]", "y[4] = relu(x)");
+    struct kp_task *bf16 = task("x bf16 [4]", "y[4] = relu(x)");
+    for (int c = 0; c < KP_CLASS_COUNT; c++) {
+        assert_string_equal(class_name(f16, (enum kp_class)c), names[c]);
+        assert_int_equal(class_find(f16, names[c]), c);
     }
+    assert_string_equal(class_name(bf16, KP_CLASS_HALF), "bf16");
+    assert_int_equal(class_find(bf16, "bf16"), KP_CLASS_HALF);
+    assert_int_equal(class_find(bf16, "tf32"), KP_CLASS_TF32);
+    assert_int_equal(class_find(f16, ""), KP_CLASS_FP32);
+    assert_int_equal(class_of_math(KP_MATH_FP32), KP_CLASS_FP32);
+    assert_int_equal(class_of_math(KP_MATH_TF32), KP_CLASS_TF32);
+    assert_int_equal(class_of_math(KP_MATH_HALF), KP_CLASS_HALF);
+    task_free(f16);
+    task_free(bf16);
 }
 
-/* A baseline's mean error may be small by luck: as much is allowed as the smallest output
- * explains. */
-static void test_luck(void **state) {
+/* ---- Against the oracle ------------------------------------------------------------------ */
+
+/* An output of which nothing counts is right. */
+static void test_nothing(void **state) {
     (void)state;
-    struct kp_value v[2];
-    struct kp_task t =
-        outputs(v, 2, (const enum kp_dtype[]){KP_F32, KP_F32}, (const int64_t[]){100, 25});
-    struct kp_error b = {1e-3, 1e-3, 0};
-    error_is(tolerance_of_class(&t, &b), 4e-3, 4e-3, 4e-3 / 5);
-    b.mean = 1e-3;
-    error_is(tolerance_of_class(&t, &b), 4e-3, 4e-3, 4e-3);
+    const struct kp_stray s = {.first_bad = ~0ull};
+    judged(&s, &no_draws, (struct kp_judgment){0});
 }
 
-/* A timed output may be off by twice both errors; the norm bounds the mean, too. */
-static void test_timed(void **state) {
+/* The root mean square over all parts; the oracle's own draws widen its limit, and never narrow
+ * it. */
+static void test_rms(void **state) {
     (void)state;
-    struct kp_error allowed = {1, 10, 1000}, reference = {2, 20, 2000};
-    error_is(tolerance_when_timed(allowed, reference), 6, 60, 6);
-    error_is(tolerance_to_oracle(allowed), 2, 20, 2);
+    struct kp_stray s = {.part_count = {100}, .part_t2 = {400}};
+    struct kp_spread own = {.count = 50};
+    judged(&s, &no_draws, (struct kp_judgment){.rms = 2, .of_limit = 2.0 / KP_RMS_LIMIT});
+    own.t2[1] = 50 * 9, own.t2[2] = 50 * 4;
+    judged(&s, &own, (struct kp_judgment){.rms = 2, .of_limit = 2.0 / KP_RMS_LIMIT / 3});
+    own.t2[1] = own.t2[2] = 50 * 0.25;
+    judged(&s, &own, (struct kp_judgment){.rms = 2, .of_limit = 2.0 / KP_RMS_LIMIT});
+    own.t2[KP_DRAWS - 1] = 50 * 4; /* the last draw counts, too */
+    judged(&s, &own, (struct kp_judgment){.rms = 2, .of_limit = 1.0 / KP_RMS_LIMIT});
+    s.part_count[KP_PARTS - 1] = 300, s.part_t2[KP_PARTS - 1] = 3200; /* 3600 over 400 */
+    judged(
+        &s, &no_draws,
+        (struct kp_judgment){.rms = 3, .part = sqrt(3200 / 300.0), .of_limit = 3.0 / KP_RMS_LIMIT});
+}
+
+/* A part may be as far off as that only, whatever the whole is and whatever draws are.  A whole
+ * that is one part has no limit but its own. */
+static void test_part(void **state) {
+    (void)state;
+    const double off = 4.0 * KP_PART_LIMIT;
+    const struct kp_spread own = {.count = 1, .t2 = {1e6}};
+    struct kp_stray s = {.part_count = {0, 1e6, 10}, .part_t2 = {0, 0, 10 * off * off}};
+    struct kp_judgment want = {
+        .rms = off * sqrt(10 / (1e6 + 10)), .part = off, .of_limit = off / KP_PART_LIMIT};
+    judged(&s, &own, want);
+    struct kp_stray first = {.part_count = {10, 0, 1e6}, .part_t2 = {10 * off * off}};
+    judged(&first, &own, want);
+    s.part_count[1] = 0;
+    want = (struct kp_judgment){.rms = off, .of_limit = off / KP_RMS_LIMIT};
+    judged(&s, &no_draws, want);
+}
+
+/* One element has a limit of its own. */
+static void test_element(void **state) {
+    (void)state;
+    const struct kp_stray s = {.part_count = {1000}, .largest = 3.0 * KP_ELEMENT_LIMIT};
+    const struct kp_spread own = {.count = 1, .t2 = {1e6}, .bias = {1e6}};
+    judged(&s, &own, (struct kp_judgment){.element = 3.0 * KP_ELEMENT_LIMIT, .of_limit = 3});
+}
+
+/* The mean counts, of either sign; it may be as large again as the draws' own, and as luck makes
+ * of independent errors. */
+static void test_bias(void **state) {
+    (void)state;
+    struct kp_stray s = {.part_count = {100}, .bias = 500};
+    struct kp_spread own = {.count = 50, .bias = {0, 20}};
+    judged(&s, &no_draws, (struct kp_judgment){.bias = 5, .of_limit = 5.0 / KP_BIAS_LIMIT});
+    s.bias = -500;
+    judged(&s, &no_draws, (struct kp_judgment){.bias = 5, .of_limit = 5.0 / KP_BIAS_LIMIT});
+    own.bias[KP_DRAWS - 1] = -150; /* the worst draw: 3 on average */
+    judged(&s, &own, (struct kp_judgment){.bias = 5, .of_limit = 5.0 / (KP_BIAS_LIMIT * 4)});
+    s.part_t2[0] = 100; /* a spread each: luck is a tenth of KP_LUCK */
+    judged(&s, &no_draws,
+           (struct kp_judgment){
+               .rms = 1, .bias = 5, .of_limit = 5 / (KP_BIAS_LIMIT + KP_LUCK / 10.0)});
+}
+
+/* An infinity that was lost fails, where it counts. */
+static void test_lost(void **state) {
+    (void)state;
+    struct kp_stray s = {.part_count = {100}, .lost = 1};
+    struct kp_judgment j = judge_output(&s, &no_draws, true);
+    assert_false(judgment_passes(&j));
+    j = judge_output(&s, &no_draws, false);
+    assert_true(judgment_passes(&j));
+    s.lost = 0;
+    j = judge_output(&s, &no_draws, true);
+    assert_true(judgment_passes(&j));
+}
+
+/* NaN, and an integer that differs, fail whatever else there is. */
+static void test_not_finite(void **state) {
+    (void)state;
+    const struct kp_spread own = {.count = 1, .t2 = {1e6}, .bias = {1e6}};
+    const double bad[] = {INFINITY, NAN};
+    for (int i = 0; i < 2; i++)
+        for (int measure = 0; measure < 3; measure++)
+            for (int at = 0; at < 2; at++) {
+                struct kp_stray s = {.part_count = {100, 100}};
+                *(measure == 0 ? &s.part_t2[at] : measure == 1 ? &s.bias : &s.largest) = bad[i];
+                struct kp_judgment j = judge_output(&s, &own, true);
+                if (judgment_passes(&j)) fail_msg("%g, measure %d passes", bad[i], measure);
+            }
 }
 
 /* The worse of two, measure by measure; NaN is worst, on either side and in any measure. */
+static void test_judgment_worst(void **state) {
+    (void)state;
+    const struct kp_judgment a = {1, 9, 2, 8, 3}, b = {6, 4, 7, 5, 8};
+    const struct kp_judgment worst[] = {judgment_worst(a, b), judgment_worst(b, a)};
+    for (int i = 0; i < 2; i++) {
+        near(worst[i].rms, 6);
+        near(worst[i].part, 9);
+        near(worst[i].element, 7);
+        near(worst[i].bias, 8);
+        near(worst[i].of_limit, 8);
+    }
+    const struct kp_judgment nan = {NAN, NAN, NAN, NAN, NAN};
+    const struct kp_judgment bad[] = {judgment_worst(a, nan), judgment_worst(nan, a)};
+    for (int i = 0; i < 2; i++)
+        assert_true(isnan(bad[i].rms) && isnan(bad[i].part) && isnan(bad[i].element) &&
+                    isnan(bad[i].bias) && isnan(bad[i].of_limit));
+}
+
+/* What is exactly at the limit passes. */
+static void test_passes(void **state) {
+    (void)state;
+    struct kp_judgment j = {.of_limit = 1};
+    assert_true(judgment_passes(&j));
+    const double over[] = {nextafter(1, 2), INFINITY, NAN};
+    for (int i = 0; i < 3; i++) {
+        j.of_limit = over[i];
+        assert_false(judgment_passes(&j));
+    }
+}
+
+/* ---- Against a baseline ---------------------------------------------------------------------- */
+
+/* The limits, as an error, are those of the spreads; in a timed sample a baseline may be as far
+ * off as the candidate. */
+static void test_timed(void **state) {
+    (void)state;
+    const struct kp_spread own = {.sum_s2 = 4, .sum_o2 = 100, .largest = 0.5};
+    struct kp_error spread = spread_as_error(&own);
+    near(spread.norm, 0.2);
+    near(spread.element, 0.5);
+    near(tolerance_of(spread).norm, 0.2 * KP_RMS_LIMIT);
+    near(tolerance_of(spread).element, 0.5 * KP_ELEMENT_LIMIT);
+    near(tolerance_when_timed(spread).norm, KP_TIMED_FACTOR * 0.2 * KP_RMS_LIMIT);
+    near(tolerance_when_timed(spread).element, KP_TIMED_FACTOR * 0.5 * KP_ELEMENT_LIMIT);
+    near(spread_as_error(&no_draws).norm, 0);
+}
+
 static void test_worst(void **state) {
     (void)state;
-    struct kp_error a = {1, 5, 3}, b = {2, 4, 6};
-    error_is(error_worst(a, b), 2, 5, 6);
-    error_is(error_worst(b, a), 2, 5, 6);
-    for (int k = 0; k < 3; k++) {
-        struct kp_error bad = {k == 0 ? NAN : 0, k == 1 ? NAN : 0, k == 2 ? NAN : 0};
-        struct kp_error one = error_worst(a, bad), other = error_worst(bad, a);
-        assert_true(isnan(k == 0 ? one.norm : k == 1 ? one.element : one.mean));
-        assert_true(isnan(k == 0 ? other.norm : k == 1 ? other.element : other.mean));
-    }
-    struct kp_error both = error_worst((struct kp_error){NAN, 0, 1}, (struct kp_error){0, NAN, 2});
-    assert_true(isnan(both.norm) && isnan(both.element)); /* either NaN stays */
-    near(both.mean, 2);
+    const struct kp_error a = {1, 5}, b = {2, 4}, nan = {NAN, NAN};
+    near(error_worst(a, b).norm, 2);
+    near(error_worst(b, a).norm, 2);
+    near(error_worst(a, b).element, 5);
+    near(error_worst(b, a).element, 5);
+    assert_true(isnan(error_worst(a, nan).norm) && isnan(error_worst(a, nan).element));
+    assert_true(isnan(error_worst(nan, a).norm) && isnan(error_worst(nan, a).element));
 }
 
 /* Each measure counts; what is exactly allowed passes; NaN and infinity never do. */
 static void test_exceeds(void **state) {
     (void)state;
-    const struct kp_error most = {1, 2, 3}, least = {0, 0, 0}, nan = {NAN, NAN, NAN};
+    const struct kp_error most = {1, 2}, least = {0, 0}, nan = {NAN, NAN};
     assert_null(error_exceeds(&most, &most));
     assert_null(error_exceeds(&least, &most));
-    const double over[] = {nextafter(3, 4), INFINITY, NAN};
+    const double over[] = {nextafter(2, 4), INFINITY, NAN};
     for (int i = 0; i < 3; i++) {
-        struct kp_error norm = {over[i], 0, 0}, element = {0, over[i], 0}, mean = {0, 0, over[i]};
+        struct kp_error norm = {over[i], 0}, element = {0, over[i]};
         assert_string_equal(error_exceeds(&norm, &most), "norm");
         assert_string_equal(error_exceeds(&element, &most), "element");
-        assert_string_equal(error_exceeds(&mean, &most), "mean");
     }
+    const struct kp_error half = {1, NAN};
     assert_string_equal(error_exceeds(&least, &nan), "element"); /* a tolerance that is none */
+    assert_string_equal(error_exceeds(&least, &half), "element");
+    assert_string_equal(error_exceeds(&least, &(struct kp_error){NAN, 1}), "norm");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_factor),   cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_coarsest), cmocka_unit_test(test_luck),
-        cmocka_unit_test(test_timed),    cmocka_unit_test(test_worst),
-        cmocka_unit_test(test_exceeds)};
+        cmocka_unit_test(test_classes),    cmocka_unit_test(test_names),
+        cmocka_unit_test(test_nothing),    cmocka_unit_test(test_rms),
+        cmocka_unit_test(test_part),       cmocka_unit_test(test_element),
+        cmocka_unit_test(test_bias),       cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_judgment_worst),
+        cmocka_unit_test(test_passes),     cmocka_unit_test(test_timed),
+        cmocka_unit_test(test_worst),      cmocka_unit_test(test_exceeds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
