@@ -4,8 +4,12 @@
 #define KP_DEVICE_H
 
 #include <cuda_runtime_api.h>
-#include "gpu/stray.h"
 #include "gpu/values.h"
+
+struct kp_draws; /* of the oracle: cuda_base/arithmetic.h */
+struct kp_stray; /* this and the next two: stray.h */
+struct kp_spread;
+struct kp_stray_rule;
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,6 @@
 /* stray.cu: device_stray: see device.h and stray.h. */
 #include "gpu/device.h"
+#include "gpu/stray.h"
 #include "base/error.h"
 
 #include <cuda_bf16.h>

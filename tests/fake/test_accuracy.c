@@ -260,7 +260,7 @@ static struct sample_errors sample(struct accuracy *acc, struct honest how, enum
     for (int i = A; i <= B && how.bits; i++) cut(data(acc, i), how.bits, how.normwise);
     kp_exec_run(acc->exec[how.baseline], tensors, outputs, acc->workspace, acc->r.stream);
     referee_fill(&acc->r, 0, d, seed);
-    accuracy_sample(acc, 0, class, 3, &found);
+    accuracy_sample(acc, 0, class, KP_ALL, 3, &found);
     return found;
 }
 
@@ -343,7 +343,7 @@ static void test_lost(void **state) {
         for (int i = 0; i < AREA; i++)
             if (isinf(y[i])) y[i] = 1, n++;
         assert_int_equal(n, SIDE);
-        accuracy_sample(&acc, 0, (enum kp_class)c, 3, &e);
+        accuracy_sample(&acc, 0, (enum kp_class)c, KP_ALL, 3, &e);
         assert_int_equal(judgment_passes(&e.candidate), c == KP_CLASS_NORMWISE);
         assert_int_equal(e.found[0].lost, n);
     }
@@ -361,7 +361,7 @@ static void test_outside(void **state) {
     unsetenv("CUDA_VISIBLE_DEVICES");
     struct sample_errors e = sample(&acc, how, KP_DIST_LARGE, KP_CLASS_FP32);
     data(&acc, OUT)[7] = INFINITY;
-    accuracy_sample(&acc, 0, KP_CLASS_FP32, 3, &e);
+    accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_ALL, 3, &e);
     assert_false(e.outside || judgment_passes(&e.candidate));
 }
 
@@ -372,7 +372,7 @@ static void test_unwritten(void **state) {
     const struct honest how = {0};
     struct sample_errors e = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32);
     referee_poison(&acc.r, 0, 9);
-    accuracy_sample(&acc, 0, KP_CLASS_FP32, 3, &e);
+    accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_ALL, 3, &e);
     assert_int_equal(e.found[0].unwritten, AREA);
     assert_int_equal(e.found[0].bad, AREA);
     assert_int_equal(e.found[0].first_bad, 0);

@@ -38,7 +38,7 @@ static int flagged(double slower, int n, uint64_t state) {
             against[k] = noisy(125, share, &state);
             own[k] = noisy(100 * slower, share, &state);
         }
-        found += doubt_control(against, own, n, tick_us, (uint64_t)i, declared, &ratio);
+        found += doubt_control(against, own, n, tick_us, (uint64_t)i, declared, 100, &ratio);
     }
     return found;
 }
@@ -74,9 +74,10 @@ static void test_control_share(void **state) {
         const double against[] = {200, 200, 200, 200};
         const double own[] = {row[i].us, row[i].us, row[i].us, row[i].us};
         double ratio;
-        assert_int_equal(doubt_control(against, own, 4, 1e-3, 1, declared, &ratio), row[i].doubt);
+        assert_int_equal(doubt_control(against, own, 4, 1e-3, 1, declared, 100, &ratio),
+                         row[i].doubt);
         near(ratio, 200 / row[i].us);
-        assert_false(doubt_control(against, own, 4, 1e-3, 1, wide, &ratio));
+        assert_false(doubt_control(against, own, 4, 1e-3, 1, wide, 100, &ratio));
     }
 }
 
@@ -87,8 +88,12 @@ static void test_control_interval(void **state) {
     const double against[] = {200, 200, 200, 200}, own[] = {70, 130, 150, 170};
     const double slow[] = {400, 400, 400, 400}, slower[] = {200, 200, 200, 200};
     double ratio;
-    assert_false(doubt_control(slow, slower, 4, 1e-3, 1, declared, &ratio));
-    assert_false(doubt_control(against, own, 4, 1e-3, 1, declared, &ratio));
+    assert_false(doubt_control(slow, slower, 4, 1e-3, 1, declared, 100, &ratio));
+    const double usual[] = {100, 100, 100, 100}; /* the baseline alone is slower */
+    assert_false(doubt_control(slow, usual, 4, 1e-3, 1, declared, 100, &ratio));
+    near(ratio, 4);
+    assert_true(doubt_control(slow, usual, 4, 1e-3, 1, declared, 80, &ratio));
+    assert_false(doubt_control(against, own, 4, 1e-3, 1, declared, 100, &ratio));
 }
 
 /* One sample says nothing, nor do none; two do. */
@@ -98,11 +103,11 @@ static void test_control_few(void **state) {
     const double against[] = {200, 200}, own[] = {200, 200};
     for (int n = 0; n < 2; n++) {
         double ratio = 1;
-        assert_false(doubt_control(against, own, n, 1e-3, 1, declared, &ratio));
+        assert_false(doubt_control(against, own, n, 1e-3, 1, declared, 100, &ratio));
         assert_true(isnan(ratio));
     }
     double ratio;
-    assert_true(doubt_control(against, own, 2, 1e-3, 1, declared, &ratio));
+    assert_true(doubt_control(against, own, 2, 1e-3, 1, declared, 100, &ratio));
 }
 
 /* ---- The slowest quarter ------------------------------------------------------------------------

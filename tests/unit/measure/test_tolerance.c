@@ -16,7 +16,7 @@ static void near(double got, double want) {
 }
 
 static void judged(const struct kp_stray *s, const struct kp_spread *own, struct kp_judgment want) {
-    struct kp_judgment j = judge_output(s, own, true);
+    struct kp_judgment j = judge_output(s, own, KP_CLASS_FP32);
     near(j.rms, want.rms);
     near(j.part, want.part);
     near(j.element, want.element);
@@ -155,12 +155,12 @@ static void test_bias(void **state) {
 static void test_lost(void **state) {
     (void)state;
     struct kp_stray s = {.part_count = {100}, .lost = 1};
-    struct kp_judgment j = judge_output(&s, &no_draws, true);
+    struct kp_judgment j = judge_output(&s, &no_draws, KP_CLASS_FP32);
     assert_false(judgment_passes(&j));
-    j = judge_output(&s, &no_draws, false);
+    j = judge_output(&s, &no_draws, KP_CLASS_NORMWISE);
     assert_true(judgment_passes(&j));
     s.lost = 0;
-    j = judge_output(&s, &no_draws, true);
+    j = judge_output(&s, &no_draws, KP_CLASS_FP32);
     assert_true(judgment_passes(&j));
 }
 
@@ -174,7 +174,7 @@ static void test_not_finite(void **state) {
             for (int at = 0; at < 2; at++) {
                 struct kp_stray s = {.part_count = {100, 100}};
                 *(measure == 0 ? &s.part_t2[at] : measure == 1 ? &s.bias : &s.largest) = bad[i];
-                struct kp_judgment j = judge_output(&s, &own, true);
+                struct kp_judgment j = judge_output(&s, &own, KP_CLASS_FP32);
                 if (judgment_passes(&j)) fail_msg("%g, measure %d passes", bad[i], measure);
             }
 }
@@ -256,8 +256,43 @@ static void test_exceeds(void **state) {
     assert_string_equal(error_exceeds(&least, &(struct kp_error){NAN, 1}), "norm");
 }
 
+/* Noise as large as the output: accuracy against the largest element says nothing there, the other
+ * classes do. */
+static void test_swamped(void **state) {
+    (void)state;
+    struct kp_stray s = {.part_t2 = {1e6}, .part_count = {1}, .largest = 1000};
+    const double a2 = KP_AMPLIFIED * KP_AMPLIFIED;
+    struct kp_spread below = {.count = 1, .sum_s2 = 0.99 / a2, .sum_o2 = 1};
+    struct kp_spread above = {.count = 1, .sum_s2 = 1.01 / a2, .sum_o2 = 1};
+    for (int c = 0; c < KP_CLASS_COUNT; c++) {
+        struct kp_judgment j = judge_output(&s, &below, (enum kp_class)c);
+        assert_false(judgment_passes(&j));
+        j = judge_output(&s, &above, (enum kp_class)c);
+        assert_int_equal(judgment_passes(&j), c == KP_CLASS_NORMWISE);
+    }
+}
+
+/* An error over a tolerance: none is within any, NaN within no one. */
+static void test_judge_error(void **state) {
+    (void)state;
+    const struct kp_error tolerance = {2, 4}, zero = {0, 0};
+    const struct {
+        struct kp_error e;
+        double want;
+    } row[] = {{{0, 0}, 0}, {{1, 1}, 0.5}, {{1, 3}, 0.75}, {{3, 1}, 1.5}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        near(judge_error(&row[i].e, &tolerance).of_limit, row[i].want);
+    near(judge_error(&zero, &zero).of_limit, 0);
+    for (int k = 0; k < 2; k++) {
+        const struct kp_error nan = {k ? 1 : NAN, k ? NAN : 1};
+        struct kp_judgment j = judge_error(&nan, &tolerance);
+        assert_false(judgment_passes(&j));
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_swamped),    cmocka_unit_test(test_judge_error),
         cmocka_unit_test(test_classes),    cmocka_unit_test(test_names),
         cmocka_unit_test(test_nothing),    cmocka_unit_test(test_rms),
         cmocka_unit_test(test_part),       cmocka_unit_test(test_element),
