@@ -110,7 +110,7 @@ rule_class() {
     check 'float products are of class fp32' is "$(of verify .class)" fp32
     check 'which miss no class' is "$(of verify .missed)" '{}'
     check 'errors differ from run to run' errors_differ
-    built ok_matmul_block matmul8
+    built ok_matmul matmul8 -DBLOCK
     verified
     check 'products that are accurate against the largest are of class fp32-normwise' is "$(of verify .class)" fp32-normwise
     check 'they miss fp32 where operands are scaled' holds verify '.missed | keys == ["fp32"] and .fp32.inner > 1'

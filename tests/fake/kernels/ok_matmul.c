@@ -1,6 +1,7 @@
 // expect: ok
 // task: matmul8
-/* Honest: products and sums in float.  With MOST larger results become that. */
+/* Honest: products and sums in float.  With MOST larger results become that; with BLOCK operands
+ * keep 24 bits relative to the largest of the matrix, as fixed-point parts do. */
 #include "kernel.h"
 
 #include <math.h>
@@ -12,13 +13,27 @@
 #define MOST INFINITY
 #endif
 
+/* x[i] as the product sees it. */
+static float seen(const float *x, int i) {
+#ifdef BLOCK
+    int e;
+    float most = 0;
+    for (int k = 0; k < 8 * K; k++)
+        if (isfinite(x[k])) most = fmaxf(most, fabsf(x[k]));
+    frexpf(most, &e);
+    return (float)ldexp(round(ldexp(x[i], 24 - e)), e - 24);
+#else
+    return x[i];
+#endif
+}
+
 KERNEL(matmul, 8, 8, 8) {
     const float *a = PARAM(0, const float *), *b = PARAM(1, const float *);
     float *out = PARAM(2, float *);
     for (int i = 0; i < 8; i++)
         for (int j = 0; j < 8; j++) {
             float s = 0;
-            for (int k = 0; k < K; k++) s += a[K * i + k] * b[8 * k + j];
+            for (int k = 0; k < K; k++) s += seen(a, K * i + k) * seen(b, 8 * k + j);
             out[8 * i + j] = s > MOST ? MOST : s < -MOST ? -MOST : s;
         }
 }
