@@ -76,15 +76,15 @@ static bool inner_operand(const struct kp_task *t, int i, int slot, struct inner
     const struct kp_op *op = &t->ops[i];
     if (op->nin <= slot || op->in[slot].is_scalar || op->in[slot].value < 0) return false;
     int v = op->in[slot].value, axes = t->values[v].shape.n, axis = op->def->inner[slot];
-    if (axis < 0) axis = axes + axis < 0 ? axes - 1 : axes + axis;
-    if (axis >= axes) return false;
+    if (axis < 0) axis += axes;
     *out = (struct inner){.axis = axis, .sign = slot ? -1 : 1, .pair = i};
     out->tensor = tensor_of(t, v, &out->axis);
     return out->tensor >= 0 && is_real(&t->tensors[out->tensor]);
 }
 
 /* The scales that tensor `index` has along an inner index: those of the first product of two
- * tensors of which it is one.  False if there is none. */
+ * tensors of which it is one.  (In a second product they do not cancel.)  False if there is none.
+ */
 static bool inner_of(const struct kp_task *t, int index, struct inner *out) {
     for (int i = 0; i < t->nops; i++) {
         struct inner a, b;

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SEEDS = 2 }; /* samples of the declared contents; one of each other distribution */
+enum { SEEDS = 2 }; /* samples of declared contents, and of infinities, which have two signs */
 
 /* Memory that CUDA and the libraries take for themselves. */
 static const size_t spare_bytes = (size_t)1 << 30;
@@ -234,7 +234,7 @@ static void determinism(struct verify *v) {
 
 /* Samples of a distribution. */
 static int seeds_of(int d) {
-    return d == KP_DIST_DECLARED ? SEEDS : 1;
+    return d == KP_DIST_DECLARED || d == KP_DIST_INFINITE ? SEEDS : 1;
 }
 
 /* One sample in the spreads of a class.  All elements are judged of the first, and where one

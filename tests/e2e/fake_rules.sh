@@ -236,7 +236,7 @@ rule_alike() {
         "$(awk '/^runner launch/ && before != "runner flush 2000" { n++ } { before = $0 } END { print n + 0 }' "$log")" 0
     check 'and that behind a scrub' is "$(awk '/flush/ && before != "runner scrub 0" { n++ } { before = $0 } END { print n + 0 }' "$log")" 0
     check 'both replays for determinism are at one placement, and all are used' is \
-        "$(grep -oE '^runner launch [1-9]' "$log" | sort | uniq -c | awk '{ print $1 }' | sort | tr '\n' ' ')" '1 1 1 1 1 2 2 3 '
+        "$(grep -oE '^runner launch [1-9]' "$log" | sort | uniq -c | awk '{ print $1 }' | sort | tr '\n' ' ')" '1 1 1 1 2 2 2 3 '
     built ok_relu relu64 -DSCRATCH=67108864
     verified
     check 'or at one, where scratch is large' is "$(grep -oE '^runner launch [1-9]' "$log" | sort -u | wc -l)" 1

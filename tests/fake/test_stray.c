@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "gpu/device.h"
+#include "gpu/stray.h"
 
 static void near(double got, double want) {
     if (got == want) return; /* infinite */

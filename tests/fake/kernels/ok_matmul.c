@@ -1,7 +1,8 @@
 // expect: ok
 // task: matmul8
-/* Honest: products and sums in float.  With MOST larger results become that; with BLOCK operands
- * keep 24 bits relative to the largest of the matrix, as fixed-point parts do. */
+/* Honest: in float, but for the sum, as the pretend oracle's noise knows no long sums.  With MOST
+ * larger results become that; with BLOCK operands keep 24 bits relative to the largest of the
+ * matrix, as fixed-point parts do. */
 #include "kernel.h"
 
 #include <math.h>
@@ -32,8 +33,9 @@ KERNEL(matmul, 8, 8, 8) {
     float *out = PARAM(2, float *);
     for (int i = 0; i < 8; i++)
         for (int j = 0; j < 8; j++) {
-            float s = 0;
-            for (int k = 0; k < K; k++) s += seen(a, K * i + k) * seen(b, 8 * k + j);
+            double sum = 0;
+            for (int k = 0; k < K; k++) sum += (double)seen(a, K * i + k) * seen(b, 8 * k + j);
+            float s = (float)sum;
             out[8 * i + j] = s > MOST ? MOST : s < -MOST ? -MOST : s;
         }
 }
