@@ -100,6 +100,10 @@ static bool includes(const struct source *s, const char *path) {
     return found;
 }
 
+bool sources_here(void) {
+    return access(op_table, R_OK) == 0;
+}
+
 struct sources *sources_open(void) {
     struct sources *s = calloc(1, sizeof *s);
     if (!s) die(KP_MACHINE, "out of memory");

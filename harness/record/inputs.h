@@ -30,6 +30,7 @@ struct inputs {
 
 struct sources; /* what was hashed already, so that nothing is read twice */
 struct sources *sources_open(void);
+bool sources_here(void); /* whether the current folder has any: without them nothing can be told */
 void sources_close(struct sources *s);
 
 /* Hash the inputs of a cell: of a task, as the text of its file, and a kernel, as a path or NULL.

@@ -48,7 +48,7 @@ static char *kernel_path(const struct column *c, const struct row *row) {
 static struct staleness look(struct sources *s, const struct column *c, const struct row *row,
                              const struct result *cell, const char *tasks) {
     struct staleness stale = {.unknown = !inputs_known(cell->json)};
-    if (stale.unknown) return stale;
+    if (stale.unknown || !sources_here()) return stale;
     char *task = task_text(tasks, row), *kernel = kernel_path(c, row);
     struct inputs now;
     if (task) {

@@ -53,21 +53,22 @@ static const char explained[] =
     "everywhere. The *baseline* is the library call, or chain of them, of the kernel's class "
     "of\nerror (fp32; f16 for half tensors). Tasks that are the same problem count once in "
     "means.\n\n"
-    "A cell is one task on one GPU. fast_1 is the share of all cells whose kernel is correct and "
-    "faster than its\nbaseline; significantly faster the share where the whole predicted interval "
-    "of "
-    "that speedup is above 1. Left out\nare cells whose task, baseline or time cannot carry a "
-    "number; no other column counts them.\n";
+    "A cell is one task on one GPU; a kernel of another class than its task's is not counted as "
+    "correct. fast_1 is\nthe share of all cells whose kernel is correct and faster than its "
+    "baseline; significantly faster the share where\nthe whole predicted interval of that speedup "
+    "is above 1. Left out are cells whose task, baseline or time cannot\ncarry a number; no other "
+    "column counts them.\n";
 
 void report_summary(const struct report *r, const char *results, FILE *out) {
     if (!r->ncolumns) {
         fputs("No results are recorded yet: run `make reproduce` on a machine with a GPU.\n", out);
         return;
     }
-    fputs("| GPU | over PyTorch as it comes | measured | over PyTorch, all TF32 | over the "
-          "baseline | correct / all | fast_1 | significantly faster | left out | every cell |\n"
-          "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
-          out);
+    fputs(
+        "| GPU | over PyTorch as it comes | measured | over PyTorch, all TF32 | over the "
+        "baseline | of its class / all | fast_1 | significantly faster | left out | every cell |\n"
+        "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
+        out);
     for (int i = 0; i < r->ncolumns; i++) summary_row(r, &r->columns[i], results, out);
     fputs(explained, out);
     int stale = 0;
@@ -77,6 +78,13 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
                 "\n**Stale: %d of these results.** What they were measured of has changed since; "
                 "the rows of their\ncells say what.\n",
                 stale);
+    for (int i = 0; i < r->ncolumns; i++)
+        if (r->columns[i].nunknown)
+            fprintf(
+                out,
+                "\n**%s: %d results by earlier rules**, recorded before results had hashes of what "
+                "they were measured\nof. Kernels may be called fp32 there that are not.\n",
+                r->columns[i].name, r->columns[i].nunknown);
     if (r->search)
         fprintf(out, "\nWhat searches with models found: [%s/search](%s/search/README.md).\n",
                 results, results);
