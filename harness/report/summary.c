@@ -80,11 +80,10 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
                 stale);
     for (int i = 0; i < r->ncolumns; i++)
         if (r->columns[i].nunknown)
-            fprintf(
-                out,
-                "\n**%s: %d results by earlier rules**, recorded before results had hashes of what "
-                "they were measured\nof. Kernels may be called fp32 there that are not.\n",
-                r->columns[i].name, r->columns[i].nunknown);
+            fprintf(out,
+                    "\n**%s: %d by earlier rules**: recorded before results had hashes of what "
+                    "they were measured\nof. Kernels may be called fp32 there that are not.\n",
+                    r->columns[i].name, r->columns[i].nunknown);
     if (r->search)
         fprintf(out, "\nWhat searches with models found: [%s/search](%s/search/README.md).\n",
                 results, results);
