@@ -389,7 +389,7 @@ oracle_rounds() {
 }
 rounds_of() { oracle_rounds | grep -c "$1"; }
 # among N LEAST MOST
-among() { is "$(($1 >= $2 && $1 <= $3 ? 1 : $1))" 1; }
+among() { is "$1: $(($1 >= $2 && $1 <= $3))" "$1: 1"; }
 
 # Every timed output is looked at.
 rule_timed() {
