@@ -111,6 +111,10 @@ rule_class() {
     check 'which miss no class' is "$(of verify .missed)" '{}'
     check 'nor does the baseline of that class, and only that' is "$(of verify '.baseline_class | tojson')" '{"fp32":"fp32"}'
     check 'errors differ from run to run' errors_differ
+    task matmul_signs '[]' 'y[8,8] = matmul(a, b)' 'a:[8,8]:signs()' 'b:[8,8]:signs()'
+    built ok_matmul matmul_signs
+    verified
+    check 'nor one that keeps its limits on declared inputs alone' is "$(of verify '.baseline_class | tojson')" '{"fp32":"fp32"}'
     built ok_matmul matmul8 -DBLOCK
     verified
     check 'products that are accurate against the largest are of class fp32-normwise' is "$(of verify .class)" fp32-normwise

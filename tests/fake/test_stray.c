@@ -187,7 +187,9 @@ static void test_all_over(void **state) {
     (void)state;
     const int at = 60 * STEP + 1;
     struct flat *x = flat();
-    for (int k = 0; k < WIDE; k += STEP) put(x, k, 3);
+    put(x, at + 2 * KP_AROUND - 1, 3); /* not near it */
+    near(around(x, at, WIDE), 3);
+    put(x, at + 2 * KP_AROUND, 9); /* nor among those */
     near(around(x, at, WIDE), 3);
     for (int k = at - KP_AROUND; k < at + KP_AROUND; k++) put(x, k, 5);
     assert_true(around(x, at, WIDE) > 4.9);
