@@ -105,6 +105,7 @@ void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtyp
                     int64_t offset, int64_t count, double rms, double tolerance, uint32_t poison,
                     struct kp_compare *c, cudaStream_t stream) {
     (void)stream;
+    fake_log("compare");
     for (int64_t i = 0; i < count; i++) {
         double a = load(y, ty, i), b = load(o, to, i), d = a - b, e = fabs(d) / (fabs(b) + rms);
         if (a == b || (isnan(a) && isnan(b))) d = e = 0;

@@ -17,6 +17,7 @@
  *     event=US                       what an event takes (else 1)
  *     host=US                        how long the host waits for a replay
  *     skew=FACTOR                    the references' outputs are off by this factor
+ *     some=N                         elements that the oracle takes where not all are asked for
  *     log=PATH                       who did what is appended to this file, a line each
  *
  * The driver's opaque types are defined here, so that handles are plain pointers. */

@@ -379,6 +379,53 @@ static void test_unwritten(void **state) {
     assert_true(judgment_passes(&e.baseline[0]));
 }
 
+/* The judgment of an fp32 product on declared inputs of which half is given to the oracle, if
+ * `some`: `first` is the error of that half in spreads, and `last` that of the other. */
+static struct kp_judgment halves(struct accuracy *acc, bool some, enum how_much much, double first,
+                                 double last) {
+    const struct honest how = {0};
+    struct sample_errors e = sample(acc, how, KP_DIST_DECLARED, KP_CLASS_FP32);
+    float *y = data(acc, OUT);
+    for (int i = 0; i < AREA; i++)
+        y[i] =
+            (float)(y[i] * (1 + (i % 2 ? -1 : 1) * (i < AREA / 2 ? first : last) * e.spread.norm));
+    if (some) setenv("CUDA_VISIBLE_DEVICES", "some=100", 1);
+    accuracy_sample(acc, 0, KP_CLASS_FP32, much, 3, &e);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    return e.candidate;
+}
+
+/* Where slices are judged the rest is compared with the baseline, within twice the limits: but in
+ * SLICES, and where all are judged. */
+static void test_how_much(void **state) {
+    (void)state;
+    const double fine = 1.5 * M_SQRT2 * KP_RMS_LIMIT, off = 2.5 * M_SQRT2 * KP_RMS_LIMIT,
+                 half = 1.5 * KP_RMS_LIMIT;
+    const struct {
+        bool some;
+        enum how_much much;
+        double first, last;
+        bool passes;
+    } row[] = {{true, KP_ALL, 0, 0, true},         {true, KP_SOME, 0, 0, true},
+               {true, KP_SLICES, 0, 0, true},      {true, KP_ALL, 0, fine, false},
+               {true, KP_SOME, 0, fine, true},     {true, KP_SOME, 0, off, false},
+               {true, KP_SLICES, 0, off, true},    {true, KP_SOME, half, 0, false},
+               {true, KP_SLICES, half, 0, false},  {false, KP_SOME, 0, fine, false},
+               {false, KP_SLICES, 0, fine, false}, {true, KP_SLICES, 0, INFINITY, true},
+               {true, KP_SOME, 0, INFINITY, false}};
+    struct accuracy acc = judge();
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct kp_judgment j = halves(&acc, row[i].some, row[i].much, row[i].first, row[i].last);
+        if (judgment_passes(&j) != row[i].passes) fail_msg("row %zu: %g", i, j.of_limit);
+    }
+    const struct honest how = {0}; /* where all are judged the baseline's error is nobody's */
+    struct sample_errors e = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32);
+    setenv("CUDA_VISIBLE_DEVICES", "skew=1.001", 1);
+    accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_SOME, 3, &e);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    assert_true(judgment_passes(&e.candidate) && !judgment_passes(&e.baseline[0]));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error),     cmocka_unit_test(test_error_nan),
@@ -388,7 +435,7 @@ int main(void) {
         cmocka_unit_test(test_compare),   cmocka_unit_test(test_sample),
         cmocka_unit_test(test_baselines), cmocka_unit_test(test_spread_size),
         cmocka_unit_test(test_lost),      cmocka_unit_test(test_outside),
-        cmocka_unit_test(test_unwritten)};
+        cmocka_unit_test(test_unwritten), cmocka_unit_test(test_how_much)};
     char message[1024];
     product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();

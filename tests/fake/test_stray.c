@@ -135,6 +135,74 @@ static void test_parts(void **state) {
     }
 }
 
+/* Oracles that are 0, on which noise has no effect but where a test says so. */
+enum { WIDE = 2000, STEP = WIDE / (2 * KP_AROUND) + 1 };
+struct flat {
+    double exact[WIDE], rough[KP_DRAWS][WIDE];
+    struct kp_draws draws;
+};
+
+static struct flat *flat(void) {
+    struct flat *x = calloc(1, sizeof *x);
+    if (!x) abort();
+    x->draws.exact = x->exact;
+    for (int d = 0; d < KP_DRAWS; d++) x->draws.rough[d] = x->rough[d];
+    return x;
+}
+
+/* Element `at` gets this spread. */
+static void put(struct flat *x, int at, double spread) {
+    double rough[KP_DRAWS];
+    draws(rough, 0, spread);
+    for (int d = 0; d < KP_DRAWS; d++) x->rough[d][at] = rough[d];
+}
+
+static double around(const struct flat *x, int i, int count) {
+    return kp_spread_around(&x->draws, (uint64_t)i, (uint64_t)count, kp_limits_of(KP_F32));
+}
+
+/* The spread around an element: of those near it that noise has an effect on, */
+static void test_near(void **state) {
+    (void)state;
+    const int at = 125 * STEP + 1 + KP_AROUND; /* the first near it is none of those all over */
+    struct flat *x = flat();
+    near(around(x, at, WIDE), 0);
+    put(x, at - KP_AROUND, 3);
+    near(around(x, at, WIDE), 3);
+    near(around(x, at + 1, WIDE), 0);
+    put(x, at + 1, 4);
+    near(around(x, at, WIDE), sqrt(12.5));
+    put(x, at + 2, INFINITY);
+    near(around(x, at, WIDE), sqrt(12.5));
+    put(x, 1, 7); /* the first elements have fewer before them */
+    for (int i = 0; i <= KP_AROUND + 1; i++) near(around(x, i, WIDE), 7);
+    near(around(x, KP_AROUND + 2, WIDE), 0);
+    put(x, 2 * KP_AROUND - 1, 1);
+    near(around(x, 0, WIDE), 5);
+    free(x);
+}
+
+/* and of some all over the slice, the larger; nothing beyond the slice. */
+static void test_all_over(void **state) {
+    (void)state;
+    const int at = 60 * STEP + 1;
+    struct flat *x = flat();
+    put(x, at + 2 * KP_AROUND - 1, 3); /* not near it */
+    near(around(x, at, WIDE), 3);
+    put(x, at + 2 * KP_AROUND, 9); /* nor among those */
+    near(around(x, at, WIDE), 3);
+    for (int k = at - KP_AROUND; k < at + KP_AROUND; k++) put(x, k, 5);
+    assert_true(around(x, at, WIDE) > 4.9);
+    put(x, WIDE - STEP, 1e9); /* behind a slice that ends before it */
+    near(around(x, WIDE - 2 * STEP, WIDE - STEP), around(x, WIDE - 2 * STEP - 1, WIDE - STEP));
+    for (int d = 0; d < KP_DRAWS; d++) x->rough[d][at] = 0;
+    x->rough[KP_DRAWS - 1][at] = amplified(); /* one draw is enough */
+    double o, rough[KP_DRAWS];
+    assert_true(kp_draws_at(&x->draws, (uint64_t)at, &o, rough));
+    assert_false(kp_draws_at(&x->draws, (uint64_t)(WIDE - 1), &o, rough));
+    free(x);
+}
+
 /* ---- An output in slices
  * -------------------------------------------------------------------------- */
 
@@ -238,6 +306,29 @@ static void test_bad(void **state) {
     free(x);
 }
 
+/* An element on which noise has no effect may be off as its neighbours may, and no more. */
+static void test_flat(void **state) {
+    (void)state;
+    const struct {
+        float y;
+        int bad;
+    } row[] = {{0, 0}, {4.5f, 0}, {-4.5f, 0}, {5.5f, 1}, {-5.5f, 1}, {INFINITY, 1}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct output *x = right();
+        struct kp_stray s;
+        x->exact[3000] = 0, x->y[3000] = row[i].y;
+        for (int d = 0; d < KP_DRAWS; d++) x->rough[d][3000] = 0;
+        compare(x, true, &s, NULL);
+        assert_int_equal(s.bad, row[i].bad);
+        if (isfinite(row[i].y) && fabs(s.largest - 2 * fabs(row[i].y)) > 0.01)
+            fail_msg("%g strays by %g", row[i].y, s.largest);
+        x->rough[0][3000] = 1e-9; /* it has a spread of its own */
+        compare(x, true, &s, NULL);
+        assert_int_equal(s.bad, row[i].y != 0);
+        free(x);
+    }
+}
+
 /* Where the oracle is infinite only an infinity counts that was lost, as far as the rule says so.
  */
 static void test_lost(void **state) {
@@ -283,8 +374,11 @@ static void test_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spread), cmocka_unit_test(test_stray),   cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_right),  cmocka_unit_test(test_errors),  cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_lost),   cmocka_unit_test(test_integers)};
+        cmocka_unit_test(test_spread),   cmocka_unit_test(test_stray),
+        cmocka_unit_test(test_parts),    cmocka_unit_test(test_right),
+        cmocka_unit_test(test_errors),   cmocka_unit_test(test_bad),
+        cmocka_unit_test(test_lost),     cmocka_unit_test(test_near),
+        cmocka_unit_test(test_all_over), cmocka_unit_test(test_flat),
+        cmocka_unit_test(test_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,6 +93,9 @@ static void test_control_interval(void **state) {
     assert_false(doubt_control(slow, usual, 4, 1e-3, 1, declared, 100, &ratio));
     near(ratio, 4);
     assert_true(doubt_control(slow, usual, 4, 1e-3, 1, declared, 80, &ratio));
+    const double both[] = {440, 440, 440, 440}; /* or slower by 10 % more than the candidate */
+    assert_false(doubt_control(both, slower, 4, 1e-3, 1, declared, 100, &ratio));
+    near(ratio, 2.2);
     assert_false(doubt_control(against, own, 4, 1e-3, 1, declared, 100, &ratio));
 }
 
