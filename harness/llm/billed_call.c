@@ -59,9 +59,7 @@ static void keep(void *context, const struct llm_try *t) {
     c->billed = a->maybe_billed;
     c->cost += cost;
     c->ticket = 0;
-    /* Once the cap was doubled, every further request has the doubled cap. */
-    bool doubled = a->outcome != LLM_FAILED || strcmp(t->request, c->request) != 0;
-    if (a->will_retry) reserve(c, (doubled ? 2 : 1) * (double)c->p->llm->max_tokens);
+    if (a->will_retry) reserve(c, t->next_cap * (double)c->p->llm->max_tokens);
 }
 
 /* Note what a killed call would have used, and show it.  A model that reasons in secret sends
@@ -84,6 +82,7 @@ struct llm_answer *billed_call(const struct billed_call *p, const char *request,
     struct llm_answer *a = llm_call(p->llm, request, keep, show_progress, &c);
     if (p->progress) fprintf(stderr, "\r\033[K");
     if (c.ticket) budget_settle(ledger, c.ticket, &nothing, 0, 0); /* no request was sent */
+    if (a->for_all) budget_stop(ledger);
     *cost = c.cost;
     return a;
 }

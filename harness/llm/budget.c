@@ -4,6 +4,7 @@
  *
  *   R ticket epoch gpu task attempt usd tokens    reservation
  *   S ticket usd tokens seconds                   settlement
+ *   X run                                         no more calls in this run (KP_RUN)
  *
  * LEDGER.open has a slot of fixed size for each ticket: what the call is known to have used so far.
  * The process that made a reservation locks its slot until it settles or dies.  So an open call
@@ -45,6 +46,7 @@ struct ledger {
     char *text;
     long size;
     bool torn; /* the last line has no newline */
+    bool stopped;
     int n, room;
     struct call *call;
 };
@@ -163,6 +165,11 @@ static bool take_line(struct ledger *l, char *line, const char *gpu, const char 
         f = tab;
     }
     if (n == 8 && !strcmp(field[0], "R")) return take_reserved(l, field, gpu, task);
+    if (n == 2 && !strcmp(field[0], "X")) {
+        const char *run = getenv("KP_RUN");
+        l->stopped |= run && !strcmp(run, field[1]);
+        return true;
+    }
     return n == 5 && !strcmp(field[0], "S") && take_settled(l, field);
 }
 
@@ -415,6 +422,7 @@ static void slot_take(const char *path, long ticket, const struct price *p, doub
 static bool must_wait(struct ledger *l, const char *gpu, const char *task, const struct asked *a,
                       long *open) {
     ledger_read(l, gpu, task);
+    if (l->stopped) exit(KP_MACHINE); /* the call that stopped the run has said why */
     take_left(l);
     struct spent all = sum(l, false), cell = sum(l, true);
     *open = all.open;
@@ -450,6 +458,15 @@ long budget_reserve(const char *path, const char *gpu, const char *task, const c
     free(tokens);
     ledger_close(&l);
     return ticket;
+}
+
+void budget_stop(const char *path) {
+    const char *run = getenv("KP_RUN");
+    if (!run || !*run || strpbrk(run, "\t\n")) return;
+    struct ledger l = ledger_open(path, true);
+    ledger_read(&l, NULL, NULL);
+    if (!l.stopped) ledger_append(&l, text_format("X\t%s\n", run));
+    ledger_close(&l);
 }
 
 void budget_settle(const char *path, long ticket, const struct llm_usage *u, double cost,

@@ -26,8 +26,8 @@ struct price { /* USD per million tokens, from harness/llm/prices.json */
 /* The current price of a model.  A listed name also prices its dated versions: '-', ':' or '@'
  * and then a date or "latest" may follow (gpt-5-2025-08-07 costs what gpt-5 does; gpt-5-pro does
  * not).  Of several prices of a name, the newest valid one counts.  known is false if there is
- * none.  A server on loopback (c->host) and a replay cost nothing: known is true and all rates
- * are 0. */
+ * none.  A replay costs nothing: known is true and all rates are 0.  So does a server on loopback,
+ * unless a cap in USD is set and the name has a price: it may be a proxy to a paid one. */
 struct price price_find(const char *prices_path, const struct llm_config *c);
 
 /* Cost in USD.  A cost that the server states overrides the price list.  NAN if the usage, or
@@ -51,6 +51,10 @@ void budget_note(double answer_tokens);
  * reserved tokens, and a cost of NAN keeps the reserved money. */
 void budget_settle(const char *ledger, long ticket, const struct llm_usage *u, double cost,
                    double seconds);
+
+/* No more calls in this run (KP_RUN; none if it is unset): the next budget_reserve ends its program
+ * with KP_MACHINE, without a word, because the failed call has said why. */
+void budget_stop(const char *ledger);
 
 /* Sums over the ledger: over everything (gpu and task NULL) or over one cell; zero if there is
  * no ledger.  usd adds up the known costs; unpriced counts the calls of unknown cost.  Open are the

@@ -110,10 +110,8 @@ void llm_answer_free(struct llm_answer *a) {
 /* The answer of a call that failed or broke before the model ended. */
 static struct llm_answer *no_answer(struct llm_reader *r) {
     if (r->fault.any) {
-        char says[360];
-        fault_text(&r->fault, says, sizeof says);
         r->again = fault_retry(&r->fault);
-        return answer_failed(fault_exit(&r->fault), "%s: %s", says, fault_advice(&r->fault));
+        return fault_answer(&r->fault);
     }
     if (r->broken)
         return answer_failed(KP_MACHINE, "%s: %s", r->broken,
@@ -164,11 +162,21 @@ static void check_usage(struct llm_usage *u) {
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (!isfinite(counts[i]) || counts[i] < 0) u->known = false;
     if (!(isfinite(u->cost) && u->cost >= 0)) u->cost = NAN;
+    if (u->input + u->output == 0 && isnan(u->cost)) u->known = false; /* no call takes nothing */
+}
+
+void reader_scan(struct llm_reader *r) {
+    const struct text *all[] = {&r->text, &r->reasoning, &r->refusal};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        r->leaked |= key_within(all[i]->s, all[i]->n);
 }
 
 struct llm_answer *reader_end(struct llm_reader *r) {
     struct llm_answer *a;
     if (!r->ended && !r->broken && !r->fault.any) sse_end(&r->sse, take_event, r);
+    /* Some servers of Chat Completions send no [DONE]. */
+    r->ended |= r->wire == &wire_chat && r->stop != STOP_NONE && !r->torn;
+    reader_scan(r);
     if (r->fault.any || r->broken || !r->ended || !r->begun || r->stop == STOP_BROKEN) {
         a = no_answer(r);
         a->maybe_billed = r->begun;

@@ -69,6 +69,8 @@ void fault_body(struct fault *f, long status, const char *body, size_t n);
 
 bool fault_retry(const struct fault *f);
 int fault_exit(const struct fault *f);
+/* The answer of a call that failed so. */
+struct llm_answer *fault_answer(const struct fault *f);
 /* Write "error 429 rate_limit_error: Slow down".  fault_advice says what to do about it. */
 void fault_text(const struct fault *f, char *out, size_t room);
 const char *fault_advice(const struct fault *f);
@@ -88,6 +90,8 @@ struct llm_reader { /* of one response */
     char stop_word[64], stop_detail[256]; /* in the server's words */
     long part;                            /* the item that the last text belongs to */
     bool begun, ended;                    /* the model has started; the terminal marker came */
+    bool torn;                            /* the connection broke: a stop alone ends no answer */
+    bool leaked;                          /* the joined text held the key */
     struct fault fault;
     const char *broken; /* what is wrong with the stream; NULL: nothing */
     bool again;         /* worth a retry: the stream broke, or the fault is temporary */
@@ -132,6 +136,8 @@ void reader_start(struct llm_reader *r, enum llm_api api);
 bool reader_feed(struct llm_reader *r, const char *bytes, size_t n);
 /* Take a body that is not a stream. */
 void reader_whole(struct llm_reader *r, const char *body, size_t n);
+/* Look for the key in the text so far: a server may send it in pieces. */
+void reader_scan(struct llm_reader *r);
 /* Judge the response and free the reader.  r->again says whether to retry. */
 struct llm_answer *reader_end(struct llm_reader *r);
 struct llm_answer *answer_failed(int exit_code, const char *format, ...)

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -46,6 +47,12 @@ static void near(double x, double y) {
 /* One call that may cost half a dollar, 0.3 of it for the prompt. */
 static void half_open(void) {
     budget_reserve(LEDGER, "h200", "relu", "one_shot.r1a1", &dollar, 3e5, 2e5);
+}
+
+/* The same, after a line's end: the message of the stopped run is empty. */
+static void quiet(void) {
+    fputs("\n", stderr);
+    half_open();
 }
 
 /* A process that reserves, notes part of its answer, says so, and waits to be killed. */
@@ -109,10 +116,25 @@ static void test_wait(void **state) {
          "BUDGET_USD=0.95 would be exceeded: 0.7 spent, this call may cost 0.5");
 }
 
+/* After a stop no call of this run is reserved; other runs go on. */
+static void test_stop(void **state) {
+    (void)state;
+    setenv("KP_RUN", "7.1", 1);
+    ends(half_open, 0, "");
+    budget_stop(LEDGER);
+    ends(quiet, KP_MACHINE, "\n");
+    setenv("KP_RUN", "7.2", 1);
+    ends(half_open, 0, "");
+    unsetenv("KP_RUN");
+    budget_stop(LEDGER);
+    ends(half_open, 0, "");
+    assert_int_equal(budget_spent(LEDGER, NULL, NULL).calls, 3);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, clean, clean)
 
 int main(void) {
     kp_program("test");
-    const struct CMUnitTest tests[] = {TEST(test_killed), TEST(test_wait)};
+    const struct CMUnitTest tests[] = {TEST(test_killed), TEST(test_wait), TEST(test_stop)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
