@@ -141,11 +141,3 @@ const char *fault_advice(const struct fault *f) {
     default: return fault_retry(f) ? "try again later" : "check the base URL";
     }
 }
-
-struct llm_answer *fault_answer(const struct fault *f) {
-    char says[360];
-    fault_text(f, says, sizeof says);
-    struct llm_answer *a = answer_failed(fault_exit(f), "%s: %s", says, fault_advice(f));
-    a->for_all = f->status == 401 || f->status == 402 || f->status == 404;
-    return a;
-}

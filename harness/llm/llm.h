@@ -35,7 +35,7 @@ struct llm_config {
  * OPENAI_BASE_URL, ANTHROPIC_BASE_URL, LLM_KEY_ENV (the name of the variable with the key;
  * default OPENAI_API_KEY or ANTHROPIC_API_KEY), LLM_TEMPERATURE, LLM_EFFORT, LLM_SEED,
  * LLM_MAX_TOKENS, LLM_TOKEN_FIELD=max_tokens (for servers that know no other name), LLM_SECONDS,
- * LLM_IDLE_SECONDS, LLM_BACKOFF_MS, LLM_TRIES.
+ * LLM_IDLE_SECONDS, LLM_BACKOFF_MS, LLM_TRIES, LLM_PLAIN_HTTP.
  *
  * Ends the program with KP_USAGE if one is malformed, or if a base URL contains credentials or
  * uses plain http beyond loopback with a key (unless LLM_PLAIN_HTTP=1).  Moves the key out of the

@@ -107,6 +107,14 @@ void llm_answer_free(struct llm_answer *a) {
     free(a);
 }
 
+struct llm_answer *fault_answer(const struct fault *f) {
+    char says[360];
+    fault_text(f, says, sizeof says);
+    struct llm_answer *a = answer_failed(fault_exit(f), "%s: %s", says, fault_advice(f));
+    a->for_all = f->status == 401 || f->status == 402 || f->status == 404;
+    return a;
+}
+
 /* The answer of a call that failed or broke before the model ended. */
 static struct llm_answer *no_answer(struct llm_reader *r) {
     if (r->fault.any) {
@@ -165,18 +173,12 @@ static void check_usage(struct llm_usage *u) {
     if (u->input + u->output == 0 && isnan(u->cost)) u->known = false; /* no call takes nothing */
 }
 
-void reader_scan(struct llm_reader *r) {
-    const struct text *all[] = {&r->text, &r->reasoning, &r->refusal};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        r->leaked |= key_within(all[i]->s, all[i]->n);
-}
-
 struct llm_answer *reader_end(struct llm_reader *r) {
     struct llm_answer *a;
     if (!r->ended && !r->broken && !r->fault.any) sse_end(&r->sse, take_event, r);
     /* Some servers of Chat Completions send no [DONE]. */
     r->ended |= r->wire == &wire_chat && r->stop != STOP_NONE && !r->torn;
-    reader_scan(r);
+    wire_scan(r);
     if (r->fault.any || r->broken || !r->ended || !r->begun || r->stop == STOP_BROKEN) {
         a = no_answer(r);
         a->maybe_billed = r->begun;

@@ -69,8 +69,6 @@ void fault_body(struct fault *f, long status, const char *body, size_t n);
 
 bool fault_retry(const struct fault *f);
 int fault_exit(const struct fault *f);
-/* The answer of a call that failed so. */
-struct llm_answer *fault_answer(const struct fault *f);
 /* Write "error 429 rate_limit_error: Slow down".  fault_advice says what to do about it. */
 void fault_text(const struct fault *f, char *out, size_t room);
 const char *fault_advice(const struct fault *f);
@@ -128,6 +126,7 @@ void wire_get_number(const cJSON *object, const char *key, double *x); /* unchan
 void wire_name_model(struct llm_reader *r, const cJSON *object);
 void wire_stop(struct llm_reader *r, const char *word);
 void wire_add(struct text *t, const cJSON *string); /* no effect unless it is a string */
+void wire_scan(struct llm_reader *r); /* look for the key, which may have come in pieces */
 
 /* ---- Reading (read.c) --------------------------------------------------------------- */
 
@@ -136,10 +135,10 @@ void reader_start(struct llm_reader *r, enum llm_api api);
 bool reader_feed(struct llm_reader *r, const char *bytes, size_t n);
 /* Take a body that is not a stream. */
 void reader_whole(struct llm_reader *r, const char *body, size_t n);
-/* Look for the key in the text so far: a server may send it in pieces. */
-void reader_scan(struct llm_reader *r);
 /* Judge the response and free the reader.  r->again says whether to retry. */
 struct llm_answer *reader_end(struct llm_reader *r);
+/* The answer of a call that the server refused. */
+struct llm_answer *fault_answer(const struct fault *f);
 struct llm_answer *answer_failed(int exit_code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

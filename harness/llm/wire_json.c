@@ -107,3 +107,9 @@ void wire_stop(struct llm_reader *r, const char *word) {
         if (!strcasecmp(word, words[i].word)) r->stop = words[i].stop;
     text_excerpt(r->stop_word, sizeof r->stop_word, word, strlen(word));
 }
+
+void wire_scan(struct llm_reader *r) {
+    const struct text *all[] = {&r->text, &r->reasoning, &r->refusal};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        r->leaked |= key_within(all[i]->s, all[i]->n);
+}
