@@ -44,8 +44,8 @@ static void keep(void *context, const struct llm_try *t) {
     const struct asked *a = context;
     if (!a->transcript) return;
     transcript_append(a->transcript, a->c, t, t->answer->usage.cost);
-    /* The next try may have twice the cap. */
-    if (t->answer->will_retry) transcript_reserve(strlen(t->request), 2 * (double)a->c->max_tokens);
+    if (t->answer->will_retry)
+        transcript_reserve(strlen(t->request), t->next_cap * (double)a->c->max_tokens);
 }
 
 /* On a terminal, overwrite one line; otherwise print a line a minute. */

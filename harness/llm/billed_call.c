@@ -15,23 +15,21 @@ struct call {
     const struct billed_call *p;
     const char *request;
     struct price price;
-    long ticket; /* of the next try; 0: none */
-    int billed;  /* tries so far that may have been billed without a stated usage */
-    double cost;
+    long ticket;      /* of the next try; 0: none */
+    int billed;       /* tries so far that may have been billed without a stated usage */
+    double cost, cap; /* cap: of the next try, in tokens */
 };
 
-/* The bound is one token a byte: every tokenizer in use makes at most one token of a byte,
- * because byte-level fallback is its worst case.  Code averages four bytes a token, but rare
- * text such as long base64 strings comes close to one, and a spending cap needs a bound, not an
- * estimate.  A byte that is not UTF-8 is sent as U+FFFD, three bytes.  Each message adds a few
- * tokens for its role. */
+/* English and code average four bytes of ASCII a token, and no tokenizer in use makes less than
+ * three of our prompts; beyond ASCII a byte may be a token.  Each message adds a few tokens for its
+ * role. */
 double tokens_bound(const struct llm_message *m, int n) {
     double bound = 16;
     for (int i = 0; i < n; i++) {
         bound += 16;
-        for (const char *p = m[i].text; *p; p++) bound += (unsigned char)*p < 0x80 ? 1 : 3;
+        for (const char *p = m[i].text; *p; p++) bound += (unsigned char)*p < 0x80 ? 1 / 3.0 : 1;
     }
-    return bound;
+    return ceil(bound);
 }
 
 static const struct llm_usage nothing = {.known = true, .cost = NAN}, unsaid = {.cost = NAN};
@@ -41,6 +39,7 @@ static const struct llm_usage nothing = {.known = true, .cost = NAN}, unsaid = {
 static void reserve(struct call *c, double cap) {
     const struct billed_call *p = c->p;
     if (p->transcript) transcript_reserve(strlen(c->request), cap);
+    c->cap = cap;
     c->ticket = budget_reserve(ledger, p->gpu, p->task, p->name, &c->price,
                                tokens_bound(p->message, p->n), cap);
 }
@@ -60,13 +59,16 @@ static void keep(void *context, const struct llm_try *t) {
     c->billed = a->maybe_billed;
     c->cost += cost;
     c->ticket = 0;
-    /* Once the cap was doubled, every further request has the doubled cap. */
-    bool doubled = a->outcome != LLM_FAILED || strcmp(t->request, c->request) != 0;
-    if (a->will_retry) reserve(c, (doubled ? 2 : 1) * (double)c->p->llm->max_tokens);
+    if (a->will_retry) reserve(c, t->next_cap * (double)c->p->llm->max_tokens);
 }
 
+/* Note what a killed call would have used, and show it.  A model that reasons in secret sends
+ * nothing, so time counts, too. */
 static void show_progress(void *context, double seconds, size_t bytes) {
+    enum { TOKENS_A_SECOND = 100 };
     const struct call *c = context;
+    budget_note(fmin(fmax((double)bytes / 3, seconds * TOKENS_A_SECOND), c->cap));
+    if (!c->p->progress) return;
     struct llm_usage so_far = {.known = true, .output = (double)bytes / 4, .cost = NAN};
     double cost = price_cost(&c->price, &so_far);
     fprintf(stderr, "\r%s/%s %s: about %.0f tokens, %.0f s", c->p->gpu, c->p->task, c->p->name,
@@ -77,9 +79,10 @@ static void show_progress(void *context, double seconds, size_t bytes) {
 struct llm_answer *billed_call(const struct billed_call *p, const char *request, double *cost) {
     struct call c = {.p = p, .request = request, .price = price_find(prices, p->llm)};
     reserve(&c, (double)p->llm->max_tokens);
-    struct llm_answer *a = llm_call(p->llm, request, keep, p->progress ? show_progress : NULL, &c);
+    struct llm_answer *a = llm_call(p->llm, request, keep, show_progress, &c);
     if (p->progress) fprintf(stderr, "\r\033[K");
     if (c.ticket) budget_settle(ledger, c.ticket, &nothing, 0, 0); /* no request was sent */
+    if (a->for_all) budget_stop(ledger);
     *cost = c.cost;
     return a;
 }

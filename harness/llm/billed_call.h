@@ -28,8 +28,8 @@ struct llm_answer *billed_call(const struct billed_call *p, const char *request,
 struct llm_answer *billed_before(const struct billed_call *p, const char *path,
                                  char request_sha256[65], char date[32], char model[128]);
 
-/* An upper bound of the number of tokens of the messages, for budgets.  No current tokenizer
- * makes more. */
+/* A safe estimate of the number of tokens of the messages, for budgets: a third more than
+ * tokenizers in use make of English and code. */
 double tokens_bound(const struct llm_message *m, int n);
 
 #endif

@@ -4,6 +4,11 @@
  *
  *   R ticket epoch gpu task attempt usd tokens    reservation
  *   S ticket usd tokens seconds                   settlement
+ *   X run                                         no more calls in this run (KP_RUN)
+ *
+ * LEDGER.open has a slot of fixed size for each ticket: what the call is known to have used so far.
+ * The process that made a reservation locks its slot until it settles or dies.  So an open call
+ * whose slot is free was left by a killed process, and counts what its slot says.
  *
  * Ticket numbers increase.  A writer locks the file from reading the sums to writing its line, so
  * two writers never spend the same remainder of a cap.  A line that a crash cut short granted
@@ -31,7 +36,7 @@
 
 struct call { /* one reservation and its settlement */
     long ticket;
-    bool mine, settled; /* mine: of the requested cell */
+    bool mine, settled; /* mine: of the requested cell; settled: or left by a dead process */
     double usd, tokens, seconds;
 };
 
@@ -41,6 +46,7 @@ struct ledger {
     char *text;
     long size;
     bool torn; /* the last line has no newline */
+    bool stopped;
     int n, room;
     struct call *call;
 };
@@ -159,6 +165,11 @@ static bool take_line(struct ledger *l, char *line, const char *gpu, const char 
         f = tab;
     }
     if (n == 8 && !strcmp(field[0], "R")) return take_reserved(l, field, gpu, task);
+    if (n == 2 && !strcmp(field[0], "X")) {
+        const char *run = getenv("KP_RUN");
+        l->stopped |= run && !strcmp(run, field[1]);
+        return true;
+    }
     return n == 5 && !strcmp(field[0], "S") && take_settled(l, field);
 }
 
@@ -216,19 +227,63 @@ static struct spent sum(const struct ledger *l, bool only_mine) {
     for (int i = 0; i < l->n; i++) {
         const struct call *c = &l->call[i];
         if (only_mine && !c->mine) continue;
+        double usd = isnan(c->usd) ? 0 : c->usd;
         s.calls++;
-        s.open += !c->settled;
         s.unpriced += isnan(c->usd);
-        s.usd += isnan(c->usd) ? 0 : c->usd;
+        s.usd += usd;
         s.tokens += c->tokens;
+        if (!c->settled) s.open++, s.open_usd += usd, s.open_tokens += c->tokens;
         s.seconds += c->seconds;
     }
     return s;
 }
 
+/* ---- What open calls have used ---- */
+
+enum { SLOT = 64 };
+
+/* Open LEDGER.open; -1 if there is none to read. */
+static int slots_open(const char *path, int flags) {
+    char *name = text_format("%s.open", path);
+    int fd = open(name, flags | O_CLOEXEC, 0666);
+    if (fd < 0 && errno != ENOENT) die(KP_IO, "%s: cannot open: %s", name, strerror(errno));
+    free(name);
+    return fd;
+}
+
+/* Lock a slot (F_OFD_SETLK), or ask whether another process has it (F_OFD_GETLK: F_UNLCK if not).
+ */
+static short slot_lock(int fd, int command, long ticket) {
+    struct flock f = {.l_type = F_WRLCK, .l_start = (off_t)ticket * SLOT, .l_len = SLOT};
+    if (fcntl(fd, command, &f))
+        die(KP_IO, "call %ld of the ledger cannot be locked: %s: was it moved away during a call?",
+            ticket, strerror(errno));
+    return f.l_type;
+}
+
+/* Count what dead processes left as far as it is known.  An unreadable slot counts in full. */
+static void take_left(struct ledger *l) {
+    int fd = slots_open(l->path, O_RDONLY);
+    for (int i = 0; i < l->n; i++) {
+        struct call *c = &l->call[i];
+        char slot[SLOT + 1] = "", usd[SLOT], tokens[SLOT];
+        double x, y;
+        if (c->settled) continue;
+        if (fd >= 0 && slot_lock(fd, F_OFD_GETLK, c->ticket) != F_UNLCK) continue;
+        c->settled = true;
+        if (fd < 0 || pread(fd, slot, SLOT, (off_t)c->ticket * SLOT) != SLOT ||
+            sscanf(slot, "%63s %63s", usd, tokens) != 2 || !amount(usd, &x) || !amount(tokens, &y))
+            continue;
+        if (!isnan(x)) c->usd = x;
+        if (!isnan(y)) c->tokens = y;
+    }
+    if (fd >= 0) close(fd);
+}
+
 struct spent budget_spent(const char *path, const char *gpu, const char *task) {
     struct ledger l = ledger_open(path, false);
     ledger_read(&l, gpu, task);
+    take_left(&l);
     struct spent s = sum(&l, true);
     ledger_close(&l);
     return s;
@@ -260,13 +315,16 @@ static const char *shown(double x, char text[32]) {
     return text;
 }
 
-/* End the program if `used` plus `more` exceeds the cap `name`. */
-static void hold(const char *name, double used, const char *was, double more, const char *is) {
-    double cap = number_of(name);
+/* Whether `used` plus `more` exceeds the cap `name` only until the `open` calls have settled.  Ends
+ * the program if it does without them. */
+static bool hold(const char *name, double used, double open, const char *was, double more,
+                 const char *is) {
+    double cap = number_of(name) * (1 + 1e-9);
     char a[32], b[32];
-    if (!isnan(cap) && used + more > cap * (1 + 1e-9))
+    if (used - open + more > cap)
         die(KP_BUDGET, "%s=%s would be exceeded: %s %s, this call %s %s: raise it, or stop here",
-            name, getenv(name), shown(used, a), was, is, shown(more, b));
+            name, getenv(name), shown(used - open, a), was, is, shown(more, b));
+    return used + more > cap;
 }
 
 /* A cap in hours stops the next call once it is reached, because a call's duration is not known
@@ -278,9 +336,10 @@ static void hold_hours(const char *name, double hours, const char *what) {
             getenv(name), hours, what);
 }
 
-/* Check all caps of one kind, BUDGET or TASK. */
-static void hold_all(const char *kind, const struct spent *s, const struct asked *a) {
+/* Check all caps of one kind, BUDGET or TASK.  Returns whether to wait for open calls. */
+static bool hold_all(const char *kind, const struct spent *s, const struct asked *a) {
     char name[32];
+    bool wait = false;
     snprintf(name, sizeof name, "%s_USD", kind);
     if (!isnan(number_of(name))) {
         const char *model = a->price->model[0] ? a->price->model : "this model";
@@ -299,12 +358,12 @@ static void hold_all(const char *kind, const struct spent *s, const struct asked
                 "%s=%s cannot be held: %ld calls in %s have no known cost: cap tokens (%s_TOKENS) "
                 "instead of money, or move the ledger away",
                 name, getenv(name), s->unpriced, a->ledger, kind);
-        hold(name, s->usd, "spent or reserved", a->usd, "may cost");
+        wait = hold(name, s->usd, s->open_usd, "spent", a->usd, "may cost");
     }
     snprintf(name, sizeof name, "%s_TOKENS", kind);
-    hold(name, s->tokens, "spent or reserved", a->tokens, "may take");
+    wait |= hold(name, s->tokens, s->open_tokens, "spent", a->tokens, "may take");
     snprintf(name, sizeof name, "%s_CALLS", kind);
-    hold(name, (double)s->calls, "made", 1, "is");
+    return hold(name, (double)s->calls, 0, "made", 1, "is") || wait;
 }
 
 /* Hours since KP_RUN_STARTED (seconds since 1970); 0 if no cap needs them. */
@@ -329,29 +388,85 @@ static char *written(double x) {
     return isfinite(x) && x >= 0 ? text_format("%.12g", x) : text_format("-");
 }
 
+/* The slot of this process's newest open call. */
+static struct {
+    int fd;
+    long ticket;
+    double prompt_tokens;
+    const struct price *price;
+} slot = {.fd = -1};
+
+void budget_note(double answer_tokens) {
+    double all = slot.prompt_tokens + answer_tokens;
+    char *usd = written(worst_usd(slot.price, slot.prompt_tokens, answer_tokens)),
+         *tokens = written(all), text[SLOT + 1];
+    snprintf(text, sizeof text, "%-31s %-31s\n", usd, tokens);
+    if (pwrite(slot.fd, text, SLOT, (off_t)slot.ticket * SLOT) != SLOT && answer_tokens == 0)
+        die(KP_IO, "the slot of call %ld in the ledger cannot be written: %s", slot.ticket,
+            strerror(errno));
+    free(usd);
+    free(tokens);
+}
+
+/* Take and lock the slot of a ticket: from now on the call counts as open. */
+static void slot_take(const char *path, long ticket, const struct price *p, double prompt_tokens) {
+    slot.fd = slots_open(path, O_RDWR | O_CREAT);
+    slot.ticket = ticket;
+    slot.price = p;
+    slot.prompt_tokens = prompt_tokens;
+    slot_lock(slot.fd, F_OFD_SETLK, ticket);
+    budget_note(0);
+}
+
+/* Read the ledger and check every cap.  Returns whether to wait for open calls. */
+static bool must_wait(struct ledger *l, const char *gpu, const char *task, const struct asked *a,
+                      long *open) {
+    ledger_read(l, gpu, task);
+    if (l->stopped) exit(KP_MACHINE); /* the call that stopped the run has said why */
+    take_left(l);
+    struct spent all = sum(l, false), cell = sum(l, true);
+    *open = all.open;
+    bool wait = hold_all("BUDGET", &all, a);
+    hold_hours("BUDGET_HOURS", run_hours(), "since the run began");
+    wait |= hold_all("TASK", &cell, a);
+    hold_hours("TASK_HOURS", cell.seconds / 3600, "of calls for this task on this GPU");
+    return wait;
+}
+
 long budget_reserve(const char *path, const char *gpu, const char *task, const char *attempt,
                     const struct price *p, double prompt_tokens, double answer_tokens) {
+    const struct timespec pause = {.tv_nsec = 300000000};
     if (strpbrk(gpu, "\t\n") || strpbrk(task, "\t\n") || strpbrk(attempt, "\t\n"))
         die(KP_BUG, "a name for the ledger holds a tab or a line's end");
     struct asked a = {p, worst_usd(p, prompt_tokens, answer_tokens), prompt_tokens + answer_tokens,
                       path};
     struct ledger l = ledger_open(path, true);
-    ledger_read(&l, gpu, task);
-    struct spent all = sum(&l, false), cell = sum(&l, true);
-    hold_all("BUDGET", &all, &a);
-    hold_hours("BUDGET_HOURS", run_hours(), "since the run began");
-    hold_all("TASK", &cell, &a);
-    hold_hours("TASK_HOURS", cell.seconds / 3600, "of calls for this task on this GPU");
+    long open;
+    while (must_wait(&l, gpu, task, &a, &open)) {
+        ledger_close(&l);
+        nanosleep(&pause, NULL);
+        l = ledger_open(path, true);
+    }
     long ticket = l.n ? l.call[l.n - 1].ticket + 1 : 1;
     char *usd = written(a.usd), *tokens = written(a.tokens);
     char *line = text_format("R\t%ld\t%lld\t%s\t%s\t%s\t%s\t%s\n", ticket, (long long)time(NULL),
                              gpu, task, attempt, usd, tokens);
-    ledger_reserve(&l, line, all.open + 1);
+    ledger_reserve(&l, line, open + 1);
+    slot_take(path, ticket, p, prompt_tokens);
     ledger_append(&l, line);
     free(usd);
     free(tokens);
     ledger_close(&l);
     return ticket;
+}
+
+void budget_stop(const char *path) {
+    const char *run = getenv("KP_RUN");
+    if (!run || !*run || strpbrk(run, "\t\n")) return;
+    struct ledger l = ledger_open(path, true);
+    ledger_read(&l, NULL, NULL);
+    if (!l.stopped) ledger_append(&l, text_format("X\t%s\n", run));
+    ledger_close(&l);
 }
 
 void budget_settle(const char *path, long ticket, const struct llm_usage *u, double cost,
@@ -366,4 +481,5 @@ void budget_settle(const char *path, long ticket, const struct llm_usage *u, dou
     free(usd);
     free(tokens);
     ledger_close(&l);
+    if (ticket == slot.ticket && slot.fd >= 0) close(slot.fd), slot.fd = -1;
 }

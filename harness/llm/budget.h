@@ -1,8 +1,9 @@
 /* budget.h: spending caps and the ledger.
  *
  * The ledger is a text file that only grows, one line an event, under a lock.  Each call reserves
- * its worst case before it is sent and settles afterwards.  A reservation without a settlement (the
- * client was killed) counts in full.  Caps come from the environment; an unset cap does not limit:
+ * its worst case before it is sent and settles afterwards.  If the client is killed in between, the
+ * call counts what it noted last (budget_note).  Caps come from the environment; an unset cap does
+ * not limit:
  *
  *   BUDGET_USD BUDGET_TOKENS BUDGET_CALLS BUDGET_HOURS   the whole ledger
  *   TASK_USD   TASK_TOKENS   TASK_CALLS   TASK_HOURS     one task on one GPU
@@ -25,32 +26,41 @@ struct price { /* USD per million tokens, from harness/llm/prices.json */
 /* The current price of a model.  A listed name also prices its dated versions: '-', ':' or '@'
  * and then a date or "latest" may follow (gpt-5-2025-08-07 costs what gpt-5 does; gpt-5-pro does
  * not).  Of several prices of a name, the newest valid one counts.  known is false if there is
- * none.  A server on loopback (c->host) and a replay cost nothing: known is true and all rates
- * are 0. */
+ * none.  A replay costs nothing: known is true and all rates are 0.  So does a server on loopback,
+ * unless a cap in USD is set and the name has a price: it may be a proxy to a paid one. */
 struct price price_find(const char *prices_path, const struct llm_config *c);
 
 /* Cost in USD.  A cost that the server states overrides the price list.  NAN if the usage, or
  * the price of a prompt of this length, is unknown. */
 double price_cost(const struct price *p, const struct llm_usage *u);
 
-/* Reserve one call's worst case: `prompt_tokens` in (an upper bound), `answer_tokens` out.
- * Returns a ticket.  Ends the program with KP_BUDGET (exit 6) if a cap would be exceeded or a
- * cap in money meets an unknown price; the message names the cap, the amount spent and the
- * amount requested.  KP_USAGE if a cap is not a number, KP_INPUT if the ledger is malformed,
- * KP_IO if it cannot be written or the disk has no space to settle all open calls. */
+/* Reserve one call's worst case: `prompt_tokens` in (a safe estimate), `answer_tokens` out.
+ * Returns a ticket.  Where the open calls of other processes take what is left of a cap, waits
+ * until they have settled.  Ends the program with KP_BUDGET (exit 6) if what is spent and this call
+ * exceed a cap, or a cap in money meets an unknown price; the message names the cap, the amount
+ * spent and the amount requested.  KP_USAGE if a cap is not a number, KP_INPUT if the ledger is
+ * malformed, KP_IO if it cannot be written or the disk has no space to settle all open calls. */
 long budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
                     const struct price *p, double prompt_tokens, double answer_tokens);
+
+/* Note what the newest reservation has used so far: its prompt, and so many tokens of answer.  With
+ * none, ends the program with KP_IO where it cannot be noted; later, an answer is worth more. */
+void budget_note(double answer_tokens);
 
 /* Replace a reservation by the call's usage, cost and duration.  An unknown usage keeps the
  * reserved tokens, and a cost of NAN keeps the reserved money. */
 void budget_settle(const char *ledger, long ticket, const struct llm_usage *u, double cost,
                    double seconds);
 
+/* No more calls in this run (KP_RUN; none if it is unset): the next budget_reserve ends its program
+ * with KP_MACHINE, without a word, because the failed call has said why. */
+void budget_stop(const char *ledger);
+
 /* Sums over the ledger: over everything (gpu and task NULL) or over one cell; zero if there is
- * no ledger.  usd adds up the known costs; unpriced counts the calls of unknown cost, open those
- * not settled. */
+ * no ledger.  usd adds up the known costs; unpriced counts the calls of unknown cost.  Open are the
+ * calls that a living process has not settled, and what they reserved. */
 struct spent {
-    double usd, tokens, seconds;
+    double usd, tokens, seconds, open_usd, open_tokens;
     long calls, unpriced, open;
 };
 struct spent budget_spent(const char *ledger, const char *gpu, const char *task);

@@ -1,6 +1,7 @@
 /* call.c: one call: send requests until one is answered.  See llm.h. */
 #define _GNU_SOURCE
 #include "base/error.h"
+#include "base/json.h"
 #include "llm/wire.h"
 
 #include <math.h>
@@ -27,6 +28,7 @@ struct call {
 struct verdict { /* the judgment of one try */
     struct llm_answer *answer;
     bool again, starved; /* again: retry; starved: reasoning used up the cap */
+    bool refuses_field;  /* the server does not know stream_options */
     double wait;         /* seconds that the server asks for; NAN: none */
 };
 
@@ -65,7 +67,6 @@ __attribute__((format(printf, 2, 3))) static void more(struct llm_answer *a, con
 /* Judge an error status: what the server says, and whether to retry. */
 static void judge_status(const struct http_reply *reply, struct verdict *v) {
     struct fault f = {0};
-    char says[360];
     if (reply->status < 400) {
         const char *to = *reply->redirect ? reply->redirect : "nowhere";
         v->answer =
@@ -76,8 +77,7 @@ static void judge_status(const struct http_reply *reply, struct verdict *v) {
         return;
     }
     fault_body(&f, reply->status, reply->body.s ? reply->body.s : "", reply->body.n);
-    fault_text(&f, says, sizeof says);
-    v->answer = answer_failed(fault_exit(&f), "%s: %s", says, fault_advice(&f));
+    v->answer = fault_answer(&f);
     v->again = fault_retry(&f);
     v->wait = http_wait(reply->after_ms, reply->after, time(NULL));
     /* Follow the server's x-should-retry, except that a wrong key or prompt stays wrong. */
@@ -105,7 +105,8 @@ static struct verdict judge(const struct http_reply *reply, struct llm_reader *r
             KP_MACHINE, "answers with %s, neither a stream nor JSON (%s): check the base URL",
             reply->content_type, says);
     } else {
-        if (!reply->sse && reply->body.n && !*reply->error) reader_whole(r, body, reply->body.n);
+        r->torn = *reply->error;
+        if (!reply->sse && reply->body.n && !r->torn) reader_whole(r, body, reply->body.n);
         bool stream_says = r->fault.any || r->broken;
         v.answer = reader_end(r);
         v.again = r->again;
@@ -124,16 +125,13 @@ static struct verdict judge(const struct http_reply *reply, struct llm_reader *r
 }
 
 /* Remove a key from an answer.  The body is clean already, unless the server split the key over
- * several pieces: then it shows up only in the joined text, and the body is dropped because it
- * holds the pieces. */
-static void redact(struct llm_answer *a, struct http_reply *reply) {
-    bool pieces =
-        key_within(a->text, strlen(a->text)) || key_within(a->reasoning, strlen(a->reasoning));
+ * several pieces (`leaked`): then the body is dropped because it holds them. */
+static void redact(struct llm_answer *a, bool leaked, struct http_reply *reply) {
     key_redact(a->text, strlen(a->text));
     key_redact(a->reasoning, strlen(a->reasoning));
     key_redact(a->why, strlen(a->why));
     key_redact(a->model, strlen(a->model));
-    if (!pieces) return;
+    if (!leaked) return;
     text_clear(&reply->body);
     a->outcome = LLM_INVALID;
     snprintf(a->why, sizeof a->why,
@@ -173,6 +171,19 @@ static double next_wait(const struct call *k, struct verdict *v) {
     return wait;
 }
 
+static const char usage_field[] = ",\"stream_options\":{\"include_usage\":true}";
+
+/* Warn where the server counts far fewer tokens than the body must have: it has cut the prompt. */
+static void check_prompt(const struct call *k, const char *body, const struct llm_answer *a) {
+    enum { SHORT = 8192, BYTES_A_TOKEN = 8 };
+    size_t n = strlen(body);
+    if (a->outcome != LLM_FAILED && a->usage.known && n > SHORT &&
+        a->usage.input * BYTES_A_TOKEN < (double)n)
+        warn("%s counts %.0f tokens in a request of %zu bytes, so it has cut the prompt: raise the "
+             "context length of the server",
+             k->c->host, a->usage.input, n);
+}
+
 /* Send a body once, hand the try to the caller to record, and wait if another try follows. */
 static struct verdict try_once(struct call *k, const char *body, bool may_double) {
     struct llm_reader r;
@@ -183,7 +194,7 @@ static struct verdict try_once(struct call *k, const char *body, bool may_double
     if (reply.body.s) reply.body.n = key_redact(reply.body.s, reply.body.n);
     struct verdict v = judge(&reply, &r);
     struct llm_answer *a = v.answer;
-    redact(a, &reply);
+    redact(a, r.leaked, &reply);
     k->tries++;
     k->of_body++;
     if (a->outcome == LLM_FAILED) {
@@ -192,16 +203,28 @@ static struct verdict try_once(struct call *k, const char *body, bool may_double
         snprintf(a->why, sizeof a->why, "%s: %s", k->c->host, says);
         free(says);
     }
+    v.refuses_field = a->outcome == LLM_FAILED && (reply.status == 400 || reply.status == 422) &&
+                      strstr(body, usage_field) && reply.body.n &&
+                      strstr(reply.body.s, "stream_options");
     double wait = next_wait(k, &v);
     v.starved &= may_double && a->outcome == LLM_CUT;
     add_usage(k, a);
+    check_prompt(k, body, a);
     a->tries = k->tries;
     a->maybe_billed = k->maybe_billed += a->maybe_billed;
     a->seconds = reply.seconds;
-    a->will_retry = v.again || v.starved;
-    const struct llm_try t = {
-        k->tries,     body,      reply.status, reply.headers, reply.body.s ? reply.body.s : "",
-        reply.body.n, reply.sse, reply.error,  reply.seconds, a};
+    a->will_retry = v.again || v.starved || v.refuses_field;
+    const struct llm_try t = {k->tries,
+                              body,
+                              reply.status,
+                              reply.headers,
+                              reply.body.s ? reply.body.s : "",
+                              reply.body.n,
+                              reply.sse,
+                              reply.error,
+                              reply.seconds,
+                              a,
+                              may_double && !v.starved ? 1 : 2};
     if (k->keep) k->keep(k->context, &t);
     http_free(&reply);
     if (v.again) sleep_for(wait);
@@ -210,10 +233,17 @@ static struct verdict try_once(struct call *k, const char *body, bool may_double
 
 /* Send a body until it is answered.  *starved: reasoning used up the token cap. */
 static struct llm_answer *try_on(struct call *k, const char *body, bool may_double, bool *starved) {
+    char *bare = NULL; /* the body without the field that the server refuses */
     for (k->of_body = 0;;) {
-        struct verdict v = try_once(k, body, may_double);
+        struct verdict v = try_once(k, bare ? bare : body, may_double);
         *starved = v.starved;
-        if (!v.again) return v.answer;
+        if (v.refuses_field) {
+            const char *at = strstr(body, usage_field);
+            bare = text_format("%.*s%s", (int)(at - body), body, at + strlen(usage_field));
+        } else if (!v.again) {
+            free(bare);
+            return v.answer;
+        }
         llm_answer_free(v.answer);
     }
 }

@@ -116,7 +116,7 @@ void llm_config_read(struct llm_config *c) {
 }
 
 void llm_need_key(const struct llm_config *c) {
-    if (c->api == LLM_REPLAY || c->loopback || key_held(c->key_env)) return;
+    if (c->api == LLM_REPLAY || c->loopback || c->plain || key_held(c->key_env)) return;
     /* A user may have put the key itself here: do not print what does not look like a name. */
     bool name = c->key_env[strcspn(c->key_env, "abcdefghijklmnopqrstuvwxyz")] == 0;
     die(KP_USAGE,

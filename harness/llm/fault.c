@@ -1,4 +1,5 @@
 /* fault.c: read the errors that servers state, and decide what to do. */
+#define _GNU_SOURCE
 #include "base/error.h"
 #include "llm/wire.h"
 
@@ -37,6 +38,16 @@ static const struct {
     {"invalid_prompt", 400},
 };
 
+/* The same of messages: where there are no such words, and for a status that says as little. */
+static const struct {
+    const char *words;
+    long status;
+} messages[] = {
+    {"credit balance", 402},         {"insufficient balance", 402}, {"insufficient credit", 402},
+    {"maximum context length", 413}, {"context window", 413},       {"context limit", 413},
+    {"prompt is too long", 413},
+};
+
 /* 0 if the word is none of these. */
 static long status_of(const char *word) {
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
@@ -66,6 +77,9 @@ static void weigh(struct fault *f) {
         bool plain = end != f->code && !*end && number >= 400 && number < 600;
         f->status = code ? code : plain ? (long)number : type;
     }
+    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
+        if ((f->status == 0 || f->status == 400) && strcasestr(f->message, messages[i].words))
+            f->status = messages[i].status;
 }
 
 void fault_read(struct fault *f, const cJSON *error) {
@@ -122,7 +136,8 @@ const char *fault_advice(const struct fault *f) {
     case 403: return "check the key";
     case 402: return "add credit, or use another key";
     case 404: return "check the model's name and the base URL";
-    case 413: return "shorten the prompt";
+    case 413:
+        return "shorten the prompt, or lower LLM_MAX_TOKENS, which takes its part of the context";
     default: return fault_retry(f) ? "try again later" : "check the base URL";
     }
 }

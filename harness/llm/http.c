@@ -76,9 +76,15 @@ void http_base(struct llm_config *c, const char *variable, const char *url) {
     if (part(u, CURLUPART_QUERY, any, sizeof any) || part(u, CURLUPART_FRAGMENT, any, sizeof any))
         die(KP_USAGE, "%s has a ? or a #: it is put in front of a path", variable);
     c->loopback = is_loopback(c->host);
-    if (strcmp(scheme, "https") != 0 && (strcmp(scheme, "http") != 0 || !c->loopback))
-        die(KP_USAGE, "%s: %s to %s would show the key to everyone on the way: use https", variable,
-            scheme, c->host);
+    const char *allowed = getenv("LLM_PLAIN_HTTP");
+    c->plain = !strcmp(scheme, "http") &&
+               (c->loopback || !key_held(c->key_env) || (allowed && !strcmp(allowed, "1")));
+    if (strcmp(scheme, "https") != 0 && !c->plain)
+        die(KP_USAGE,
+            "%s: %s to %s would show the key to everyone on the way: use https, or unset the key, "
+            "or "
+            "set LLM_PLAIN_HTTP=1",
+            variable, scheme, c->host);
     curl_url_cleanup(u);
 }
 
@@ -163,9 +169,11 @@ static enum body kind_of(const struct transfer *t, const char *bytes, size_t n) 
     if (curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status)) status = 0;
     if (status < 200 || status > 299) return BODY_ERROR;
     if (!strncasecmp(type, "text/event-stream", 17)) return BODY_STREAM;
-    if (!strncasecmp(type, "application/", 12) && strcasestr(type, "json")) return BODY_JSON;
-    if (*type) return BODY_ERROR;
+    bool json = !strncasecmp(type, "application/", 12) && strcasestr(type, "json");
+    if (*type && !json) return BODY_ERROR;
     while (n && (*bytes == ' ' || *bytes == '\n' || *bytes == '\r' || *bytes == '\t')) bytes++, n--;
+    /* Some servers call a stream JSON; no JSON begins as "data:", "event:" or a comment does. */
+    if (json) return n && strchr("de:", *bytes) ? BODY_STREAM : BODY_JSON;
     return n && *bytes == '{' ? BODY_JSON : BODY_STREAM;
 }
 
@@ -241,9 +249,9 @@ static void set_limits(struct transfer *t, const struct llm_config *c, double se
     if (!ca || !*ca) ca = getenv("CURL_CA_BUNDLE");
     if (ca && *ca) SET(CURLOPT_CAINFO, ca);
 #if LIBCURL_VERSION_NUM >= 0x075500
-    SET(CURLOPT_PROTOCOLS_STR, c->loopback ? "http,https" : "https");
+    SET(CURLOPT_PROTOCOLS_STR, c->plain ? "http,https" : "https");
 #else
-    SET(CURLOPT_PROTOCOLS, c->loopback ? CURLPROTO_HTTP | CURLPROTO_HTTPS : CURLPROTO_HTTPS);
+    SET(CURLOPT_PROTOCOLS, c->plain ? CURLPROTO_HTTP | CURLPROTO_HTTPS : CURLPROTO_HTTPS);
 #endif
     /* A redirect would carry x-api-key and the prompt to another host. */
     SET(CURLOPT_FOLLOWLOCATION, 0L);

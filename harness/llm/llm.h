@@ -28,21 +28,23 @@ struct llm_config {
     double backoff_seconds; /* before the second try, unless the server says; default 0.5 */
     int tries;              /* default 8 */
     bool loopback;          /* the server is on this machine */
+    bool plain;             /* plain http: to this machine, without a key, or LLM_PLAIN_HTTP=1 */
 };
 
 /* Read LLM=openai:MODEL | responses:MODEL | anthropic:MODEL | replay:DIR and its companions:
  * OPENAI_BASE_URL, ANTHROPIC_BASE_URL, LLM_KEY_ENV (the name of the variable with the key;
  * default OPENAI_API_KEY or ANTHROPIC_API_KEY), LLM_TEMPERATURE, LLM_EFFORT, LLM_SEED,
  * LLM_MAX_TOKENS, LLM_TOKEN_FIELD=max_tokens (for servers that know no other name), LLM_SECONDS,
- * LLM_IDLE_SECONDS, LLM_BACKOFF_MS, LLM_TRIES.
+ * LLM_IDLE_SECONDS, LLM_BACKOFF_MS, LLM_TRIES, LLM_PLAIN_HTTP.
  *
  * Ends the program with KP_USAGE if one is malformed, or if a base URL contains credentials or
- * uses plain http beyond loopback.  Moves the key out of the environment into this process,
- * which writes no core file and cannot be traced; no child process sees it. */
+ * uses plain http beyond loopback with a key (unless LLM_PLAIN_HTTP=1).  Moves the key out of the
+ * environment into this process, which writes no core file and cannot be traced; no child process
+ * sees it. */
 void llm_config_read(struct llm_config *c);
 
 /* End the program with KP_USAGE, and a line that names the variable, if there is no key.  A
- * server on loopback needs none. */
+ * server on loopback or of plain http needs none. */
 void llm_need_key(const struct llm_config *c);
 
 struct llm_message {
@@ -85,6 +87,7 @@ struct llm_answer {
     int exit_code;          /* of error.h, if FAILED: KP_USAGE for the key, model or a setting,
                              * KP_INPUT for a prompt that is too long, KP_MACHINE for quota,
                              * server, network */
+    bool for_all;           /* every call would fail so: the key, the credit, the model's name */
     char *text;             /* "" if none or FAILED; always UTF-8 without a NUL */
     char *reasoning;        /* "" if none; for the log, never compiled */
     struct llm_usage usage; /* sum over all tries of known usage */
@@ -108,6 +111,7 @@ struct llm_try {
     double seconds;
     const struct llm_answer *answer; /* the judgment of this try alone, with its own usage and
                                       * seconds */
+    int next_cap;                    /* retry_cap of the next request, if there is one */
 };
 typedef void llm_keep(void *context, const struct llm_try *t);
 

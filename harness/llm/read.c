@@ -107,13 +107,19 @@ void llm_answer_free(struct llm_answer *a) {
     free(a);
 }
 
+struct llm_answer *fault_answer(const struct fault *f) {
+    char says[360];
+    fault_text(f, says, sizeof says);
+    struct llm_answer *a = answer_failed(fault_exit(f), "%s: %s", says, fault_advice(f));
+    a->for_all = f->status == 401 || f->status == 402 || f->status == 404;
+    return a;
+}
+
 /* The answer of a call that failed or broke before the model ended. */
 static struct llm_answer *no_answer(struct llm_reader *r) {
     if (r->fault.any) {
-        char says[360];
-        fault_text(&r->fault, says, sizeof says);
         r->again = fault_retry(&r->fault);
-        return answer_failed(fault_exit(&r->fault), "%s: %s", says, fault_advice(&r->fault));
+        return fault_answer(&r->fault);
     }
     if (r->broken)
         return answer_failed(KP_MACHINE, "%s: %s", r->broken,
@@ -164,11 +170,15 @@ static void check_usage(struct llm_usage *u) {
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (!isfinite(counts[i]) || counts[i] < 0) u->known = false;
     if (!(isfinite(u->cost) && u->cost >= 0)) u->cost = NAN;
+    if (u->input + u->output == 0 && isnan(u->cost)) u->known = false; /* no call takes nothing */
 }
 
 struct llm_answer *reader_end(struct llm_reader *r) {
     struct llm_answer *a;
     if (!r->ended && !r->broken && !r->fault.any) sse_end(&r->sse, take_event, r);
+    /* Some servers of Chat Completions send no [DONE]. */
+    r->ended |= r->wire == &wire_chat && r->stop != STOP_NONE && !r->torn;
+    wire_scan(r);
     if (r->fault.any || r->broken || !r->ended || !r->begun || r->stop == STOP_BROKEN) {
         a = no_answer(r);
         a->maybe_billed = r->begun;

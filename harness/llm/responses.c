@@ -76,6 +76,7 @@ static void responses_whole(struct llm_reader *r, const cJSON *body) {
     if (!cJSON_IsString(status) || !strcmp(status->valuestring, "queued") ||
         !strcmp(status->valuestring, "in_progress"))
         return;
+    wire_scan(r); /* of the deltas, which this replaces */
     text_clear(&r->refusal);
     cJSON_ArrayForEach(item, wire_get(body, "output"))
         responses_item(r, &text, &reasoning, item, number++);

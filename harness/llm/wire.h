@@ -88,6 +88,8 @@ struct llm_reader { /* of one response */
     char stop_word[64], stop_detail[256]; /* in the server's words */
     long part;                            /* the item that the last text belongs to */
     bool begun, ended;                    /* the model has started; the terminal marker came */
+    bool torn;                            /* the connection broke: a stop alone ends no answer */
+    bool leaked;                          /* the joined text held the key */
     struct fault fault;
     const char *broken; /* what is wrong with the stream; NULL: nothing */
     bool again;         /* worth a retry: the stream broke, or the fault is temporary */
@@ -124,6 +126,7 @@ void wire_get_number(const cJSON *object, const char *key, double *x); /* unchan
 void wire_name_model(struct llm_reader *r, const cJSON *object);
 void wire_stop(struct llm_reader *r, const char *word);
 void wire_add(struct text *t, const cJSON *string); /* no effect unless it is a string */
+void wire_scan(struct llm_reader *r); /* look for the key, which may have come in pieces */
 
 /* ---- Reading (read.c) --------------------------------------------------------------- */
 
@@ -134,6 +137,8 @@ bool reader_feed(struct llm_reader *r, const char *bytes, size_t n);
 void reader_whole(struct llm_reader *r, const char *body, size_t n);
 /* Judge the response and free the reader.  r->again says whether to retry. */
 struct llm_answer *reader_end(struct llm_reader *r);
+/* The answer of a call that the server refused. */
+struct llm_answer *fault_answer(const struct fault *f);
 struct llm_answer *answer_failed(int exit_code, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

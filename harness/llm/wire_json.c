@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- Requests ---- */
 
@@ -85,6 +86,8 @@ void wire_stop(struct llm_reader *r, const char *word) {
         enum stop stop;
     } words[] = {
         {"stop", STOP_END},
+        {"eos", STOP_END},
+        {"eos_token", STOP_END},
         {"end_turn", STOP_END},
         {"completed", STOP_END},
         {"length", STOP_CAP},
@@ -95,11 +98,18 @@ void wire_stop(struct llm_reader *r, const char *word) {
         {"refusal", STOP_FILTER},
         {"error", STOP_BROKEN},
         {"abort", STOP_BROKEN},
+        {"insufficient_system_resource", STOP_BROKEN},
         {"failed", STOP_BROKEN},
         {"cancelled", STOP_BROKEN},
     };
     r->stop = STOP_OTHER;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (!strcmp(word, words[i].word)) r->stop = words[i].stop;
+        if (!strcasecmp(word, words[i].word)) r->stop = words[i].stop;
     text_excerpt(r->stop_word, sizeof r->stop_word, word, strlen(word));
+}
+
+void wire_scan(struct llm_reader *r) {
+    const struct text *all[] = {&r->text, &r->reasoning, &r->refusal};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        r->leaked |= key_within(all[i]->s, all[i]->n);
 }

@@ -155,6 +155,18 @@ printf 'on\ndata {"choices":[{"index":0,"delta":{"content":"// %%HEAD%%"}}]}\nda
 call echo-answer
 check 'in the answer, in two pieces' no_leak "$scratch/$case.out" "$scratch/$case.err" "$scratch/$case.jsonl"
 check 'whose rest is printed, or refused' is "$([ "$status" = 3 ] || grep -c '^// .* end' "$scratch/$case.out")" "$([ "$status" = 3 ] || echo 1)"
+pieces='data {"type":"response.output_text.delta","delta":"// %HEAD%"}\ndata {"type":"response.output_text.delta","delta":"%TAIL% end"}\n'
+joined() { # WHAT CASE - no file of the case has a half of the key
+    call "$2" LLM_TRIES=1
+    check "$1" not grep -qF -e "${key:0:${#key}/2}" -e "${key:${#key}/2}" "$scratch/$2.out" "$scratch/$2.err" "$scratch/$2.jsonl"
+    check 'which is said' grep -q 'this server is not to be trusted' "$scratch/$2.err"
+}
+api=responses
+printf '%b' "on\n$pieces"'data {"type":"response.completed","response":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"// %KEY% end"}]}]}}\n' | rules echo-responses
+joined 'responses: in the deltas, in two pieces' echo-responses
+printf '%b' "on\n$pieces"'data {"type":"error","message":"gone"}\n' | rules echo-broken
+joined 'responses: in a stream that fails' echo-broken
+api=chat
 printf 'on\nstatus 307\nheader Location: https://kernels.invalid/\nsend %%KEY%%\n' | rules echo-redirect
 call echo-redirect
 check 'in the body of a redirect' no_leak "$scratch/$case.err" "$scratch/$case.jsonl"

@@ -91,6 +91,14 @@ check 'the code alone says it' failed 1 'no money'
 error 402 '{"error":{"message":"pay","type":"t","code":402}}' | rules pay
 call pay
 check '402' failed 1 pay
+error 400 '{"error":{"message":"too many tokens","code":"context_length_exceeded"}}' | rules context
+call context
+check 'a context that is too small names both of its parts' failed 1 'shorten the prompt, or lower LLM_MAX_TOKENS'
+api=anthropic
+error 400 '{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}' | rules balance
+call balance
+check 'anthropic: no credit' failed 1 'add credit'
+api=chat
 error 401 '{"error":{"message":"Invalid API Key","type":"authentication_error","code":401}}' | rules code-number
 call code-number
 check 'a code that is a number' failed 1 'Invalid API Key'
@@ -163,7 +171,26 @@ api=chat
 end='data {"choices":[{"index":0,"delta":{"content":"int x;"},"finish_reason":"stop"}]}'
 printf 'on\n%s\n' "$end" | rules no-done
 call no-done
-check 'finish_reason stop, but no [DONE]: no answer' failed 3
+check 'finish_reason stop and a clean end, but no [DONE]: an answer' was 0 1 'int x;'
+printf 'on\n%s\n' "${end/stop/eos}" | rules eos
+call eos
+check 'finish_reason eos' was 0 1 'int x;'
+printf 'on\ntimes 1\n%s\n' "${end/stop/insufficient_system_resource}" | breaks resource 'the server ran out of resources'
+{ printf 'on\nbody stream_options\nstatus 422\nsend {"detail":[{"type":"extra_forbidden","loc":["body","stream_options"]}]}\n'; printf 'on\nsays ok\n'; } | rules no-field
+call no-field
+check 'a server that refuses stream_options is asked without it' was 0 2 ok
+check 'which the transcript says' kept '.request.stream_options == null and .outcome == "complete"'
+printf 'on\nheader Content-Type: application/json\n%s\ndata [DONE]\n' "$end" | rules json-stream
+call json-stream
+check 'a stream that says it is JSON' was 0 1 'int x;'
+printf 'on\nheader Content-Type: application/json\ndata {"error":{"message":"the words","code":"invalid_prompt"}}\n' | rules json-error
+call json-error
+check 'an error in such a stream' failed 1 'the words'
+{ head -c 40000 /dev/zero | tr '\0' 'x'; echo ' case=cut-prompt;'; } > "$scratch/cut-prompt.prompt"
+printf 'on\nusage 4096 0 10 0\nsays ok\n' | rules cut-prompt
+call cut-prompt
+check 'a prompt that the server cut' was 0 1 ok
+check 'is warned of' grep -q '127.0.0.1 counts 4096 tokens in a request of 4.* bytes, so it has cut the prompt' "$scratch/cut-prompt.err"
 printf 'on\ntimes 1\nreset\n' | breaks reset 'reset before the answer'
 printf 'on\ntimes 1\ncut\n' | breaks hangup 'hung up before the answer'
 printf 'on\ntimes 1\n%s\nwait 100\nreset\n' "$end" | breaks reset-late 'reset in the midst'

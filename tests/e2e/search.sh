@@ -95,9 +95,21 @@ printf 'on\ntimes 1\nstatus 404\nsend {"error":{"message":"no such model","code"
 ask_make gen TASKS=l1_019
 check 'an unknown model is one line' lines 1 '^gen: .*(model|404)'
 check 'neither is tried again' asked 2
+printf 'on\nbody l1_023\nwait 300\nstatus 401\nsend {"error":{"message":"Incorrect API key","code":"invalid_api_key"}}\n' >> "$rules"
+ask_make -j4 search TASKS=l1_023 MODE='best_of_n repair' WIDTH=3 ROUNDS=3
+check 'a wrong key ends a search' exits 2 $?
+check 'after no more calls than were open' test "$(requested)" -le 6
+check 'each of them says it, and no other' lines $(($(requested) - 2)) '^gen: '
+printf 'on\nbody l1_047\nwait 500\nanswer %s\nusage 5000 0 3000 0\n' "$(kernel 1.5)" >> "$rules"
+before=$(requested)
+llm=openai:gpt-5 ask_make -j6 gen TASKS=l1_047 SAMPLES=6 BUDGET_USD=0.9
+check 'calls wait for those that are open: a cap of two reservations is enough for six' exits 0 $?
+check 'all are made' asked $((before + 6))
+check 'and the ledger has what they cost' is "$(awk '$1 == "S" && $3 > 0 { n++; usd += $3 } END { print n, usd }' build/attempts/ledger)" '6 0.2175'
 reply 9 relu "$(kernel 1.5)"
+before=$(requested)
 OPENAI_API_KEY=$key mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL="http://127.0.0.1:$port/v1" BUDGET_CALLS=0
-check 'a cap is kept to' asked 2
+check 'a cap is kept to' asked "$before"
 check 'and named in one line' lines 1 '^gen: .*BUDGET_CALLS'
 
 # ---- The test on a GPU, here without one -------------------------------------------------------------

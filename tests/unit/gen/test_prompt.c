@@ -284,8 +284,8 @@ static void test_tokens(void **state) {
     char many[1001] = "";
     memset(many, 'x', sizeof many - 1);
     struct llm_message m[] = {{"system", many}, {"user", "\xe2\x82\xac"}};
-    assert_true(tokens_bound(m, 1) > 1000);
-    assert_true(tokens_bound(m, 1) < 1100);
+    assert_true(tokens_bound(m, 1) > 1000 / 3.0); /* four bytes a token, and a third more */
+    assert_true(tokens_bound(m, 1) < 400);
     assert_true(tokens_bound(m, 2) >= tokens_bound(m, 1) + 3);
 }
 

@@ -142,7 +142,7 @@ static void test_line_ends(void **state) {
         }
 }
 
-/* A stream that ends before its marker is not an answer and is worth a retry. */
+/* A stream that breaks off before its marker is not an answer and is worth a retry. */
 static void test_cut_streams(void **state) {
     (void)state;
     static const char *const marker[] = {"data: [DONE]", "}}}\n\n", "\"message_stop\"}\n\n"};
@@ -154,6 +154,7 @@ static void test_cut_streams(void **state) {
             struct llm_reader r;
             reader_start(&r, streams[i].api);
             reader_feed(&r, stream, n);
+            r.torn = true;
             struct llm_answer *a = reader_end(&r);
             if (a->outcome != LLM_FAILED || !r.again || *a->text || a->exit_code != KP_MACHINE)
                 fail_msg("api %zu, cut at %zu of %zu: %s", i, n, whole, a->why);
@@ -210,6 +211,13 @@ static const struct outcome {
      "no stated reason"},
     {LLM_CHAT, CHUNK("{\"content\":\"code\"}", "\"abort\"") DONE, LLM_FAILED, true, "", "gave up"},
     {LLM_CHAT, DONE, LLM_FAILED, true, "", "gave up"},
+    {LLM_CHAT, CHUNK("{\"content\":\"code\"}", "\"stop\""), LLM_COMPLETE, false, "code", ""},
+    {LLM_CHAT, CHUNK("{\"content\":\"code\"}", "null"), LLM_FAILED, true, "", "before"},
+    {LLM_CHAT, CHUNK("{\"content\":\"code\"}", "\"eos\""), LLM_COMPLETE, false, "code", ""},
+    {LLM_CHAT, CHUNK("{\"content\":\"code\"}", "\"eos_token\""), LLM_COMPLETE, false, "code", ""},
+    {LLM_CHAT, CHUNK("{\"content\":\"code\"}", "\"STOP\""), LLM_COMPLETE, false, "code", ""},
+    {LLM_CHAT, CHUNK("{\"content\":\"code\"}", "\"insufficient_system_resource\""), LLM_FAILED,
+     true, "", "gave up"},
     {LLM_CHAT, "", LLM_FAILED, true, "", "ended before"},
     {LLM_CHAT, CHUNK("{\"content\":\"a\\u0000b\"}", "\"stop\"") DONE, LLM_INVALID, false,
      "a\xEF\xBF\xBD"
@@ -441,6 +449,7 @@ static void test_usage_odd(void **state) {
         {"\"prompt_tokens\":10,\"completion_tokens\":20,\"total_tokens\":30", true, 20},
         {"\"prompt_tokens\":10,\"completion_tokens\":20,\"total_tokens\":0", true, 20},
         {"\"prompt_tokens\":-10,\"completion_tokens\":20", false, 0},
+        {"\"prompt_tokens\":0,\"completion_tokens\":0", false, 0},
         {"\"prompt_tokens\":10,\"completion_tokens\":1e999", false, 0},
         {"\"prompt_tokens\":10,\"completion_tokens\":20,\"cost\":-1", true, 20},
     };

@@ -47,6 +47,14 @@ static const struct {
      true, KP_MACHINE, "error 529 overloaded_error: Overloaded"},
     {400, "{\"error\":{\"message\":\"Long\",\"code\":\"context_length_exceeded\"}}", false,
      KP_INPUT, "error 400 context_length_exceeded: Long"},
+    {400,
+     "{\"error\":{\"message\":\"prompt is too long: 9 "
+     "tokens\",\"type\":\"invalid_request_error\"}}",
+     false, KP_INPUT, "error 400 invalid_request_error: prompt is too long: 9 tokens"},
+    {400,
+     "{\"error\":{\"message\":\"Your credit balance is too "
+     "low\",\"type\":\"invalid_request_error\"}}",
+     false, KP_MACHINE, "error 400 invalid_request_error: Your credit balance is too low"},
     {413, "<h1>Too Large</h1>", false, KP_INPUT, "error 413: Too Large"},
     {503, "{\"error\":{\"code\":503,\"message\":\"Loading model\",\"type\":\"unavailable_error\"}}",
      true, KP_MACHINE, "error 503 unavailable_error: Loading model"},
