@@ -163,19 +163,19 @@ build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
 # comment in a kernel or a header compiles it again, and measures nothing.
 build/%.code: build/%.build.json; $(as_written)
 
-build/%.verify.json: build/%.code $(verify_uses) | build/%.build.json $(COMPILED)
+build/%.verify.json: build/%.code build/uses/verify/$$(*F) | build/%.build.json $(COMPILED)
 	@rm -f $@
 	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
 	$(made)
 
-build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses) | build/report build/inputs build/cells $(if $(PROFILE),build/replay)
+build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(*F) | build/report build/inputs build/cells $(if $(PROFILE),build/replay)
 	@rm -f $@
 	$Q$(commit) KP_INPUTS="$$(build/inputs $(task.$(*F)) $(kernel.$*))" $(on_gpu) build/time $(task.$(*F)) build/$*
 	$(made)
 	@$(if $(and $(PROFILE),$(filter attempts/%,$*)),$(on_gpu) harness/inspect/profile $(task.$(*F)) build/$*)
 	@harness/report/progress $*
 
-build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses)
+build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(*F)
 	@rm -f $@
 	$Q$(on_gpu) build/time --aa $(task.$(*F)) build/$*
 	$(made)
