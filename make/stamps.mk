@@ -15,9 +15,10 @@ build/id/compile.seen $(programs:%=build/id/%.seen): make/identity
 
 # build/uses/STEP/TASK is what of the programs that measure can alter the numbers of a task: a hash of
 # sources, as `inputs --uses` writes it, and of flags.  It is looked at where one of these programs
-# does something else, so what has to change before a cell is measured again is both.
+# does something else, so what has to change before a cell is measured again is both.  (What time
+# shares with verify is among verify's, as a cell that is verified again is timed again.)
 verify_programs := verify recorder runner baseline
-time_programs   := time runner baseline
+time_programs   := time
 
 $(foreach s,verify time,$(eval build/uses/$s.seen: $(addprefix build/id/,$($s_programs))))
 build/uses/verify.seen build/uses/time.seen: build/tasks.list | build/inputs build/cuda.flags
@@ -34,9 +35,10 @@ text.build/archs.flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $
 text.build/sanitize.flags := $(TOOLS) $(SMALL) $(KP_SMALL_MB) $(KP_SMALL_GFLOP) $(KP_SMALL_TRIES) $(KP_SANITIZE_SECONDS)
 text.build/cells := $(or $(gpus),$(sort $(foreach f,$(wildcard build/*/*.time.json),$(word 2,$(subst /, ,$f))))) : $(tasks)
 text.build/tasks.list := $(sort $(foreach s,$(suites),$(addprefix $s/,$(tasks_of.$s))))
+$(foreach g,$(gpus),$(eval text.build/$g/kernels := $(if $(moved.$g),moved,$(call kernels_of,$g))))
 $(foreach g,$(gpus),$(eval text.build/$g/flags := $(call found,cxx) $(call found,nvcc.id) $(NVCCFLAGS) $(arch.$g)))
 
-stamps := $(patsubst %,build/%,host.flags cuda.flags archs.flags sanitize.flags cells tasks.list $(gpus:%=%/flags))
-stale  := $(foreach s,$(stamps),$(if $(findstring [$(strip $(text.$s))],[$(strip $(file <$s))]),,$s))
+stamps := $(patsubst %,build/%,host.flags cuda.flags archs.flags sanitize.flags cells tasks.list $(gpus:%=%/flags) $(gpus:%=%/kernels))
+stale  := $(foreach s,$(stamps),$(if $(call is_in,$(text.$s),$s),,$s))
 $(stale): export TEXT = $(text.$@)
 $(stale): FORCE; @mkdir -p $(@D) && printf '%s\n' "$$TEXT" > $@
