@@ -15,14 +15,14 @@ build/id/compile.seen $(programs:%=build/id/%.seen): make/identity
 
 # build/uses/STEP/TASK is what of the programs that measure can alter the numbers of a task: a hash of
 # sources, as `inputs --uses` writes it, and of flags.  It is looked at where one of these programs
-# does something else, so what has to change before a cell is measured again is both.  (What time
-# shares with verify is among verify's, as a cell that is verified again is timed again.)
+# does something else, so what has to change before a cell is measured again is both.
+# A task that is added makes its own alone.
 verify_programs := verify recorder runner baseline
-time_programs   := time
+time_programs   := time runner baseline
 
 $(foreach s,verify time,$(eval build/uses/$s.seen: $(addprefix build/id/,$($s_programs))))
 build/uses/verify.seen build/uses/time.seen: build/tasks.list | build/inputs build/cuda.flags
-	@mkdir -p $(@:.seen=) && sed 's/ *-gencode [^ ]*//g' build/host.flags build/cuda.flags | build/inputs --uses $(@:.seen=) $< && touch $@
+	@mkdir -p $(@:.seen=) && sed 's/ *-gencode [^ ]*//g' build/host.flags build/cuda.flags | build/inputs $(if $(filter build/id/%,$?),--uses,--missing-uses) $(@:.seen=) $< && touch $@
 $(all_tasks:%=build/uses/verify/%): build/uses/verify.seen; $(as_written)
 $(all_tasks:%=build/uses/time/%): build/uses/time.seen; $(as_written)
 

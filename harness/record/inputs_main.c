@@ -1,8 +1,9 @@
 /* inputs_main.c: what a cell is measured of, as hashes of sources (inputs.h).
  *
- *   inputs TASK.json [KERNEL.cu]     one line of JSON, which make hands to `time`
- *   inputs --uses FOLDER LIST        for each SUITE/TASK of LIST the file FOLDER/TASK: hashes of
- * the reference, the harness and standard input, which is flags
+ *   inputs TASK.json [KERNEL.cu]       one line of JSON, which make hands to `time`
+ *   inputs --uses FOLDER LIST          for each SUITE/TASK of LIST the file FOLDER/TASK: hashes of
+ *                                      reference, harness and standard input, which is flags
+ *   inputs --missing-uses FOLDER LIST  of these only files that are not there
  *
  * A file that says so already is left as it is: make sees by its time that nothing has changed
  * (make/stamps.mk). */
@@ -60,8 +61,8 @@ static void hash_flags(char hash[65]) {
     text_free(&flags);
 }
 
-/* Bring the file of each task up to date. */
-static void update_uses(struct sources *s, const char *folder, const char *list) {
+/* Bring the file of each task up to date, or only make those that are missing. */
+static void update_uses(struct sources *s, const char *folder, const char *list, bool missing) {
     char flags[65], *tasks = file_read(list, NULL), *rest = tasks, *task;
     hash_flags(flags);
     while ((task = strsep(&rest, " \n"))) {
@@ -72,7 +73,7 @@ static void update_uses(struct sources *s, const char *folder, const char *list)
         free(text);
         text = text_format("%s %s %s\n", in.hash[INPUT_REFERENCE], in.hash[INPUT_HARNESS], flags);
         char *path = text_format("%s/%s", folder, task + strcspn(task, "/") + 1);
-        update(path, text);
+        if (!missing || access(path, F_OK)) update(path, text);
         free(path);
         free(text);
     }
@@ -81,12 +82,14 @@ static void update_uses(struct sources *s, const char *folder, const char *list)
 
 int main(int argc, char **argv) {
     kp_program("inputs");
-    bool uses = argc == 4 && !strcmp(argv[1], "--uses");
+    bool missing = argc == 4 && !strcmp(argv[1], "--missing-uses");
+    bool uses = missing || (argc == 4 && !strcmp(argv[1], "--uses"));
     if (!uses && argc != 2 && argc != 3)
-        die(KP_USAGE, "usage: inputs TASK.json [KERNEL.cu] | inputs --uses FOLDER LIST < FLAGS");
+        die(KP_USAGE,
+            "usage: inputs TASK.json [KERNEL.cu] | inputs --[missing-]uses FOLDER LIST < FLAGS");
     struct sources *s = sources_open();
     if (uses)
-        update_uses(s, argv[2], argv[3]);
+        update_uses(s, argv[2], argv[3], missing);
     else
         print_cell(s, argv[1], argc == 3 ? argv[2] : NULL);
     sources_close(s);
