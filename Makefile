@@ -119,9 +119,13 @@ set_kernels = $(call set_kernel,$1,$(filter optimized/$2/%,$(of_suites)))$(call 
 $(foreach g,$(gpus),$(foreach d,portable sm_$(call arch_of,$g,own) $g,$(call set_kernels,$g,$d)))
 
 # A kernel that is now found in another folder may be older than what was built: timestamps
-# cannot tell, so the path in each build.json is compared.
-moved := $(foreach b,$(wildcard $(cells:%=build/%.build.json)),$(if $(findstring "$(or $(kernel.$(b:build/%.build.json=%)),missing)",$(file <$b)),,$b))
-$(moved): FORCE
+# cannot tell, so the path in each build.json is compared, unless build/GPU/kernels says that none
+# had moved where the kernels were these.
+kernels_of = $(foreach t,$(all_tasks),$(or $(kernel.$1/$t),missing))
+is_in      = $(findstring [$(strip $1)],[$(strip $(file <$2))])
+moved_of   = $(foreach b,$(wildcard $(all_tasks:%=build/$1/%.build.json)),$(if $(findstring "$(or $(kernel.$(b:build/%.build.json=%)),missing)",$(file <$b)),,$b))
+$(foreach g,$(gpus),$(eval moved.$g := $(if $(call is_in,$(call kernels_of,$g),build/$g/kernels),,$(call moved_of,$g))))
+$(foreach g,$(gpus),$(moved.$g)): FORCE
 
 include make/stamps.mk
 
@@ -155,7 +159,7 @@ build/tasks/%/task.h: $$(task.$$*) build/id/task
 	$Q{ build/task header $< && jq -cS 'del(.title, .source, .notes)' $< | sha256sum | sed 's|.*|/* & */|'; } > $@+ && mv $@+ $@
 
 build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
-                    build/$$(*D)/flags | $(call need,nvcc jq g++)
+                    build/$$(*D)/flags | build/$$(*D)/kernels $(call need,nvcc jq g++)
 	@mkdir -p $(@D)
 	$Qharness/compile/compile $(task.$(*F)) build/$* '$(call arch_of,$(*D),$(kernel.$*))' $(kernel.$*)
 
@@ -163,19 +167,19 @@ build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
 # comment in a kernel or a header compiles it again, and measures nothing.
 build/%.code: build/%.build.json; $(as_written)
 
-build/%.verify.json: build/%.code $(verify_uses) | build/%.build.json $(COMPILED)
+build/%.verify.json: build/%.code build/uses/verify/$$(*F) | build/%.build.json $(COMPILED)
 	@rm -f $@
 	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
 	$(made)
 
-build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses) | build/report build/inputs build/cells $(if $(PROFILE),build/replay)
+build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(*F) | build/report build/inputs build/cells $(if $(PROFILE),build/replay)
 	@rm -f $@
 	$Q$(commit) KP_INPUTS="$$(build/inputs $(task.$(*F)) $(kernel.$*))" $(on_gpu) build/time $(task.$(*F)) build/$*
 	$(made)
 	@$(if $(and $(PROFILE),$(filter attempts/%,$*)),$(on_gpu) harness/inspect/profile $(task.$(*F)) build/$*)
 	@harness/report/progress $*
 
-build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json $(time_uses)
+build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(*F)
 	@rm -f $@
 	$Q$(on_gpu) build/time --aa $(task.$(*F)) build/$*
 	$(made)

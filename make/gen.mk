@@ -50,7 +50,7 @@ build/attempts/%/peaks.json: build/$$(notdir $$*)/peaks.json
 to_promote := $(if $(filter promoted,$(goals)),$(cells:%=promote/%))
 .PHONY: $(to_promote)
 promoted: $(to_promote)
-$(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json $(verify_uses) $(time_uses)) build/best build/promote
+$(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json build/uses/verify/$$(*F) build/uses/time/$$(*F)) build/best build/promote
 	$QKP_GPU=$(*D) harness/promote/promote $(*D) $(task.$(*F)) '$(call arch_of,$(*D),)' $(or $(RUN.$(*D)),$(RUN))
 
 # MODE, ROUND, INDEX: of which attempt (else the first of gen).

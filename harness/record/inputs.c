@@ -284,19 +284,19 @@ static void hash_text(struct text *t, char hash[65]) {
     text_free(t);
 }
 
-void inputs_of(struct sources *s, const char *task, const char *kernel, struct inputs *in) {
-    static const char *const unmeant[] = {"title", "source", "notes"};
-    struct text all = {0};
+/* The text of a task file, parsed.  Delete it. */
+static cJSON *parsed(const char *task) {
     cJSON *json = cJSON_Parse(task);
     if (!json) die(KP_INPUT, "a task file is no JSON");
-    *in = (struct inputs){0};
-    char *ops = ops_of(cJSON_GetObjectItemCaseSensitive(json, "graph"));
-    for (int i = 0; i < 3; i++) cJSON_DeleteItemFromObjectCaseSensitive(json, unmeant[i]);
-    char *meaning = cJSON_PrintUnformatted(json);
-    text_sha256(meaning, strlen(meaning), in->hash[INPUT_TASK]);
-    cJSON_Delete(json);
-    free(meaning);
+    return json;
+}
 
+void inputs_of_programs(struct sources *s, const char *task, struct inputs *in) {
+    struct text all = {0};
+    cJSON *json = parsed(task);
+    char *ops = ops_of(cJSON_GetObjectItemCaseSensitive(json, "graph"));
+    cJSON_Delete(json);
+    *in = (struct inputs){0};
     char *hash = known(s, ops);
     if (!*hash) hash_reference(&all, s, ops), hash_text(&all, hash);
     strcpy(in->hash[INPUT_REFERENCE], hash);
@@ -304,8 +304,20 @@ void inputs_of(struct sources *s, const char *task, const char *kernel, struct i
     hash = known(s, "harness");
     if (!*hash) hash_harness(&all), hash_text(&all, hash);
     strcpy(in->hash[INPUT_HARNESS], hash);
+}
+
+void inputs_of(struct sources *s, const char *task, const char *kernel, struct inputs *in) {
+    static const char *const unmeant[] = {"title", "source", "notes"};
+    inputs_of_programs(s, task, in);
+    cJSON *json = parsed(task);
+    for (int i = 0; i < 3; i++) cJSON_DeleteItemFromObjectCaseSensitive(json, unmeant[i]);
+    char *meaning = cJSON_PrintUnformatted(json);
+    text_sha256(meaning, strlen(meaning), in->hash[INPUT_TASK]);
+    cJSON_Delete(json);
+    free(meaning);
     if (!kernel) return;
-    hash = known(s, kernel);
+    struct text all = {0};
+    char *hash = known(s, kernel);
     if (!*hash) hash_kernel(&all, kernel), hash_text(&all, hash);
     strcpy(in->hash[INPUT_KERNEL], hash);
 }

@@ -12,6 +12,8 @@
  * - harness: what measures and judges, and what turns a task file into tensors and their values
  *   (a list in inputs.c)
  *
+ * make measures a cell again where the last two have changed (inputs_main.c, make/stamps.mk).
+ *
  * Paths are relative to the root of the tree, which is the current folder. */
 #ifndef KP_INPUTS_H
 #define KP_INPUTS_H
@@ -36,6 +38,10 @@ void sources_close(struct sources *s);
 /* Hash the inputs of a cell: of a task, as the text of its file, and a kernel, as a path or NULL.
  * Ends the program with KP_INPUT if a source is missing. */
 void inputs_of(struct sources *s, const char *task, const char *kernel, struct inputs *in);
+
+/* Of these only the reference and the harness.  A family's template is as good as a task file here.
+ */
+void inputs_of_programs(struct sources *s, const char *task, struct inputs *in);
 
 /* As a JSON object: a member each, null for a kernel that does not exist.  The caller deletes it.
  */

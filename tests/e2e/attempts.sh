@@ -193,7 +193,7 @@ check 'while it is there it is not measured again' is "$(measured confirm)" 0
 # decided STATE - as a file beside the attempt may say of it, when the cell has no kernel.
 decided() {
     echo "$(cat "$(attempt one_shot.r1a2).cu" tasks/level1/$relu.json optimized/include/* build/h200/flags \
-        build/id/{verify,recorder,runner,baseline,time} | sha256sum | cut -d' ' -f1) $1 fp32" > "$(attempt one_shot.r1a2).decided"
+        build/uses/{verify,time}/$relu | sha256sum | cut -d' ' -f1) $1 fp32" > "$(attempt one_shot.r1a2).decided"
 }
 rm optimized/$cell.cu
 decided wrong

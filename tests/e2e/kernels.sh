@@ -31,9 +31,11 @@ if ! make -s print-lacks | grep -qw -e nvcc; then
     make -s -j"$(nproc)" "${tests[@]}" > "$out" 2>&1
     check 'so are the tests of optimized/include' [ $? = 0 ]
     # Several architectures in one call of nvcc, which then names what it keeps differently.
-    harness/compile/compile tasks/crfm/crfm_softmax.json "$scratch/softmax" '80 86 89 90 100 120' optimized/portable/crfm_softmax.cu > "$out" 2>&1
-    check 'a portable kernel compiles for every architecture' is "$(jq -r '.verdict, .kernel.arch, ([.kernel.resources[].arch] | unique | length)' \
-        "$scratch/softmax.build.json" | tr '\n' ' ')" 'ok sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 6 '
+    for name in level1/l1_019_relu crfm/crfm_softmax; do
+        harness/compile/compile "tasks/$name.json" "$scratch/${name#*/}" '80 86 89 90 100 120' "optimized/portable/${name#*/}.cu" > "$out" 2>&1
+        check "${name#*/} compiles for every architecture" is "$(jq -r '.verdict, .kernel.arch, ([.kernel.resources[].arch] | unique | length)' \
+            "$scratch/${name#*/}.build.json" | tr '\n' ' ')" 'ok sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 6 '
+    done
     # Headers that not every pass of the compiler sees, and that it takes for those of the system.
     mkdir -p "$scratch/tree/"{build/tasks,make,optimized/include}
     (

@@ -137,6 +137,19 @@ check 'make -n sees that a kernel has gone' lines 1 'harness/compile/compile tas
 mk time
 check 'removing it falls back to the portable one' ran "$one"
 
+# Of two kernels that come and go, only one was built meanwhile.
+like sm_90a 5
+like sm_90a 6 l1_001_matmul
+mk time TASKS=l1_019
+check 'the chosen one of two that overrule others' ran "$one"
+mk -n time
+check 'the other is still to be built' lines 1 'harness/compile/compile tasks/level1/l1_001'
+rm optimized/sm_90a/*
+mk time
+check 'and it alone falls back, as the other was never built' ran "$one"
+mk time
+check 'once' ran ''
+
 # A kernel named after a suite serves all tasks of it, where a folder has none of their own.
 like sm_90a 3 level1
 mk time

@@ -145,7 +145,7 @@ done
 cat > on_disk.sh << 'SCRIPT'
 mount -t tmpfs -o size=8m none build || exit
 again() { make JSON_LIBS= CURL_LIBS= CUDA_LIBS= "$1" > "$2" 2>&1; echo "$1 $?"; }
-make JSON_LIBS= CURL_LIBS= CUDA_LIBS= build/id/{compile,confine,gate,verify,recorder,runner,baseline,time} build/{task,report,cells,h200/peaks.json} > made 2>&1
+make JSON_LIBS= CURL_LIBS= CUDA_LIBS= build/id/{compile,confine,gate} build/uses/{verify,time}.seen build/{task,report,cells,h200/peaks.json} > made 2>&1
 dd if=/dev/zero of=build/fill bs=4k 2> /dev/null
 again time time.full
 find build -name '*.json' -exec sh -c 'for f; do jq -e . "$f" > /dev/null 2>&1 || echo "half: $f"; done' - {} +
