@@ -64,15 +64,27 @@ world
 gpus
 reply 9 relu "$(kernel 1.5)"
 ask_make gen TASKS=l1_019 GPUS=h200
+check 'without a GPU nothing is asked' asked 0
+check 'which one line says' lines 1 '^with-gpu: no GPU here'
+ask_make search TASKS=l1_019 GPUS=h200 MODE=repair
+check 'nor does a search' asked 0
+gpus 'NVIDIA H200, 9.0'
+ask_make gen TASKS=l1_019 NVCC="$PWD/no-nvcc"
+check 'without a compiler nothing is asked' asked 0
+check 'which one line says, too' lines 1 'nvcc'
+check 'and none of that is an attempt' is "$(find build/attempts -name '*.gen.json')" ''
+
+# A GPU that goes away after the first call.
+printf '#!/bin/sh\n[ "$1" = true ] || { echo "lost: no GPU here" >&2; exit 4; }\n' > lost && chmod +x lost
+ask_make gen TASKS=l1_019 RUN=./lost
 status=$?
-check 'without a GPU the kernel is kept' grep -q 'speed = 1.5' "$(attempt one_shot.r1a1).cu"
+check 'where the GPU is lost the kernel is kept' grep -q 'speed = 1.5' "$(attempt one_shot.r1a1).cu"
 check 'and built' is "$(jq -r .verdict "$(attempt one_shot.r1a1).build.json")" ok
 check 'nothing is promoted' [ ! -e optimized/$cell.cu ]
 check 'make says that it is not done' exits 2 $status
-check 'and why' says '^with-gpu: no GPU here'
-ask_make gen TASKS=l1_019 GPUS=h200
+check 'and why' says '^lost: no GPU here'
+ask_make gen TASKS=l1_019 RUN=./lost
 check 'again, it asks for nothing' asked 1
-gpus 'NVIDIA H200, 9.0'
 ask_make gen TASKS=l1_019
 check 'with a GPU it is measured and taken' grep -q 'speed = 1.5' optimized/$cell.cu
 check 'and still was asked for once' asked 1
