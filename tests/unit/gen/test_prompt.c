@@ -297,34 +297,6 @@ static void test_control(void **state) {
     task_free(t);
 }
 
-/* What is recorded of the libraries: times and errors by class, and the size of a spread. */
-static void test_vendor(void **state) {
-    (void)state;
-    static const char result[] =
-        "{\"schema\":1,\"task\":\"l1_019_relu\",\"suite\":\"level1\",\"gpu\":\"h200\",\"verdict\":"
-        "\"ok\",\"reason\":null,\"class\":\"fp32\",\"flags\":[],\"kernel\":{\"sha256\":\"a\"},"
-        "\"speedup\":{\"against\":\"fp32\",\"ratio\":2,\"low\":1.9,\"high\":2.1},\"time_us\":{"
-        "\"candidate\":{\"midmean\":50.4},\"fp32\":{\"midmean\":100.8},\"tf32\":{\"midmean\":30.2}}"
-        ","
-        "\"error\":{\"tf32\":{\"declared\":{\"rms\":164.2}},\"spread\":{\"declared\":{\"norm\":4."
-        "61e-07}"
-        "}}}";
-    struct kp_task *t = task_named("level1/l1_019_relu");
-    struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
-    struct prompt_turn turn = turn_of("one_shot");
-    struct built b = build(&c, &turn);
-    lacks(b.user, "vendor libraries do");
-    built_free(&b);
-    put("results/h200/l1_019_relu.json", result);
-    b = build(&c, &turn);
-    holds(b.user, "\n- class fp32: 100 us\n- class tf32: 30.0 us, off by 160 spreads");
-    holds(b.user, "a spread of class fp32 is about 4.6e-07 of the output's");
-    holds(b.user, "so the limit of 3 is 1.4e-06\n");
-    lacks(b.user, "50 us");
-    built_free(&b);
-    task_free(t);
-}
-
 static void test_tokens(void **state) {
     (void)state;
     char many[1001] = "";
@@ -508,7 +480,6 @@ int main(void) {
         cmocka_unit_test_teardown(test_every_task, clean),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_control),
-        cmocka_unit_test_teardown(test_vendor, clean),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test_teardown(test_gpu_recorded, clean),
         cmocka_unit_test_teardown(test_gpu_unknown, clean),
