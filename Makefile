@@ -8,13 +8,14 @@
 #   time        measure each kernel, alone on a GPU
 #   aa          measure each kernel against itself: the harness's own noise and bias
 #   compare     this machine's measurements against results/, cell by cell
-#   record      copy this machine's measurements into results/
+#   record      copy this machine's measurements and attempts into results/
 #   failed      list the measured cells that did not pass, and recorded results that are stale
 #   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch
 #   tasks       list the chosen tasks
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive,
-#               repair or best_of_n.  Only gen, search, judge and judge-eval call a model
+#               repair or best_of_n (a control, which SEED_KERNEL=1 shows the cell's kernel).
+#               Only gen, search, judge and judge-eval call a model
 #   prompt      print what gen would send, and send nothing
 #   profile     where the time of each kernel goes, as ncu sees it
 #   calibrate   how well the judge tells arithmetics apart, for each task
@@ -34,7 +35,7 @@
 #   make build ARCHS=all                             compile every kernel for each architecture
 #   make time TASKS=l1_019 RUN='harness/gpu/with-gpu ncu'     under a profiler
 #   make gen TASKS=l2_076 LLM=anthropic:MODEL        one attempt; the key comes from the environment
-#   make -n search TASKS=l2_076 LLM=openai:MODEL     how many calls, and the most they can cost
+#   make -n search TASKS=l2_076 LLM=openai:MODEL     how many calls, what they cost, and the most
 #   make -j64 time GPUS="a100 h200" RUN.a100='srun --gres=gpu:a100:1' RUN.h200='srun --gres=gpu:h200:1'
 #
 # A cell is one GPU and one task.  In every rule of a cell % is GPU/TASK, so $(*D) is its GPU
@@ -225,8 +226,9 @@ compare: build/compare build/cells
 	@$(call given,$(gpus)$(wildcard build/*/*.time.json),:)
 	harness/record/record-results compare
 
-record: build/cells
-	harness/record/record-results all
+attempts_here := $(wildcard build/attempts)
+record: build/cells $(if $(attempts_here),build/best)
+	harness/record/record-results all$(if $(attempts_here), && harness/record/record-results attempts)
 
 failed: build/report
 	@build/report --failed build/

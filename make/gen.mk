@@ -9,7 +9,7 @@ ROUNDS  ?= 5
 WIDTH   ?= 6
 SAMPLES ?= 1
 export ROUNDS WIDTH
-.PHONY: gen search prompt gen-ready attempted promoted judge judge-eval judge-ready reward-ready
+.PHONY: gen search prompt gen-ready can-measure attempted promoted judge judge-eval judge-ready reward-ready
 
 # What calls a model sees its key.  It has no prerequisites, which would see it, too.
 with_key := build/attempts/%.gen.json gen search judge judge-eval
@@ -26,6 +26,11 @@ gen search:
 	$(if $(filter-out $@,$(filter gen search,$(goals))),@echo 'gen and search are two goals: one after the other' >&2; exit 2)
 	$(if $(cells),,@make/detect --why; exit 4)
 	+@harness/gen/search $@ $(if $(dry),--plan)
+
+# Whether what a model is paid for can be compiled and measured here.
+can-measure: $(gpus:%=can-measure-%)
+can-measure-%: | $(call need,nvcc jq g++)
+	@KP_GPU=$* $(or $(RUN.$*),$(RUN)) true
 
 # What a search needs before it asks anything.
 gen-ready: build/gen build/best build/promote build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:

@@ -158,23 +158,42 @@ static bool is_allowed(const char *name) {
     return false;
 }
 
-/* Where the reason of a refusal goes. */
+/* Where the reasons of a refusal go: a list, as each costs the author of a kernel another try. */
 struct verdict {
     char *reason;
     size_t size;
+    int found, hidden; /* hidden: those that had no room */
 };
 
-/* Write the reason as one line: '?' replaces what cannot be printed.  Returns false, for the caller
- * to return. */
-__attribute__((format(printf, 2, 3))) static bool refuse(struct verdict *v, const char *format,
+enum { ROOM_FOR_COUNT = 24 }; /* bytes kept for "; and N more" */
+
+/* Add a reason to the list, which stays one line: '?' replaces what cannot be printed.  The first
+ * is cut if it is too long; a later one is only counted. */
+__attribute__((format(printf, 2, 3))) static void refuse(struct verdict *v, const char *format,
                                                          ...) {
+    size_t used = strlen(v->reason), kept = used ? 2 + ROOM_FOR_COUNT : 0;
+    size_t room = v->size - used > kept ? v->size - used - kept : 0;
+    char *to = v->reason + used;
     va_list ap;
     va_start(ap, format);
-    vsnprintf(v->reason, v->size, format, ap);
+    int n = vsnprintf(used ? to + 2 : to, room, format, ap);
     va_end(ap);
-    for (char *p = v->reason; v->size && *p; p++)
+    v->found++;
+    if (used && (n < 0 || (size_t)n >= room)) {
+        *to = 0;
+        v->hidden++;
+        return;
+    }
+    if (used) memcpy(to, "; ", 2);
+    for (char *p = to; *p; p++)
         if ((unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e) *p = '?';
-    return false;
+}
+
+/* Say how many reasons had no room.  Returns whether there is none at all. */
+static bool conclude(struct verdict *v) {
+    size_t used = strlen(v->reason);
+    if (v->hidden) snprintf(v->reason + used, v->size - used, "; and %d more", v->hidden);
+    return !v->found;
 }
 
 static bool starts(const char *s, const char *prefix) {
@@ -189,35 +208,34 @@ static bool section_is(const char *name, const char *base) {
 
 /* Of sections that end up in memory only those that g++ and nvcc write are allowed, because the
  * linker and the loader act on others by name (.init, .ctors, .tdata). */
-static bool check_section(const struct elf_section *s, struct verdict *v) {
+static void check_section(const struct elf_section *s, struct verdict *v) {
     static const char *const known[] = {
         ".text",     ".rodata",     ".data",         ".bss", ".note", ".gcc_except_table",
         ".eh_frame", ".init_array", "__nv_module_id" /* without -O */
     };
     bool found = starts(s->name, ".nv"); /* .nv_fatbin, .nvFatBinSegment */
-    if (!(s->flags & SHF_ALLOC)) return true;
+    if (!(s->flags & SHF_ALLOC)) return;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         found |= section_is(s->name, known[i]);
     if (s->flags & SHF_TLS)
-        return refuse(v, "object: section %s: thread-local variables are not allowed", s->name);
-    if (!found || s->type == SHT_PREINIT_ARRAY || s->type == SHT_FINI_ARRAY)
-        return refuse(v,
-                      "object: section %s is not one that nvcc writes: no code that runs outside "
-                      "launch, no sections of your own",
-                      s->name);
+        refuse(v, "object: section %s: thread-local variables are not allowed", s->name);
+    else if (!found || s->type == SHT_PREINIT_ARRAY || s->type == SHT_FINI_ARRAY)
+        refuse(v,
+               "object: section %s is not one that nvcc writes: no code that runs outside "
+               "launch, no sections of your own",
+               s->name);
     if ((s->flags & SHF_WRITE) && (s->flags & SHF_EXECINSTR))
-        return refuse(v, "object: section %s is both writable and executable", s->name);
+        refuse(v, "object: section %s is both writable and executable", s->name);
     if ((s->flags & SHF_EXECINSTR) && !section_is(s->name, ".text"))
-        return refuse(v, "object: section %s holds code, which belongs in .text", s->name);
-    return true;
+        refuse(v, "object: section %s holds code, which belongs in .text", s->name);
 }
 
 /* Check all sections, and the totals of data and of device code. */
-static bool check_sections(const struct elf *o, struct verdict *v) {
+static void check_sections(const struct elf *o, struct verdict *v) {
     uint64_t data = 0, fatbin = 0;
     for (unsigned i = 0; i < o->nsections; i++) {
         const struct elf_section *s = &o->sections[i];
-        if (!check_section(s, v)) return false;
+        check_section(s, v);
         if (!(s->flags & SHF_ALLOC) || s->type == SHT_NOBITS || (s->flags & SHF_EXECINSTR))
             continue;
         if (starts(s->name, ".nv"))
@@ -226,14 +244,13 @@ static bool check_sections(const struct elf *o, struct verdict *v) {
             data += s->size;
     }
     if (data > DATA_LIMIT)
-        return refuse(v,
-                      "object: %llu bytes of constant data in host code, over %d: compute tables "
-                      "on the device",
-                      (unsigned long long)data, DATA_LIMIT);
+        refuse(v,
+               "object: %llu bytes of constant data in host code, over %d: compute tables "
+               "on the device",
+               (unsigned long long)data, DATA_LIMIT);
     if (fatbin > FATBIN_LIMIT)
-        return refuse(v, "object: %llu bytes of device code, over %d: instantiate fewer templates",
-                      (unsigned long long)fatbin, FATBIN_LIMIT);
-    return true;
+        refuse(v, "object: %llu bytes of device code, over %d: instantiate fewer templates",
+               (unsigned long long)fatbin, FATBIN_LIMIT);
 }
 
 /* The name of the function at an offset of a section, or "". */
@@ -246,7 +263,7 @@ static const char *function_at(const struct elf *o, unsigned section, uint64_t o
 }
 
 /* Check that exactly one function runs when the object is loaded: nvcc's registration. */
-static bool check_constructors(const struct elf *o, struct verdict *v) {
+static void check_constructors(const struct elf *o, struct verdict *v) {
     uint64_t bytes = 0;
     for (unsigned i = 0; i < o->nsections; i++)
         if (o->sections[i].type == SHT_INIT_ARRAY || section_is(o->sections[i].name, ".init_array"))
@@ -258,15 +275,15 @@ static bool check_constructors(const struct elf *o, struct verdict *v) {
         if (!section_is(o->sections[r->target].name, ".init_array")) continue;
         name = function_at(o, s->section, s->value + (uint64_t)r->addend);
         if (!strstr(name, "__sti____cudaRegisterAll"))
-            return refuse(v,
-                          "object: %s runs when the object is loaded: no constructors, and no "
-                          "global objects that need one",
-                          *name ? name : "a function");
+            refuse(v,
+                   "object: %s runs when the object is loaded: no constructors, and no "
+                   "global objects that need one",
+                   *name ? name : "a function");
     }
     if (bytes == 0)
-        return refuse(v, "object: no kernel is registered: define a __global__ function");
-    if (bytes != 8) return refuse(v, "object: more than one function runs when it is loaded");
-    return true;
+        refuse(v, "object: no kernel is registered: define a __global__ function");
+    else if (bytes != 8)
+        refuse(v, "object: more than one function runs when it is loaded");
 }
 
 /* Whether a cubin has a kernel called `name`. */
@@ -291,33 +308,30 @@ static bool may_define(const struct elf_symbol *s, struct elf *const *cubins, si
     return true;
 }
 
-static bool check_symbol(const struct elf_symbol *s, struct elf *const *cubins, size_t ncubins,
+static void check_symbol(const struct elf_symbol *s, struct elf *const *cubins, size_t ncubins,
                          struct verdict *v) {
     if (s->type == STT_GNU_IFUNC)
-        return refuse(v, "object: %s is an indirect function, which runs when it is loaded",
-                      s->name);
-    if (s->type == STT_TLS) return refuse(v, "object: %s is thread-local: not allowed", s->name);
-    if (s->section == SHN_UNDEF) {
-        if (!*s->name || is_allowed(s->name)) return true;
-        return refuse(v, "object: %s is called: %s", s->name,
-                      advice_for(s->name, "not among the functions that launch may call"));
-    }
-    if (s->bind == STB_LOCAL || may_define(s, cubins, ncubins)) return true;
-    return refuse(v, "object: %s is defined: make it static", s->name);
+        refuse(v, "object: %s is an indirect function, which runs when it is loaded", s->name);
+    else if (s->type == STT_TLS)
+        refuse(v, "object: %s is thread-local: not allowed", s->name);
+    else if (s->section == SHN_UNDEF && *s->name && !is_allowed(s->name))
+        refuse(v, "object: %s is called: %s", s->name,
+               advice_for(s->name, "not among the functions that launch may call"));
+    else if (s->section != SHN_UNDEF && s->bind != STB_LOCAL && !may_define(s, cubins, ncubins))
+        refuse(v, "object: %s is defined: make it static", s->name);
 }
 
 /* Check all symbols, and that launch is among them. */
-static bool check_symbols(const struct elf *o, struct elf *const *cubins, size_t ncubins,
+static void check_symbols(const struct elf *o, struct elf *const *cubins, size_t ncubins,
                           struct verdict *v) {
     bool launch = false;
     for (size_t i = 0; i < o->nsymbols; i++) {
         const struct elf_symbol *s = &o->symbols[i];
-        if (!check_symbol(s, cubins, ncubins, v)) return false;
+        check_symbol(s, cubins, ncubins, v);
         launch |=
             s->section != SHN_UNDEF && s->bind == STB_GLOBAL && strcmp(s->name, "launch") == 0;
     }
-    if (!launch) return refuse(v, "object: launch is not defined: extern \"C\" void launch(...)");
-    return true;
+    if (!launch) refuse(v, "object: launch is not defined: extern \"C\" void launch(...)");
 }
 
 /* Whether relocation `type` reaches thread-local storage or runs a resolver. */
@@ -327,14 +341,13 @@ static bool is_foreign(unsigned machine, uint32_t type) {
 }
 
 /* Check that no relocation reaches thread-local storage, which leads to the C library. */
-static bool check_relocations(const struct elf *o, struct verdict *v) {
+static void check_relocations(const struct elf *o, struct verdict *v) {
     for (size_t i = 0; i < o->nrelocations; i++) {
         const struct elf_relocation *r = &o->relocations[i];
         if (is_foreign(o->machine, r->type))
-            return refuse(v, "object: %s has relocation %u against %s: not allowed",
-                          o->sections[r->target].name, r->type, o->symbols[r->symbol].name);
+            refuse(v, "object: %s has relocation %u against %s: not allowed",
+                   o->sections[r->target].name, r->type, o->symbols[r->symbol].name);
     }
-    return true;
 }
 
 /* The name of the instruction at p if host code may not have it, or NULL.  Nothing is decoded, so a
@@ -362,7 +375,8 @@ static const char *forbidden_aarch64(uint32_t w) {
     return NULL;
 }
 
-static bool check_code(const struct elf *o, struct verdict *v) {
+/* Check the code: one instruction is named, as a constant may look like many. */
+static void check_code(const struct elf *o, struct verdict *v) {
     for (unsigned i = 0; i < o->nsections; i++) {
         const struct elf_section *s = &o->sections[i];
         size_t step = o->machine == ELF_AARCH64 ? 4 : 1;
@@ -373,41 +387,49 @@ static bool check_code(const struct elf *o, struct verdict *v) {
                                    ? forbidden_x86(p, s->size - at)
                                    : forbidden_aarch64(p[0] | (uint32_t)p[1] << 8 |
                                                        (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
-            if (what)
-                return refuse(v,
-                              "object: %s+0x%zx holds %s (or a constant that looks like it: "
-                              "change the constant)",
-                              s->name, at, what);
+            if (!what) continue;
+            refuse(v,
+                   "object: %s+0x%zx holds %s (or a constant that looks like it: change the "
+                   "constant)",
+                   s->name, at, what);
+            return;
         }
     }
-    return true;
 }
 
 bool gate_object(const struct elf *object, struct elf *const *cubins, size_t ncubins, char *reason,
                  size_t size) {
-    struct verdict v = {reason, size};
+    struct verdict v = {reason, size, 0, 0};
+    *reason = 0;
     if (object->type != ET_REL || (object->machine != ELF_X86_64 && object->machine != ELF_AARCH64))
-        return refuse(&v, "object: not an object file of x86-64 or aarch64");
-    return check_sections(object, &v) && check_symbols(object, cubins, ncubins, &v) &&
-           check_constructors(object, &v) && check_relocations(object, &v) &&
-           check_code(object, &v);
+        refuse(&v, "object: not an object file of x86-64 or aarch64");
+    if (v.found) return false;
+    check_sections(object, &v);
+    check_symbols(object, cubins, ncubins, &v);
+    check_constructors(object, &v);
+    check_relocations(object, &v);
+    check_code(object, &v);
+    return conclude(&v);
 }
 
 bool gate_cubin(const struct elf *cubin, char *reason, size_t size) {
-    struct verdict v = {reason, size};
+    struct verdict v = {reason, size, 0, 0};
     bool kernel = false;
-    if (cubin->machine != ELF_CUDA) return refuse(&v, "cubin: not a cubin");
+    *reason = 0;
+    if (cubin->machine != ELF_CUDA) {
+        refuse(&v, "cubin: not a cubin");
+        return false;
+    }
     for (size_t i = 0; i < cubin->nsymbols; i++) {
         const struct elf_symbol *s = &cubin->symbols[i];
         if (s->section == SHN_UNDEF && *s->name && s->bind != STB_WEAK)
-            return refuse(&v, "cubin: %s is referenced: %s", s->name,
-                          advice_for(s->name, "it is not defined in this file"));
+            refuse(&v, "cubin: %s is referenced: %s", s->name,
+                   advice_for(s->name, "it is not defined in this file"));
         if (s->type == STT_OBJECT && (s->other & STO_CUDA_MANAGED))
-            return refuse(&v, "cubin: %s is managed memory: use scratch", s->name);
+            refuse(&v, "cubin: %s is managed memory: use scratch", s->name);
         kernel |= elf_is_kernel(cubin, s);
     }
-    if (cubin->type != ET_EXEC)
-        return refuse(&v, "cubin: relocatable device code: compile without -rdc");
-    if (!kernel) return refuse(&v, "cubin: no kernel in it: define a __global__ function");
-    return true;
+    if (cubin->type != ET_EXEC) refuse(&v, "cubin: relocatable device code: compile without -rdc");
+    if (!kernel) refuse(&v, "cubin: no kernel in it: define a __global__ function");
+    return conclude(&v);
 }

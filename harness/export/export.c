@@ -137,20 +137,3 @@ cJSON *export_messages(const cJSON *request) {
     cJSON_Delete(found);
     return NULL;
 }
-
-char *export_fenced(const char *kernel) {
-    size_t longest = 2, n = strlen(kernel);
-    for (const char *p = kernel; (p = strchr(p, '`'));) {
-        size_t run = strspn(p, "`");
-        if (run > longest) longest = run;
-        p += run;
-    }
-    char *fence = malloc(longest + 2);
-    if (!fence) die(KP_MACHINE, "out of memory");
-    memset(fence, '`', longest + 1);
-    fence[longest + 1] = 0;
-    char *text = text_format("%scuda\n%s%s%s\n", fence, kernel,
-                             n && kernel[n - 1] == '\n' ? "" : "\n", fence);
-    free(fence);
-    return text;
-}

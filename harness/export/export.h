@@ -1,8 +1,8 @@
 /* export.h: attempts as training data.
  *
- *   sft.jsonl      supervised pairs: the prompt, and the verified kernel in a fence
- *   correct.jsonl  the self-supervised filter (rejection sampling): the prompt and the whole answer
- *                  of every attempt whose kernel was verified, repeated kernels included
+ *   sft.jsonl      supervised pairs: the prompt, and what it asked for, which is the whole answer,
+ * of each verified kernel once correct.jsonl  the self-supervised filter (rejection sampling): the
+ * same of every attempt whose kernel was verified, repeated kernels included
  *     {"prompt": [{"role", "content"}...], "completion": [{"role": "assistant", "content"}],
  *      "task", "gpu", "attempt", "speedup": number or null (not timed), "class", "split"}
  *     These are the columns of TRL's conversational prompt-completion type, and five more.
@@ -69,22 +69,5 @@ const char *export_split(const char *task, double test_share);
 /* The messages of a request in any of the three wire formats, as [{"role", "content"}...] with
  * the instructions first, as `system`.  NULL if there are none.  Delete it. */
 cJSON *export_messages(const cJSON *request);
-
-/* The kernel as an answer would show it, in a fence that does not occur in it.  Free it. */
-char *export_fenced(const char *kernel);
-
-/* ---- the checker (export_check.c) ---- */
-
-enum export_kind { EXPORT_NONE, EXPORT_PAIR, EXPORT_RL };
-
-/* Whether a line, without its newline, is a valid row: exactly the expected columns and types,
- * alternating roles, UTF-8, rewards within their bounds.  Stores its kind, its task and its
- * split (64 and 8 bytes).  If it is invalid, returns false and one sentence in `why`. */
-bool export_check_line(const char *line, size_t size, enum export_kind *kind, char *task,
-                       char *split, char *why, size_t why_size);
-
-/* Check every line of every file, and that no task is on both sides across all files.  Ends the
- * program with KP_INPUT and FILE:LINE at the first error. */
-void export_check(char **paths);
 
 #endif

@@ -2,7 +2,6 @@
  *
  *   export OUT_DIR [ROOT] [--test-share X]   OUT_DIR/{sft,correct,rl}.jsonl from ROOT, which is
  *                                            build/attempts by default
- *   export --check FILE...                   check every line of these files
  *   export --reward FILE.time.json           the worth of one result: its ratio, 0, or null
  *   export --score FILE.time.json            the same with the score, as in rl.jsonl
  *
@@ -199,30 +198,24 @@ static void add_text(cJSON *object, const char *key, const char *text) {
     if (!cJSON_AddStringToObject(object, key, text)) die(KP_MACHINE, "out of memory");
 }
 
-/* Write a row and delete it.  Leaves out, with a warning, a row that the checker rejects. */
-static void write_row(struct export *e, int file, cJSON *row, const char *attempt) {
-    enum export_kind kind;
-    char task[64], split[8], why[200], *line = cJSON_PrintUnformatted(row);
+/* Write a row and delete it. */
+static void write_row(struct export *e, int file, cJSON *row) {
+    char *line = cJSON_PrintUnformatted(row);
     if (!line) die(KP_MACHINE, "out of memory");
-    if (!export_check_line(line, strlen(line), &kind, task, split, why, sizeof why)) {
-        warn("%s, for %s: %s: left out", attempt, names[file], why);
-        e->left_out++;
-    } else {
-        if (fprintf(e->file[file], "%s\n", line) < 0)
-            die(KP_IO, "%s: cannot write: %s", beside[file], strerror(errno));
-        e->rows[file]++;
-    }
+    if (fprintf(e->file[file], "%s\n", line) < 0)
+        die(KP_IO, "%s: cannot write: %s", beside[file], strerror(errno));
+    e->rows[file]++;
     free(line);
     cJSON_Delete(row);
 }
 
-/* Write a pair of prompt and completion. */
+/* Write a pair of prompt and answer. */
 static void write_pair(struct export *e, int file, const struct judged *j, const struct said *s,
-                       const char *completion, const char *const cell[3]) {
+                       const char *const cell[3]) {
     cJSON *row = cJSON_CreateObject(), *m = cJSON_CreateObject();
     cJSON_AddItemToObject(row, "prompt", cJSON_Duplicate(s->prompt, 1));
     add_text(m, "role", "assistant");
-    add_text(m, "content", completion);
+    add_text(m, "content", s->answer);
     cJSON_AddItemToArray(cJSON_AddArrayToObject(row, "completion"), m);
     add_text(row, "task", cell[1]);
     add_text(row, "gpu", cell[0]);
@@ -230,7 +223,7 @@ static void write_pair(struct export *e, int file, const struct judged *j, const
     json_add_number(row, "speedup", j->measured->ratio > 0 ? j->measured->ratio : NAN);
     add_text(row, "class", j->measured->class);
     add_text(row, "split", cell[2]);
-    write_row(e, file, row, j->a->name);
+    write_row(e, file, row);
 }
 
 /* Write the pairs of an attempt whose kernel was verified.  An edited kernel is left out,
@@ -244,10 +237,8 @@ static void write_pairs(struct export *e, const struct judged *j, const struct s
         warn("%s: not as the model wrote it: left out", path);
         e->left_out++;
     } else {
-        char *fenced = export_fenced(kernel);
-        if (j->measured == j->a) write_pair(e, SFT, j, s, fenced, cell);
-        write_pair(e, CORRECT, j, s, s->answer, cell);
-        free(fenced);
+        if (j->measured == j->a) write_pair(e, SFT, j, s, cell);
+        write_pair(e, CORRECT, j, s, cell);
     }
     free(kernel);
     free(file);
@@ -285,7 +276,7 @@ static void write_rl(struct export *e, const struct judged *j, const struct said
     json_add_number(row, "ratio", ok ? j->measured->ratio : 0);
     json_add_number(row, "reward", j->reward);
     free(truth);
-    write_row(e, RL, row, j->a->name);
+    write_row(e, RL, row);
 }
 
 /* Whether a task cannot tell a working kernel from an idle one, as its results' flags say.
@@ -401,7 +392,7 @@ static int print_worth(const char *path, bool shaped) {
     return KP_OK;
 }
 
-static const char usage[] = "usage: export OUT_DIR [ROOT] [--test-share X] | --check FILE... | "
+static const char usage[] = "usage: export OUT_DIR [ROOT] [--test-share X] | "
                             "--reward FILE.time.json | --score FILE.time.json";
 
 int main(int argc, char **argv) {
@@ -409,10 +400,6 @@ int main(int argc, char **argv) {
     const char *place[2] = {NULL, e.root};
     int places = 0;
     kp_program("export");
-    if (argc > 2 && !strcmp(argv[1], "--check")) {
-        export_check(argv + 2);
-        return KP_OK;
-    }
     if (argc == 3 && !strcmp(argv[1], "--reward")) return print_worth(argv[2], false);
     if (argc == 3 && !strcmp(argv[1], "--score")) return print_worth(argv[2], true);
     for (int i = 1; i < argc; i++) {

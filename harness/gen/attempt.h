@@ -21,12 +21,12 @@ struct attempt {
     char name[64]; /* branching.r2a3 */
     char mode[24];
     int round, index;
-    char outcome[16]; /* code, ideas, duplicate, cut, empty, refused, invalid, no-code */
-    char verdict[16]; /* ok once it is timed; else the verdict of the step that stopped it
-                       * (build, gate, wrong, ...); doubtful: ok, but its time cannot be trusted
-                       * (FLAG_DOUBT of result.h); duplicate; "" if it is not measured yet or has
-                       * no kernel */
-    char reason[400]; /* of outcome or verdict */
+    char outcome[16];  /* code, ideas, duplicate, cut, empty, refused, invalid, no-code */
+    char verdict[16];  /* ok once it is timed; else the verdict of the step that stopped it
+                        * (build, gate, wrong, ...); doubtful: ok, but its time cannot be trusted
+                        * (FLAG_DOUBT of result.h); duplicate; "" if it is not measured yet or has
+                        * no kernel */
+    char reason[2048]; /* of outcome or verdict */
     char class[16];
     double ratio, low, high, us, against_us; /* 0 unless ok */
     char code_hash[65];                      /* of the normalised kernel; "" if none */

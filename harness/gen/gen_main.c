@@ -219,6 +219,13 @@ static void copy_transcript(const char *from, const char *to) {
     free(aside);
 }
 
+/* Whether the call may draw its progress into the last line of a terminal: not where make runs
+ * others beside it, which would draw into the same line. */
+static bool alone(void) {
+    const char *flags = getenv("MAKEFLAGS");
+    return isatty(2) && !(flags && strstr(flags, "--jobserver"));
+}
+
 /* The call of this attempt. */
 static struct billed_call call_of(const struct job *j) {
     return (struct billed_call){.gpu = j->gpu,
@@ -228,7 +235,7 @@ static struct billed_call call_of(const struct job *j) {
                                 .llm = &j->llm,
                                 .message = j->message,
                                 .n = PROMPT_MESSAGES,
-                                .progress = isatty(2)};
+                                .progress = alone()};
 }
 
 /* The answer that DIR of LLM=replay:DIR holds. */

@@ -3,17 +3,16 @@
  * The system message is the same for every task on a GPU: rules, a worked example, the GPU.  The
  * user message is the task, then the parts of this turn.  Values of the templates:
  *
- *   system.txt    headers
  *   gpu.txt       see prompt_gpu.c
  *   task.txt      see prompt_task.c
- *   ask_*.txt     shown, failed, included (headers that those kernels include), ledger, idea,
- *                 ideas_wanted, attempt, sample (its number among the proposals) */
+ *   ask_*.txt     included (headers that the kernels include: the text that changes least comes
+ *                 first), shown, failed, ledger, idea, ideas_wanted, attempt, sample (its number
+ *                 among the proposals) */
 #define _GNU_SOURCE
 #include "gen/prompt_parts.h"
 #include "base/error.h"
 #include "base/json.h"
 
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,59 +25,14 @@ enum {
 
 /* ---- The system message ------------------------------------------------------------------ */
 
-static int is_header(const struct dirent *e) {
-    const char *dot = strrchr(e->d_name, '.');
-    return dot && dot > e->d_name && (!strcmp(dot, ".cuh") || !strcmp(dot, ".h"));
-}
-
-/* The first sentence of a header's opening comment, without the header's name. */
-static char *first_sentence(const char *source, const char *name) {
-    const char *p = strstr(source, "/*"), *end;
-    struct draft t;
-    if (!p) return text_format("not described");
-    p += 2 + strspn(p + 2, "* \n");
-    if (!strncmp(p, name, strlen(name)) && p[strlen(name)] == ':') p += strlen(name) + 1;
-    const char *stop = strstr(p, "*/");
-    for (end = p; end < stop && !(*end == '.' && strchr(" \n*", end[1])); end++) {
-    }
-    char *sentence = strndup(p, (size_t)((stop ? end : p) - p));
-    if (!sentence) die(KP_MACHINE, "out of memory");
-    for (char *s = sentence; (s = strstr(s, "\n *"));) s[2] = ' '; /* the margin of the comment */
-    draft_open(&t);
-    text_line(t.out, sentence, 300);
-    free(sentence);
-    return draft_close(&t);
-}
-
-/* One line for each header. */
-static char *list_headers(void) {
-    struct dirent **list = NULL;
-    struct draft t;
-    int n = scandir(PROMPT_HEADERS, &list, is_header, alphasort);
-    draft_open(&t);
-    for (int i = 0; i < n; i++) {
-        char *path = text_format(PROMPT_HEADERS "/%s", list[i]->d_name);
-        char *source = file_read(path, NULL), *says = first_sentence(source, list[i]->d_name);
-        fprintf(t.out, "- %s: %s\n", list[i]->d_name, says);
-        free(says);
-        free(source);
-        free(path);
-        free(list[i]);
-    }
-    if (n >= 0) free(list);
-    if (n <= 0) fputs("(there are none)\n", t.out);
-    return draft_close(&t);
-}
-
 static char *system_text(const struct prompt_gpu *g) {
-    struct prompt_values v = {0}, none = {0};
-    values_add(&v, "headers", list_headers(), false);
-    char *rules = prompt_expand("system.txt", &v), *example = prompt_expand("example.txt", &none),
-         *gpu = prompt_gpu_text(g), *all = text_format("%s\n%s\n%s", rules, example, gpu);
+    struct prompt_values none = {0};
+    char *rules = prompt_expand("system.txt", &none),
+         *example = prompt_expand("example.txt", &none), *gpu = prompt_gpu_text(g),
+         *all = text_format("%s\n%s\n%s", rules, example, gpu);
     free(rules);
     free(example);
     free(gpu);
-    values_free(&v);
     return all;
 }
 
@@ -123,7 +77,7 @@ static char *idea_text(const char *idea) {
 
 /* Tell each sample its number, and ask all but the first for something unusual.  Samples of one
  * request must differ, and some models have no temperature.  Repairs and implemented ideas
- * differ by their starting point. */
+ * differ by their starting point; a sample that is one of one is an independent draw. */
 static char *sample_text(const struct prompt_turn *t) {
     bool alike = strcmp(t->ask, "repair") && strcmp(t->ask, "implement") && t->of > 1;
     if (!alike) return text_format("(Request %s.)", t->attempt);

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_ERRORS = 3, MOST_MESSAGE = 600, MOST_DETAILS = 3 };
+enum { MOST_ERRORS = 3, MOST_MESSAGE = 600, MOST_REASON = 2000, MOST_DETAILS = 3 };
 
 /* What each outcome and each verdict means, and where to look. */
 static const struct {
@@ -228,7 +228,7 @@ void failure_line(FILE *out, const struct prompt_cell *c, const struct attempt *
         char *name = text_format("%s.cu", c->task->name);
         fputs(": ", out);
         draft_open(&t);
-        text_line(t.out, a->reason, MOST_MESSAGE);
+        text_line(t.out, a->reason, MOST_REASON); /* of the gate: all that it found */
         char *reason = draft_close(&t);
         failure_message(out, reason, strlen(reason), name, skipped);
         free(reason);

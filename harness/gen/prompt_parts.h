@@ -1,5 +1,5 @@
-/* prompt_parts.h: shared by the files that build prompts, the judge's included.  Nothing else
- * includes it. */
+/* prompt_parts.h: shared by the files that build prompts, and by those that write a line of one:
+ * the search and the judge. */
 #ifndef KP_PROMPT_PARTS_H
 #define KP_PROMPT_PARTS_H
 

@@ -2,6 +2,7 @@
 #include "gen/prompt_parts.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "record/recorded.h"
 #include "task/parse.h"
 #include "task/task_text.h"
 #include "task/ops.h"
@@ -174,6 +175,47 @@ static char *floor_flops(const struct kp_task *t, const struct kp_cost *c,
     return draft_close(&x);
 }
 
+/* ---- What the libraries do -------------------------------------------------------------- */
+
+/* Times and errors of the libraries by class, and how large a spread is; "" if nothing is
+ * recorded.  Two digits, as for the machine's rates. */
+static char *vendor(const struct kp_task *t, const char *gpu) {
+    struct recorded from;
+    struct result r = {0};
+    struct draft x;
+    draft_open(&x);
+    recorded_open(&from, "results", gpu);
+    if (recorded_find(&from, t->name, &r) == FOUND_USABLE) {
+        const char *heading = "What the vendor libraries do, as recorded on this kind of GPU:\n\n";
+        const cJSON *times = cJSON_GetObjectItemCaseSensitive(r.json, "time_us"), *side,
+                    *errors = cJSON_GetObjectItemCaseSensitive(r.json, "error");
+        cJSON_ArrayForEach(side, times) {
+            double us = round_two(json_number(side, "midmean", 0));
+            if (!side->string || !strcmp(side->string, "candidate") || !(us > 0)) continue;
+            fprintf(x.out, "%s- class %s: ", heading, side->string);
+            heading = "";
+            text_us(x.out, us);
+            const cJSON *error = cJSON_GetObjectItemCaseSensitive(
+                cJSON_GetObjectItemCaseSensitive(errors, side->string), "declared");
+            double rms = round_two(json_number(error, "rms", 0));
+            if (rms > 0) fprintf(x.out, ", off by %g spreads (root mean square)", rms);
+            fputc('\n', x.out);
+        }
+        const cJSON *spread = cJSON_GetObjectItemCaseSensitive(
+            cJSON_GetObjectItemCaseSensitive(errors, "spread"), "declared");
+        double norm = round_two(json_number(spread, "norm", 0));
+        if (*r.class && norm > 0 && !*heading)
+            fprintf(
+                x.out,
+                "- a spread of class %s is about %.2g of the output's root mean square with the "
+                "declared contents, so the limit of 3 is %.2g\n",
+                r.class, norm, 3 * norm);
+    }
+    result_free(&r);
+    recorded_close(&from);
+    return draft_close(&x);
+}
+
 char *prompt_task_text(const struct kp_task *t, const struct prompt_gpu *g) {
     struct prompt_values v = {0};
     struct kp_cost c = task_cost(t);
@@ -198,6 +240,7 @@ char *prompt_task_text(const struct kp_task *t, const struct prompt_gpu *g) {
                            c.flops, c.mm_flops),
                false);
     values_add(&v, "floor_flops", floor_flops(t, &c, g), false);
+    values_add(&v, "vendor", vendor(t, g->slug), false);
     char *text = prompt_expand("task.txt", &v);
     values_free(&v);
     return text;

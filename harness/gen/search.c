@@ -1,6 +1,7 @@
 /* search.c: options, and code that the modes share; see search.h. */
 #define _GNU_SOURCE
 #include "gen/search.h"
+#include "gen/prompt_parts.h"
 #include "base/code_normal.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -30,7 +31,7 @@ static double number_of(const char *name, double otherwise, double low, double h
 
 void search_options_read(struct search_options *o) {
     o->width = (int)number_of("WIDTH", 6, 1, 10000, true);
-    o->rounds = (int)number_of("ROUNDS", 5, 1, 10000, true);
+    o->seed_kernel = number_of("SEED_KERNEL", 0, 0, 1, true) > 0;
     o->turns = (int)number_of("TURNS", 3, 1, 1000, true);
     o->tau = number_of("TAU", 0.5, 1e-6, 1e6, false);
     o->buckets = (int)number_of("BUCKETS", 5, 1, 1000, true);
@@ -119,13 +120,27 @@ const char *search_outcome(const struct search *s, const struct attempt *a) {
     return line;
 }
 
+enum { MOST_ANALYSIS = 600 };
+
+/* A text on one line, at most `most` bytes of it.  Free it. */
+static char *one_line(const char *text, size_t most) {
+    struct draft t;
+    draft_open(&t);
+    text_line(t.out, text, most);
+    return draft_close(&t);
+}
+
 const char *search_ledger(const struct search *s, const struct attempt *const *a, int n) {
     enum { MOST = 40 };
     int first = n > MOST ? n - MOST : 0;
     char *text = first ? text_format("- %d earlier ones are not listed\n", first) : NULL;
     for (int i = first; i < n; i++) {
-        char *longer = text_format("%s- %s (%s): %s\n", text ? text : "", a[i]->name,
-                                   json_text(a[i]->gen, "ask", "?"), search_outcome(s, a[i]));
+        const char *analysis = json_text(a[i]->gen, "analysis", "");
+        char *line = one_line(analysis, MOST_ANALYSIS);
+        char *longer = text_format("%s- %s (%s): %s\n%s%s%s", text ? text : "", a[i]->name,
+                                   json_text(a[i]->gen, "ask", "?"), search_outcome(s, a[i]),
+                                   *line ? "  its analysis: " : "", line, *line ? "\n" : "");
+        free(line);
         free(text);
         text = longer;
     }

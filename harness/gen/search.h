@@ -11,7 +11,7 @@
 
 struct search_options {
     int width;        /* attempts of a round */
-    int rounds;       /* best_of_n numbers its samples over all rounds */
+    bool seed_kernel; /* best_of_n: start from the cell's kernel, as other modes do */
     int turns;        /* repair: consecutive failures before it returns to the best kernel; 3 */
     double tau;       /* contrastive: temperature for drawing buckets, in log2 of speedup */
     int buckets;      /* contrastive: number of performance buckets */
@@ -19,8 +19,8 @@ struct search_options {
     const char *seed; /* SEARCH_SEED, "0" unless set */
 };
 
-/* Read the options: defaults, overridden by WIDTH, ROUNDS, TURNS, TAU, BUCKETS, IDEAS and
- * SEARCH_SEED of the environment (empty: unset).  KP_USAGE if one is malformed.
+/* Read the options: defaults, overridden by WIDTH, SEED_KERNEL (0 or 1), TURNS, TAU, BUCKETS, IDEAS
+ * and SEARCH_SEED of the environment (empty: unset).  KP_USAGE if one is malformed.
  *
  * The default of TAU is 0.5: a bucket whose kernels are twice as fast as another's is drawn e^2
  * = 7.4 times as often.  No published value exists.  Speedups are ratios, so buckets and means
@@ -74,8 +74,8 @@ int search_pool(const struct search *s, const struct attempt ***pool);
 /* The outcome of an attempt in one line.  Lives until the program ends. */
 const char *search_outcome(const struct search *s, const struct attempt *a);
 
-/* One line for each of the newest 40 attempts: its name, its ask and its outcome.  NULL if n is
- * 0. */
+/* The newest 40 attempts: the name, ask and outcome of each, and the analysis that its answer gave.
+ * NULL if n is 0. */
 const char *search_ledger(const struct search *s, const struct attempt *const *a, int n);
 
 /* search_fresh asks for a new kernel and shows none; search_optimise asks to make `a` faster. */

@@ -24,12 +24,12 @@ void search_turn(const struct search_options *o, const char *mode, int round, in
         search_contrastive(&s);
     else if (!strcmp(mode, "branching"))
         search_branching(&s);
+    else if (!strcmp(mode, "best_of_n") && o->seed_kernel && cell->current &&
+             attempt_ok(cell->current))
+        search_optimise(&s, cell->current);
     else
         search_fresh(&s);
-    /* Tell the control (best_of_n) about all its samples: nothing else makes them differ. */
-    if (!strcmp(mode, "best_of_n")) {
-        turn->number = (round - 1) * o->width + index;
-        turn->of = o->rounds * o->width;
-    }
+    /* The control draws independently: no sample knows of others. */
+    if (!strcmp(mode, "best_of_n")) turn->number = turn->of = 1;
     if (turn->of < turn->number) turn->of = turn->number;
 }

@@ -16,13 +16,13 @@ struct result {
     char task[64];
     char suite[24]; /* "" if the file does not say */
     char gpu[32];
-    char verdict[16]; /* one of the words of results/SCHEMA.md */
-    char reason[400]; /* "" if null */
-    char sha256[80];  /* of the kernel; "" if there was none */
-    char headers[80]; /* headers_sha256: of those that it includes; "" if there are none */
-    char code[80];    /* code_sha256: of what was compiled; "" if the result does not say */
-    char class[16];   /* "" unless verified */
-    char against[16]; /* baseline that the speedup is quoted against */
+    char verdict[16];  /* one of the words of results/SCHEMA.md */
+    char reason[2048]; /* "" if null */
+    char sha256[80];   /* of the kernel; "" if there was none */
+    char headers[80];  /* headers_sha256: of those that it includes; "" if there are none */
+    char code[80];     /* code_sha256: of what was compiled; "" if the result does not say */
+    char class[16];    /* "" unless verified */
+    char against[16];  /* baseline that the speedup is quoted against */
     double ratio, low,
         high;            /* speedup and its 95 % interval (unknown: 0 to infinity); 0 unless ok */
     double candidate_us; /* interquartile mean; 0 unless ok */

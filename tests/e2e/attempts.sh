@@ -34,6 +34,16 @@ mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 LLM_MAX_TOKENS=many
 check 'a cap that is no number is one line' lines 1 '^plan: LLM_MAX_TOKENS=many'
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1
 check 'a server on this machine costs nothing' says '^plan: 35 calls of gpt-5.5 on this machine .*cost nothing'
+mk -n search TASKS=l1_019 LLM=openai:gpt-5.5
+check 'the most is said, and what is expected, which comes last' is "$(grep -cE '^plan: 35 calls of gpt-5.5 .* at most [0-9.]+ USD' "$out") $(tail -n 1 "$out" | sed -E 's/about [0-9.]+/about N/')" \
+    '1 plan: expected are about N USD: 14000 tokens in and 10000 out a call, as is usual'
+check 'by the prices' is "$(tail -n 1 "$out" | grep -oE '[0-9.]+ USD')" \
+    "$(jq -r '[.models[] | select(.model == "gpt-5.5")] | max_by(.valid_from) | 35 * (14000 * .input + 10000 * .output) / 1e6 * 100 | ceil / 100' harness/llm/prices.json) USD"
+mkdir -p build/attempts/one_shot.r1a1/h200
+echo '{"model":"gpt-5.5-2026-04-01","tokens":{"input":1000,"output":501}} {"model":"other","tokens":{"input":9,"output":9}}' > build/attempts/one_shot.r1a1/h200/x.gen.json
+mk -n search TASKS=l1_019 LLM=openai:gpt-5.5
+check 'as its calls were here' says '^plan: expected .*: 1000 tokens in and 501 out a call, as 1 calls of it here took on average$'
+rm -r build/attempts
 check 'and all that was a plan' is "$(find build -type f ! -name .make 2> /dev/null) $(requested)" ' 0'
 
 # ---- What is asked is what was shown ----------------------------------------------------------
@@ -64,15 +74,27 @@ world
 gpus
 reply 9 relu "$(kernel 1.5)"
 ask_make gen TASKS=l1_019 GPUS=h200
+check 'without a GPU nothing is asked' asked 0
+check 'which one line says' lines 1 '^with-gpu: no GPU here'
+ask_make search TASKS=l1_019 GPUS=h200 MODE=repair
+check 'nor does a search' asked 0
+gpus 'NVIDIA H200, 9.0'
+ask_make gen TASKS=l1_019 NVCC="$PWD/no-nvcc"
+check 'without a compiler nothing is asked' asked 0
+check 'which one line says, too' lines 1 'nvcc'
+check 'and none of that is an attempt' is "$(find build/attempts -name '*.gen.json')" ''
+
+# A GPU that goes away after the first call.
+printf '#!/bin/sh\n[ "$1" = true ] || { echo "lost: no GPU here" >&2; exit 4; }\n' > lost && chmod +x lost
+ask_make gen TASKS=l1_019 RUN=./lost
 status=$?
-check 'without a GPU the kernel is kept' grep -q 'speed = 1.5' "$(attempt one_shot.r1a1).cu"
+check 'where the GPU is lost the kernel is kept' grep -q 'speed = 1.5' "$(attempt one_shot.r1a1).cu"
 check 'and built' is "$(jq -r .verdict "$(attempt one_shot.r1a1).build.json")" ok
 check 'nothing is promoted' [ ! -e optimized/$cell.cu ]
 check 'make says that it is not done' exits 2 $status
-check 'and why' says '^with-gpu: no GPU here'
-ask_make gen TASKS=l1_019 GPUS=h200
+check 'and why' says '^lost: no GPU here'
+ask_make gen TASKS=l1_019 RUN=./lost
 check 'again, it asks for nothing' asked 1
-gpus 'NVIDIA H200, 9.0'
 ask_make gen TASKS=l1_019
 check 'with a GPU it is measured and taken' grep -q 'speed = 1.5' optimized/$cell.cu
 check 'and still was asked for once' asked 1
@@ -85,12 +107,15 @@ mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL=https://example.invalid/v
 check 'a gen that comes to nothing leaves the published table' cmp published results/search/$cell.csv
 check 'and makes none for other cells' is "$(find results/search -name '*.csv' | wc -l)" 1
 ask_make gen TASKS=l1_019
+check 'nor does one that promotes nothing' is "$(cmp published results/search/$cell.csv) $(says '^record-results:')" ' not said: ^record-results:'
+mk record TASKS=l1_019
 check 'other attempts do not replace published ones' cmp published results/search/$cell.csv
 check 'which is said' lines 1 '^record-results: results/search/h200/l1_019_relu.csv lists attempts that are not in build/attempts'
 mv results/search/$cell.csv away
-ask_make gen TASKS=l1_019 SAMPLES=0
+mk record TASKS=l1_019
 check 'unless the table is moved away' is "$(tail -n +2 results/search/$cell.csv | wc -l)" 1
 ask_make gen TASKS=l1_019
+mk record TASKS=l1_019
 check 'a table grows' is "$(tail -n +2 results/search/$cell.csv | wc -l)" 2
 
 # What another model did, or this one in another mode, stays beside it, whatever its name is.
@@ -102,34 +127,34 @@ sed 's/,model-x,/,"a ""b"", model-x, c",/' rows > other_model
 sed 's/one_shot/repair/g' rows > other_mode
 sed 's/one_shot\.r1a1/one_shot.r1a10/; s/one_shot,1,1,/one_shot,1,10,/; s/,model-x,/,"model-x",/' rows | head -n 1 > lost
 cat names other_mode other_model > $table
-ask_make gen TASKS=l1_019 SAMPLES=0
+mk record TASKS=l1_019
 check 'rows of other models and modes stay' is "$(sort $table)" "$(cat names rows other_model other_mode | sort)"
-check 'and nothing is said of them' not says '^record-results:'
+check 'and nothing is said of them' not says '^record-results: results/search'
 check 'they are in the order of attempts' is "$(tail -n +2 $table | cut -d, -f6-7 | tr '\n' ' ')" \
     'one_shot.r1a1,"a ""b"" one_shot.r1a1,model-x one_shot.r1a2,"a ""b"" one_shot.r1a2,model-x repair.r1a1,model-x repair.r1a2,model-x '
 cp $table together
 { cat names; tail -n +2 together | tac; } > $table
-ask_make gen TASKS=l1_019 SAMPLES=0
+mk record TASKS=l1_019
 check 'whatever the order was before' cmp together $table
 sed 's/,code,ok,/,code,wrong,/' together > $table
-ask_make gen TASKS=l1_019 SAMPLES=0
+mk record TASKS=l1_019
 # The second row repeats the first: it has no verdict of its own.
 check 'rows of what is here are those of now' is "$(grep -c ',model-x,code,ok,' $table) $(grep -c ',wrong,' $table)" '1 2'
 cat together lost > $table
 cp $table before
-ask_make gen TASKS=l1_019 SAMPLES=0
+mk record TASKS=l1_019
 check 'among others, too, an attempt that is here no more is not lost' cmp before $table
 check 'which is said again' lines 1 'lists attempts that are not in build/attempts'
 sed '1s/,class/,kind/' together > $table
 cp $table before
-ask_make gen TASKS=l1_019 SAMPLES=0
+mk record TASKS=l1_019
 check 'a table with other columns is left' cmp before $table
 check 'and that is said' lines 1 '^record-results: results/search/h200/l1_019_relu.csv is no table with the columns of this one'
 : > $table
-ask_make gen TASKS=l1_019 SAMPLES=0
+mk record TASKS=l1_019
 check 'an empty one is written' cmp mine $table
 rm $table && mkdir $table+
-ask_make gen TASKS=l1_019 SAMPLES=0
+mk record TASKS=l1_019
 check 'one that cannot be written is one line' lines 1 '^record-results: cannot write results/search/h200/l1_019_relu.csv'
 rmdir $table+
 
@@ -157,6 +182,36 @@ ask_make gen TASKS=l1_019 SAMPLES=0 FORCE=1
 check 'FORCE=1 measures again, and replaces it' grep -q 'speed = 2.5' optimized/$cell.cu
 check 'what is confirmed is built from what is promoted' is "$(jq -r .kernel.headers_sha256 build/confirm/one_shot.r1a1/$cell.build.json)" \
     "$( (cd optimized/include && sha256sum zz.cuh) | sha256sum | cut -d' ' -f1)"
+
+# A search that promotes nothing changes no file that the tree tracks.
+world
+present 3 h200
+echo page > README.md
+tracked() { find README.md optimized plots results tasks harness -type f -printf '%p %T@ %s\n' 2> /dev/null | sort; }
+tracked > before
+rm -f steps.log
+reply 9 relu "$(kernel 1.5)"
+ask_make search TASKS=l1_019 MODE=best_of_n ROUNDS=1 WIDTH=2
+check 'a search that promotes nothing changes no tracked file' cmp before <(tracked)
+check 'nor does it draw anything' not grep -q '^report' steps.log
+mk record TASKS=l1_019
+check 'unless one asks for it' is "$(tail -n +2 results/search/$cell.csv | wc -l)" 2
+
+# How far a run is: one whole line for each attempt that ends, and the sums at its end.
+world
+present 1 h200
+reply 1 relu "$(kernel 1.5)"
+reply 1 relu "$(kernel 9 WRONG)"
+reply 1 relu "$(kernel 2.5)"
+reply 1 relu "$(kernel 0.5)"
+ask_make -j4 search TASKS=l1_019 MODE=repair ROUNDS=1 WIDTH=3 BUDGET_USD=5 FORCE=1
+check 'a line for each attempt' is "$(grep -oE '^\[[0-9]/3\] repair.r1a[123]: .*h200/l1_019_relu' "$out" | cut -c1-5 | tr '\n' ' ')" '[1/3] [2/3] [3/3] '
+check 'with what is right, the best, the money and the cap' lines 1 '^\[3/3\] .*; 2 right, best here 2\.50x; 0\.00 of 5 USD$'
+check 'and the time that is left' lines 1 '^\[1/3\] .*; [0-9]+ min left$'
+check 'the sums at the end' is "$(tail -n 1 "$out" | cut -d';' -f1,2)" 'search: 3 of 3 attempts, 2 right; 0.00 of 5 USD'
+ask_make -j4 search TASKS=l1_019 MODE=repair ROUNDS=2 WIDTH=1
+check 'what is there already counts' lines 1 '^\[2/2\] repair.r2a1: '
+check 'no line is drawn over another' is "$(tr -dc '\r' < "$out")" ''
 
 # A kernel that is there no more is not competed with.
 world
@@ -250,6 +305,22 @@ check 'whose best is promoted' grep -q 'speed = 2;' optimized/$cell.cu
 ask_make search TASKS=l1_019 MODE=branching WIDTH=1 ROUNDS=2 IDEAS=1
 check 'the second round is still shown the kernel that was there at first' is "$(jq -c .shown "$(attempt branching.r2a0).gen.json")" '["current","branching.r1a1"]'
 check 'as it was' grep -q 'speed = 1.2' build/attempts/branching.start/$cell.cu
+
+# The control: independent draws, which may be shown what the other modes are.
+world
+present 1.2 portable
+mk time TASKS=l1_019
+mkdir -p results/h200
+cp build/$cell.time.json results/$cell.json
+reply 9 relu "$(kernel 0.5)"
+ask_make search TASKS=l1_019 MODE=best_of_n ROUNDS=1 WIDTH=1
+check 'a sample is shown nothing' is "$(jq -c .shown "$(attempt best_of_n.r1a1).gen.json")" '[]'
+rm -r build/attempts
+ask_make search TASKS=l1_019 MODE=best_of_n ROUNDS=1 WIDTH=1 SEED_KERNEL=1
+check 'SEED_KERNEL=1 shows it the kernel that was there' is "$(jq -c .shown "$(attempt best_of_n.r1a1).gen.json")" '["current"]'
+check 'which is kept' grep -q 'speed = 1.2' build/attempts/best_of_n.start/$cell.cu
+ask_make search TASKS=l1_019 MODE=best_of_n SEED_KERNEL=yes
+check 'SEED_KERNEL=yes is one line' lines 1 'SEED_KERNEL=yes: expected'
 
 # ---- A make that is ended, and a client that outlives its make ---------------------------------------------
 

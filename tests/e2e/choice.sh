@@ -39,7 +39,7 @@ for script in compile/compile compile/compile-attempt gen/estimate-cost inspect/
     check 'which is one line' is "$(grep -c "^$name: usage: $name " "$out") $(wc -l < "$out")" '1 1'
 done
 harness/record/record-results al > "$out" 2>&1
-check 'so is a mode that record-results does not have' is "$? $(cat "$out")" '2 record-results: usage: record-results all|new|compare|attempts'
+check 'so is a mode that record-results does not have' is "$? $(cat "$out")" '2 record-results: usage: record-results all|new|compare|attempts [GPU/TASK...]'
 "$root/build/compare" build results h200 l1_001_matmul > "$out"
 check 'one cell is one' is "$(cat "$out")" 'h200: 1 cell, 1 not measured here'
 "$root/build/compare" build results h200 l1_001_matmul crfm_softmax > "$out"

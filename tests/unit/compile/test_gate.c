@@ -198,6 +198,26 @@ static void test_bad_objects(void **state) {
 #endif
 }
 
+/* Every reason is named, in one line; those that have no room are counted. */
+static void test_all_reasons(void **state) {
+    char text[4096] = "";
+    (void)state;
+    const char *reason = judge("int fork(void), cudaMalloc(void); int counter = 3;"
+                               "static __thread volatile int t;" BODY("fork(); cudaMalloc(); t++;"),
+                               1);
+    static const char *const all[] = {"thread-local", "fork is called", "cudaMalloc is called",
+                                      "counter is defined"};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (!strstr(reason, all[i])) fail_msg("no %s in %s", all[i], reason);
+    assert_null(strchr(reason, '\n'));
+    for (int i = 10; i < 60; i++)
+        sprintf(text + strlen(text), "int a_long_name_of_a_global_variable_%d = 3;", i);
+    reason = judge(text, 1);
+    assert_non_null(strstr(reason, " is defined: make it static; object: "));
+    if (!strstr(reason, "; and 4")) fail_msg("%s", reason); /* 40 and some more */
+    assert_true(strlen(reason) < 512);
+}
+
 static void test_missing_parts(void **state) {
     char reason[512];
     struct elf *e = compile(nvcc_like, registration);
@@ -420,10 +440,11 @@ static int remove_dir(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_objects),  cmocka_unit_test(test_bad_objects),
-        cmocka_unit_test(test_missing_parts), cmocka_unit_test(test_cubins),
-        cmocka_unit_test(test_variables),     cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_nvcc),          cmocka_unit_test(test_confine),
+        cmocka_unit_test(test_good_objects), cmocka_unit_test(test_bad_objects),
+        cmocka_unit_test(test_all_reasons),  cmocka_unit_test(test_missing_parts),
+        cmocka_unit_test(test_cubins),       cmocka_unit_test(test_variables),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_nvcc),
+        cmocka_unit_test(test_confine),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

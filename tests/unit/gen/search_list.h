@@ -31,8 +31,8 @@ static struct search_options options;
 
 static inline int begin(void **state) {
     (void)state;
-    static const char *const names[] = {"WIDTH",   "ROUNDS", "TURNS",      "TAU",
-                                        "BUCKETS", "IDEAS",  "SEARCH_SEED"};
+    static const char *const names[] = {"WIDTH",   "SEED_KERNEL", "TURNS",      "TAU",
+                                        "BUCKETS", "IDEAS",       "SEARCH_SEED"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) unsetenv(names[i]);
     past = (struct attempts){0, list};
     cell = (struct prompt_cell){.task = &task, .gpu = "h200", .arch = "90", .root = "/nowhere"};

@@ -279,6 +279,24 @@ static void test_samples(void **state) {
     task_free(t);
 }
 
+/* A control draws independently: two of its prompts differ in the attempt's name alone. */
+static void test_control(void **state) {
+    (void)state;
+    struct kp_task *t = task_named("level1/l1_019_relu");
+    struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
+    struct prompt_turn one = {.ask = "one_shot", .attempt = "best_of_n.r1a1", .number = 1, .of = 1};
+    struct prompt_turn two = one;
+    two.attempt = "best_of_n.r1a2";
+    struct built a = build(&c, &one), b = build(&c, &two);
+    char *name = strstr(b.user, "best_of_n.r1a2");
+    assert_non_null(name);
+    name[strlen("best_of_n.r1a")] = '1';
+    assert_string_equal(a.user, b.user);
+    lacks(a.rules, ".cuh:"); /* no header is named that is not shown */
+    built_free(&a), built_free(&b);
+    task_free(t);
+}
+
 static void test_tokens(void **state) {
     (void)state;
     char many[1001] = "";
@@ -461,6 +479,7 @@ int main(void) {
         cmocka_unit_test(test_example),
         cmocka_unit_test_teardown(test_every_task, clean),
         cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_control),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test_teardown(test_gpu_recorded, clean),
         cmocka_unit_test_teardown(test_gpu_unknown, clean),

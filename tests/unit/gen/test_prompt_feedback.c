@@ -447,9 +447,38 @@ static void test_line(void **state) {
     assert_true(round_two(99.6) == 100);
 }
 
+/* What is recorded of the libraries: times and errors by class, and the size of a spread. */
+static void test_vendor(void **state) {
+    (void)state;
+    static const char result[] =
+        "{\"schema\":1,\"task\":\"l1_019_relu\",\"suite\":\"level1\",\"gpu\":\"h200\",\"verdict\":"
+        "\"ok\",\"reason\":null,\"class\":\"fp32\",\"flags\":[],\"kernel\":{\"sha256\":\"a\"},"
+        "\"speedup\":{\"against\":\"fp32\",\"ratio\":2,\"low\":1.9,\"high\":2.1},\"time_us\":{"
+        "\"candidate\":{\"midmean\":50.4},\"fp32\":{\"midmean\":100.8},\"tf32\":{\"midmean\":30.2}}"
+        ","
+        "\"error\":{\"tf32\":{\"declared\":{\"rms\":164.2}},\"spread\":{\"declared\":{\"norm\":4."
+        "61e-07}"
+        "}}}";
+    struct kp_task *t = task_named("level1/l1_019_relu");
+    struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
+    struct prompt_turn turn = {.ask = "one_shot", .attempt = "one_shot.r1a1"};
+    struct built b = build(&c, &turn);
+    lacks(b.user, "vendor libraries do");
+    built_free(&b);
+    put("results/h200/l1_019_relu.json", result);
+    b = build(&c, &turn);
+    holds(b.user, "\n- class fp32: 100 us\n- class tf32: 30.0 us, off by 160 spreads");
+    holds(b.user, "a spread of class fp32 is about 4.6e-07 of the output's");
+    holds(b.user, "so the limit of 3 is 1.4e-06\n");
+    lacks(b.user, "50 us");
+    built_free(&b);
+    task_free(t);
+}
+
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(test_vendor, clean),
         cmocka_unit_test_teardown(test_build, clean),
         cmocka_unit_test_teardown(test_build_scarce, clean),
         cmocka_unit_test_teardown(test_verdicts, clean),

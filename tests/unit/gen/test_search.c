@@ -14,7 +14,7 @@ static void read_options(void) {
 
 static void test_options(void **state) {
     (void)state;
-    assert_int_equal(options.rounds, 5);
+    assert_false(options.seed_kernel);
     assert_int_equal(options.turns, 3);
     assert_true(options.tau == 0.5);
     assert_string_equal(options.seed, "0");
@@ -27,9 +27,9 @@ static void test_options(void **state) {
     assert_true(options.tau == 0.25);
     assert_string_equal(options.seed, "seven");
     static const char *const bad[][2] = {
-        {"WIDTH", "0"},     {"WIDTH", "-1"}, {"WIDTH", "1.5"},  {"ROUNDS", "many"},
-        {"TURNS", "3x"},    {"TAU", "0"},    {"TAU", "nan"},    {"TAU", "1e999"},
-        {"BUCKETS", "1e9"}, {"IDEAS", "33"}, {"ROUNDS", "0x "}, {"BUCKETS", "-0.5"}};
+        {"WIDTH", "0"},     {"WIDTH", "-1"}, {"WIDTH", "1.5"},     {"SEED_KERNEL", "many"},
+        {"TURNS", "3x"},    {"TAU", "0"},    {"TAU", "nan"},       {"TAU", "1e999"},
+        {"BUCKETS", "1e9"}, {"IDEAS", "33"}, {"SEED_KERNEL", "2"}, {"BUCKETS", "-0.5"}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         begin(NULL);
         setenv(bad[i][0], bad[i][1], 1);
@@ -55,7 +55,7 @@ static void test_plain(void **state) {
     cell.current = &present;
     present = *add_ok("one_shot.r1a1", "one_shot", 2);
     add_bad("best_of_n.r1a1", "one_shot", "wrong");
-    options.width = 4, options.rounds = 3;
+    options.width = 4;
     struct prompt_turn t = turn_of("one_shot", 1, 3);
     asks(&t, "one_shot", "");
     assert_int_equal(t.number, 3);
@@ -63,10 +63,19 @@ static void test_plain(void **state) {
     assert_true(!t.failed && !t.idea && !t.ledger && t.idea_index == -1);
     t = turn_of("one_shot", 1, 9); /* one more than planned */
     assert_int_equal(t.of, 9);
-    t = turn_of("best_of_n", 2, 3); /* numbered over all rounds */
+    t = turn_of("best_of_n", 1, 7); /* an independent draw, which knows of no other */
     asks(&t, "one_shot", "");
-    assert_int_equal(t.number, 7);
-    assert_int_equal(t.of, 12);
+    assert_int_equal(t.number, 1);
+    assert_int_equal(t.of, 1);
+    options.seed_kernel = true; /* it sees what the others see */
+    t = turn_of("best_of_n", 1, 7);
+    asks(&t, "optimise", "one_shot.r1a1");
+    assert_int_equal(t.of, 1);
+    t = turn_of("one_shot", 1, 7);
+    asks(&t, "one_shot", "");
+    strcpy(present.verdict, "wrong");
+    t = turn_of("best_of_n", 1, 7);
+    asks(&t, "one_shot", "");
     ends(ask_evolve, KP_USAGE, "evolve.r1a1 is no attempt");
     ends(ask_ideas_of_repair, KP_USAGE, "repair.r1a0 is no attempt");
     ends(ask_round_0, KP_USAGE, "branching.r0a1 is no attempt");
@@ -86,6 +95,12 @@ static void test_repair(void **state) {
     assert_string_equal(t.failed->name, "repair.r1a1");
     assert_non_null(strstr(t.ledger, "- repair.r1a1 (one_shot): build: reason of repair.r1a1\n"));
     assert_null(strstr(t.ledger, "repair.r1a2")); /* another chain */
+    assert_null(strstr(t.ledger, "analysis"));
+    /* What an answer said of its idea is part of the history, on one line. */
+    cJSON_AddStringToObject(list[0].gen, "analysis", "bound by\nmemory, so tiles of 64");
+    t = turn_of("repair", 2, 1);
+    assert_non_null(strstr(
+        t.ledger, "reason of repair.r1a1\n  its analysis: bound by memory, so tiles of 64\n"));
     t = turn_of("repair", 2, 2);
     asks(&t, "optimise", "repair.r1a2");
     assert_null(t.failed);
