@@ -92,5 +92,6 @@ ask_make search TASKS=relu64 MODE=repair WIDTH=1 ROUNDS=2
 check 'a wrong kernel is wrong' is "$(attempt repair.r1a1 '.verdict + " " + (.evidence.index | tostring)')" 'wrong 4095'
 check 'the next prompt says where' grep -q '4095' <(tail -n 2 "$journal" | jq -r '.body // empty')
 check 'and the next kernel is right' is "$(attempt repair.r2a1 .verdict)" ok
+harness/record/record-results attempts > "$scratch/recorded" 2>&1
 check 'the table has both' is "$(grep repair results/search/h200/relu64.csv | cut -d, -f6,9 | tr '\n' ' ')" 'repair.r1a1,wrong repair.r2a1,ok '
 leak_checks
