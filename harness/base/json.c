@@ -65,6 +65,12 @@ void file_replace(const char *path, const char *text) {
     free(beside);
 }
 
+void file_update(const char *path, const char *text) {
+    char *old = access(path, R_OK) ? NULL : file_read(path, NULL);
+    if (!old || strcmp(old, text)) file_replace(path, text);
+    free(old);
+}
+
 void json_write(const char *path, const cJSON *json) {
     char *text = cJSON_Print(json);
     if (!text) die(KP_MACHINE, "out of memory");

@@ -14,6 +14,9 @@ cJSON *json_read(const char *path);
 void file_replace(const char *path, const char *text);
 void json_write(const char *path, const cJSON *json);
 
+/* The same, but a file that holds this text already is left as it is, with its time. */
+void file_update(const char *path, const char *text);
+
 /* Read a whole file into memory (NUL-terminated; *size may be NULL).  KP_IO on failure. */
 char *file_read(const char *path, long *size);
 

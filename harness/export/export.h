@@ -1,8 +1,9 @@
 /* export.h: attempts as training data.
  *
- *   sft.jsonl      supervised pairs: the prompt, and what it asked for, which is the whole answer,
- * of each verified kernel once correct.jsonl  the self-supervised filter (rejection sampling): the
- * same of every attempt whose kernel was verified, repeated kernels included
+ *   sft.jsonl      supervised pairs: the prompt, and what it asked for, which is the whole answer;
+ *                  each verified kernel once
+ *   correct.jsonl  the self-supervised filter (rejection sampling): the same of every attempt whose
+ *                  kernel was verified, repeated kernels included
  *     {"prompt": [{"role", "content"}...], "completion": [{"role": "assistant", "content"}],
  *      "task", "gpu", "attempt", "speedup": number or null (not timed), "class", "split"}
  *     These are the columns of TRL's conversational prompt-completion type, and five more.

@@ -224,12 +224,9 @@ static void print_log(FILE *out, const struct prompt_cell *c, const struct attem
 void failure_line(FILE *out, const struct prompt_cell *c, const struct attempt *a, int skipped) {
     fprintf(out, "- outcome: %s", fate(a));
     if (*a->reason) {
-        struct draft t;
         char *name = text_format("%s.cu", c->task->name);
+        char *reason = text_one_line(a->reason, MOST_REASON); /* of the gate: all that it found */
         fputs(": ", out);
-        draft_open(&t);
-        text_line(t.out, a->reason, MOST_REASON); /* of the gate: all that it found */
-        char *reason = draft_close(&t);
         failure_message(out, reason, strlen(reason), name, skipped);
         free(reason);
         free(name);

@@ -37,10 +37,7 @@ static bool read_machine(struct prompt_gpu *g, const cJSON *result) {
         sscanf(json_text(m, "compute_capability", ""), "%d.%d", &major, &minor) != 2 ||
         major * 10 + minor != arch_number(g->arch))
         return false;
-    struct draft t;
-    draft_open(&t);
-    text_line(t.out, name, sizeof g->device - 8);
-    char *device = draft_close(&t);
+    char *device = text_one_line(name, sizeof g->device - 8);
     snprintf(g->device, sizeof g->device, "%s", device);
     free(device);
     g->sms = json_number(m, "sm_count", 0);

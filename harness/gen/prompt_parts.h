@@ -28,6 +28,7 @@ void text_fence(FILE *out, const char *tag, const char *body, size_t most);
 
 /* Print `s` on one line, at most `most` bytes of it. */
 void text_line(FILE *out, const char *s, size_t most);
+char *text_one_line(const char *s, size_t most); /* the same as a text; free it */
 
 /* Print microseconds with at least three digits. */
 void text_us(FILE *out, double us);

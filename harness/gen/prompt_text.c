@@ -69,6 +69,13 @@ void text_line(FILE *out, const char *s, size_t most) {
     if (cut) fputs("...", out);
 }
 
+char *text_one_line(const char *s, size_t most) {
+    struct draft t;
+    draft_open(&t);
+    text_line(t.out, s, most);
+    return draft_close(&t);
+}
+
 void text_us(FILE *out, double us) {
     fprintf(out, "%.*f us", us >= 100 ? 0 : us >= 10 ? 1 : 2, us);
 }

@@ -122,21 +122,13 @@ const char *search_outcome(const struct search *s, const struct attempt *a) {
 
 enum { MOST_ANALYSIS = 600 };
 
-/* A text on one line, at most `most` bytes of it.  Free it. */
-static char *one_line(const char *text, size_t most) {
-    struct draft t;
-    draft_open(&t);
-    text_line(t.out, text, most);
-    return draft_close(&t);
-}
-
 const char *search_ledger(const struct search *s, const struct attempt *const *a, int n) {
     enum { MOST = 40 };
     int first = n > MOST ? n - MOST : 0;
     char *text = first ? text_format("- %d earlier ones are not listed\n", first) : NULL;
     for (int i = first; i < n; i++) {
         const char *analysis = json_text(a[i]->gen, "analysis", "");
-        char *line = one_line(analysis, MOST_ANALYSIS);
+        char *line = text_one_line(analysis, MOST_ANALYSIS);
         char *longer = text_format("%s- %s (%s): %s\n%s%s%s", text ? text : "", a[i]->name,
                                    json_text(a[i]->gen, "ask", "?"), search_outcome(s, a[i]),
                                    *line ? "  its analysis: " : "", line, *line ? "\n" : "");

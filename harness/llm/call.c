@@ -214,17 +214,17 @@ static struct verdict try_once(struct call *k, const char *body, bool may_double
     a->maybe_billed = k->maybe_billed += a->maybe_billed;
     a->seconds = reply.seconds;
     a->will_retry = v.again || v.starved || v.refuses_field;
-    const struct llm_try t = {k->tries,
-                              body,
-                              reply.status,
-                              reply.headers,
-                              reply.body.s ? reply.body.s : "",
-                              reply.body.n,
-                              reply.sse,
-                              reply.error,
-                              reply.seconds,
-                              a,
-                              may_double && !v.starved ? 1 : 2};
+    const struct llm_try t = {.number = k->tries,
+                              .request = body,
+                              .status = reply.status,
+                              .headers = reply.headers,
+                              .response = reply.body.s ? reply.body.s : "",
+                              .response_size = reply.body.n,
+                              .sse = reply.sse,
+                              .error = reply.error,
+                              .seconds = reply.seconds,
+                              .answer = a,
+                              .next_cap = may_double && !v.starved ? 1 : 2};
     if (k->keep) k->keep(k->context, &t);
     http_free(&reply);
     if (v.again) sleep_for(wait);

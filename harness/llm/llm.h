@@ -111,7 +111,7 @@ struct llm_try {
     double seconds;
     const struct llm_answer *answer; /* the judgment of this try alone, with its own usage and
                                       * seconds */
-    int next_cap;                    /* retry_cap of the next request, if there is one */
+    int next_cap;                    /* x the token cap: what the next request may take */
 };
 typedef void llm_keep(void *context, const struct llm_try *t);
 

@@ -176,7 +176,7 @@ def allow_tf32(flags):
 
 
 def mix(seed, index):
-    """kp_mix of harness/gpu/device.cu."""
+    """kp_mix of harness/gpu/values.h."""
     mask = (1 << 64) - 1
     z = seed + (index + 1) * 0x9e3779b97f4a7c15 & mask
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 & mask

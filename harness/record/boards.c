@@ -24,7 +24,8 @@ struct board_run {
     double x, own; /* log speedup, and its standard deviation by its own interval */
 };
 
-enum bound bound_of(double candidate_us, double floor_bytes_us, double floor_flops_us) {
+/* What bounds a kernel that takes so long. */
+static enum bound bound_of(double candidate_us, double floor_bytes_us, double floor_flops_us) {
     if (candidate_us < latency_us) return BOUND_LATENCY;
     return floor_flops_us > floor_bytes_us ? BOUND_COMPUTE : BOUND_MEMORY;
 }
@@ -198,10 +199,7 @@ static const struct boards_of *boards_for(const struct boards *b, const char *gp
 
 /* Whether two results are of one board. */
 static bool same_board(const struct result *x, const struct result *y) {
-    const cJSON *mx = cJSON_GetObjectItemCaseSensitive(x->json, "machine");
-    const cJSON *my = cJSON_GetObjectItemCaseSensitive(y->json, "machine");
-    const char *board = json_text(mx, "uuid_hash", "");
-    return *board && !strcmp(board, json_text(my, "uuid_hash", ""));
+    return *result_board(x) && !strcmp(result_board(x), result_board(y));
 }
 
 double boards_reach(const struct boards *b, const struct result *x, const struct result *y,

@@ -27,9 +27,6 @@ enum bound {
 };
 extern const char *const bound_name[BOUNDS];
 
-/* What bounds a kernel that takes so long. */
-enum bound bound_of(double candidate_us, double floor_bytes_us, double floor_flops_us);
-
 struct scatter { /* of log speedup, beyond what own intervals say */
     int freedom; /* degrees of freedom; 0: nothing is known */
     int pairs;   /* that it was estimated from */

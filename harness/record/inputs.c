@@ -134,10 +134,10 @@ static void add_text(struct text *t, const char *text) {
 
 /* ---- the harness and a kernel ---- */
 
-static void hash_harness(struct text *all) {
+/* Files and folders, one after the other. */
+static void hash_parts(struct text *all, const char *const *part, size_t n) {
     struct group g = {0};
-    for (size_t i = 0; i < sizeof harness_parts / sizeof *harness_parts; i++)
-        add_part(&g, harness_parts[i]);
+    for (size_t i = 0; i < n; i++) add_part(&g, part[i]);
     for (int i = 0; i < g.n; i++) add_text(all, g.of[i].text);
     release(&g);
 }
@@ -221,7 +221,6 @@ static void mark_all(const struct group *ops, bool *marked) {
 
 /* The executor, and the ops with these names, separated by blanks. */
 static void hash_reference(struct text *all, struct sources *s, const char *names) {
-    struct group g = {0};
     bool marked[256] = {false};
     if (!s->op_rows) {
         char *rows = file_read(op_table, NULL);
@@ -230,10 +229,7 @@ static void hash_reference(struct text *all, struct sources *s, const char *name
         for (int i = 0; i < 2; i++) add_part(&s->ops, op_folders[i]);
         if (s->ops.n > 256) die(KP_BUG, "%d sources of ops; room for 256", s->ops.n);
     }
-    for (size_t i = 0; i < sizeof reference_parts / sizeof *reference_parts; i++)
-        add_part(&g, reference_parts[i]);
-    for (int i = 0; i < g.n; i++) add_text(all, g.of[i].text);
-    release(&g);
+    hash_parts(all, reference_parts, sizeof reference_parts / sizeof *reference_parts);
     char *copy = text_format("%s", names), *rest = copy, *op;
     while ((op = strsep(&rest, " "))) {
         if (!*op || add_row(all, s, op)) continue;
@@ -291,25 +287,33 @@ static cJSON *parsed(const char *task) {
     return json;
 }
 
-void inputs_of_programs(struct sources *s, const char *task, struct inputs *in) {
+/* Hash the reference and the harness, for a task. */
+static void hash_programs(struct sources *s, const cJSON *task, struct inputs *in) {
     struct text all = {0};
-    cJSON *json = parsed(task);
-    char *ops = ops_of(cJSON_GetObjectItemCaseSensitive(json, "graph"));
-    cJSON_Delete(json);
+    char *ops = ops_of(cJSON_GetObjectItemCaseSensitive(task, "graph"));
     *in = (struct inputs){0};
     char *hash = known(s, ops);
     if (!*hash) hash_reference(&all, s, ops), hash_text(&all, hash);
     strcpy(in->hash[INPUT_REFERENCE], hash);
     free(ops);
     hash = known(s, "harness");
-    if (!*hash) hash_harness(&all), hash_text(&all, hash);
+    if (!*hash) {
+        hash_parts(&all, harness_parts, sizeof harness_parts / sizeof *harness_parts);
+        hash_text(&all, hash);
+    }
     strcpy(in->hash[INPUT_HARNESS], hash);
+}
+
+void inputs_of_programs(struct sources *s, const char *task, struct inputs *in) {
+    cJSON *json = parsed(task);
+    hash_programs(s, json, in);
+    cJSON_Delete(json);
 }
 
 void inputs_of(struct sources *s, const char *task, const char *kernel, struct inputs *in) {
     static const char *const unmeant[] = {"title", "source", "notes"};
-    inputs_of_programs(s, task, in);
     cJSON *json = parsed(task);
+    hash_programs(s, json, in);
     for (int i = 0; i < 3; i++) cJSON_DeleteItemFromObjectCaseSensitive(json, unmeant[i]);
     char *meaning = cJSON_PrintUnformatted(json);
     text_sha256(meaning, strlen(meaning), in->hash[INPUT_TASK]);

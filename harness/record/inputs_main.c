@@ -44,13 +44,6 @@ static char *task_text(const char *task) {
     return text;
 }
 
-/* Write `text` to a file, unless that holds it already. */
-static void update(const char *path, const char *text) {
-    char *present = access(path, F_OK) ? NULL : file_read(path, NULL);
-    if (!present || strcmp(present, text)) file_replace(path, text);
-    free(present);
-}
-
 /* Hash what standard input holds; if that is nothing, make forgot the flags. */
 static void hash_flags(char hash[65]) {
     struct text flags = {0};
@@ -73,7 +66,7 @@ static void update_uses(struct sources *s, const char *folder, const char *list,
         free(text);
         text = text_format("%s %s %s\n", in.hash[INPUT_REFERENCE], in.hash[INPUT_HARNESS], flags);
         char *path = text_format("%s/%s", folder, task + strcspn(task, "/") + 1);
-        if (!missing || access(path, F_OK)) update(path, text);
+        if (!missing || access(path, F_OK)) file_update(path, text);
         free(path);
         free(text);
     }

@@ -163,6 +163,10 @@ bool result_ok(const struct result *r) {
     return strcmp(r->verdict, "ok") == 0;
 }
 
+const char *result_board(const struct result *r) {
+    return json_text(cJSON_GetObjectItemCaseSensitive(r->json, "machine"), "uuid_hash", "");
+}
+
 int class_rank(const char *class) {
     static const char *const classes[CLASS_UNKNOWN] = {"fp32", "fp32-normwise", "tf32", "f16",
                                                        "bf16"};

@@ -55,6 +55,9 @@ void result_free(struct result *r);
 /* Whether the verdict is ok. */
 bool result_ok(const struct result *r);
 
+/* The hash of the board that it was measured on; "" if it does not say. */
+const char *result_board(const struct result *r);
+
 /* The place of a class, the most accurate first: exact and fp32 are 0.  CLASS_UNKNOWN for a word
  * that is none, such as "". */
 enum { CLASS_UNKNOWN = 5 };

@@ -40,12 +40,6 @@ void put_share(int n, int of, FILE *out) {
         fputs(" - |", out);
 }
 
-void file_update(const char *path, const char *text) {
-    char *old = access(path, R_OK) ? NULL : file_read(path, NULL);
-    if (!old || strcmp(old, text)) file_replace(path, text);
-    free(old);
-}
-
 void page_write(const char *path, const char *text) {
     char *page = text_format("%s%s", generated, text);
     file_update(path, page);

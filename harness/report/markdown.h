@@ -22,7 +22,4 @@ void put_share(int n, int of, FILE *out);
  * would change; dies with KP_IO if it cannot be written. */
 void page_write(const char *path, const char *text);
 
-/* Replace a file only if its text would change. */
-void file_update(const char *path, const char *text);
-
 #endif

@@ -55,8 +55,8 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
     fputs(" |\n", out);
 }
 
-/* A speedup and its prediction, which names the boards that it is by if they are none of this GPU.
- */
+/* A speedup and its prediction, which names the boards that it is by, if these are of another
+ * GPU. */
 static void put_speedup(const struct boards *known, const struct result *cell, FILE *out) {
     struct prediction p = {0};
     if (result_ok(cell)) p = boards_predict(known, cell);

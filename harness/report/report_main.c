@@ -4,8 +4,8 @@
  *          writes a table into FILE between its markers, a page for each GPU and for searches into
  *          results/, data into plots/data/, and figures
  *   report --cell FILE...    prints one line for each finished cell
- *   report --failed DIR      prints one line for each cell below build/ that is not ok, and for
- * each recorded result that is stale
+ *   report --failed DIR      prints one line for each cell below build/ that is not ok, and one
+ *                            for each recorded result that is stale
  *
  * The same inputs give the same bytes.  A result that cannot be used costs one line and is left
  * out.  If there are results and none can be used, nothing is written (exit code 3). */

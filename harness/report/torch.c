@@ -30,8 +30,7 @@ static const char *field(const struct table *t, int row, const char *name) {
 
 /* Take a row of the table. */
 static void take(struct torch *to, const struct table *t, int row, const struct result *cell) {
-    const cJSON *machine = cJSON_GetObjectItemCaseSensitive(cell->json, "machine");
-    const char *board = json_text(machine, "uuid_hash", "");
+    const char *board = result_board(cell);
     to->same_board = *board && !strcmp(board, field(t, row, "board"));
     for (int f = 0; f < TORCH_FLAGS; f++)
         for (int w = 0; w < TORCH_WAYS; w++) {

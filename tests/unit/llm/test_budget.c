@@ -19,41 +19,10 @@
 
 #include "ends.h"
 #include "base/error.h"
-#include "llm/budget.h"
+#include "llm/ledger_case.h"
 
-#define LEDGER "ledger"
-
-static char folder[] = "/tmp/kernelproof-XXXXXX";
-static const struct price dollar = {.known = true, .input = 1, .output = 1, .model = "m"};
 static const struct price unknown = {.model = "mystery"};
 static const struct llm_usage no_usage = {.cost = NAN};
-
-static const char *const variables[] = {"BUDGET_USD",   "BUDGET_TOKENS", "BUDGET_CALLS",
-                                        "BUDGET_HOURS", "TASK_USD",      "TASK_TOKENS",
-                                        "TASK_CALLS",   "TASK_HOURS",    "KP_RUN_STARTED"};
-
-static int enter(void **state) {
-    (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave(void **state) {
-    (void)state;
-    return chdir("/") || rmdir(folder);
-}
-
-/* Before and after each test: no ledger, no caps. */
-static int clean(void **state) {
-    (void)state;
-    unlink(LEDGER);
-    unlink(LEDGER ".open");
-    for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
-    return 0;
-}
-
-static void near(double x, double y) {
-    if (!(fabs(x - y) <= 1e-9 * (1 + fabs(y)))) fail_msg("%.12g is not %.12g", x, y);
-}
 
 static long reserve(const char *gpu, const char *task, double in, double out) {
     return budget_reserve(LEDGER, gpu, task, "one_shot.r1a1", &dollar, in, out);

@@ -15,34 +15,7 @@
 
 #include "ends.h"
 #include "base/error.h"
-#include "llm/budget.h"
-
-#define LEDGER "ledger"
-
-static char folder[] = "/tmp/kernelproof-XXXXXX";
-static const struct price dollar = {.known = true, .input = 1, .output = 1, .model = "m"};
-
-static int enter(void **state) {
-    (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave(void **state) {
-    (void)state;
-    return chdir("/") || rmdir(folder);
-}
-
-static int clean(void **state) {
-    (void)state;
-    unlink(LEDGER);
-    unlink(LEDGER ".open");
-    unsetenv("BUDGET_USD");
-    return 0;
-}
-
-static void near(double x, double y) {
-    if (!(fabs(x - y) <= 1e-9 * (1 + fabs(y)))) fail_msg("%.12g is not %.12g", x, y);
-}
+#include "llm/ledger_case.h"
 
 /* One call that may cost half a dollar, 0.3 of it for the prompt. */
 static void half_open(void) {
