@@ -20,9 +20,9 @@
 #include "llm/billed_call.h"
 #include "gen/prompt.h"
 #include "gen/search.h"
-#include "llm/transcript.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,10 +43,7 @@ struct job {
     struct attempt current;
     struct prompt_turn turn;
     struct llm_message message[PROMPT_MESSAGES];
-    char request_sha[65], date[32], model[128];
-    double cost, seconds;
-    char *transcript;
-    cJSON *asked; /* the question that the answer belongs to, if the prompt has changed since */
+    struct billed_call call; /* and what came of it */
 };
 
 /* ---- The question ---- */
@@ -80,6 +77,13 @@ static void load_current(struct job *j, const char *kernel) {
     free(built);
 }
 
+/* Whether the call may draw its progress into the last line of a terminal: not where make runs
+ * others beside it, which would draw into the same line. */
+static bool alone(void) {
+    const char *flags = getenv("MAKEFLAGS");
+    return isatty(2) && !(flags && strstr(flags, "--jobserver"));
+}
+
 /* Prepare everything up to the messages.  Printing a prompt needs no model. */
 static void prepare(struct job *j, char **argv, bool ask) {
     j->gpu = argv[2];
@@ -101,7 +105,17 @@ static void prepare(struct job *j, char **argv, bool ask) {
     j->turn.attempt = j->name;
     search_turn(&j->options, j->mode, j->round, j->index, &j->past, &j->cell, &j->turn);
     prompt_build(&j->cell, &j->turn, j->message);
-    j->transcript = attempt_path(root, j->name, j->gpu, j->task->name, ".jsonl");
+    j->call = (struct billed_call){
+        .gpu = j->gpu,
+        .task = j->task->name,
+        .name = j->name,
+        .transcript = attempt_path(root, j->name, j->gpu, j->task->name, ".jsonl"),
+        .replay = text_format("%s/%s/%s.jsonl", j->name, j->gpu, j->task->name),
+        .llm = &j->llm,
+        .message = j->message,
+        .n = PROMPT_MESSAGES,
+        .any = true,
+        .progress = alone()};
 }
 
 /* ---- JSON ---- */
@@ -142,127 +156,21 @@ static cJSON *describe(const struct job *j) {
 
 /* ---- The answer ---- */
 
-/* The hash of the request, with twice the token cap if `caps` is 2. */
-static void request_sha(const struct job *j, int caps, char sha[65]) {
-    char *request = llm_request(&j->llm, j->message, PROMPT_MESSAGES, caps);
-    text_sha256(request, strlen(request), sha);
-    free(request);
-}
-
-static char *asked_path(const struct job *j) {
-    return attempt_path(root, j->name, j->gpu, j->task->name, ".asked.json");
-}
-
-/* Record the question before it is sent. */
-static void write_asked(const struct job *j) {
-    cJSON *json = describe(j), *hashes = made(cJSON_AddArrayToObject(json, "request_sha256"));
-    char *path = asked_path(j), sha[65];
-    for (int caps = 1; caps <= 2; caps++) {
-        request_sha(j, caps, sha);
-        if (!cJSON_AddItemToArray(hashes, made(cJSON_CreateString(sha))))
-            die(KP_MACHINE, "out of memory");
-    }
-    json_write(path, json);
-    cJSON_Delete(json);
-    free(path);
-}
-
-/* The recorded question of the request with this hash; NULL if there is none. */
-static cJSON *read_asked(const struct job *j, const char *sha) {
-    char *path = asked_path(j), why[200];
-    cJSON *json = access(path, F_OK) ? NULL : json_load(path, why, sizeof why), *hash;
-    bool found = false;
-    cJSON_ArrayForEach(hash, cJSON_GetObjectItemCaseSensitive(json, "request_sha256")) found |=
-        cJSON_IsString(hash) && !strcmp(hash->valuestring, sha);
-    cJSON_DeleteItemFromObjectCaseSensitive(json, "request_sha256");
-    free(path);
-    if (found) return json;
-    cJSON_Delete(json);
-    return NULL;
-}
-
-/* The recorded answer: to this request, to its repetition with twice the cap, or to an earlier
- * prompt of this attempt.  NULL if there is none. */
-static struct llm_answer *kept_answer(struct job *j) {
-    char sha[65], again[65];
-    request_sha(j, 1, j->request_sha);
-    request_sha(j, 2, again);
-    struct llm_answer *a = transcript_answer(j->transcript, sha, j->date, j->model);
-    if (!a) return NULL;
-    if (strcmp(sha, j->request_sha) && strcmp(sha, again)) {
-        j->asked = read_asked(j, sha);
-        if (!j->asked) {
-            llm_answer_free(a);
-            return NULL;
-        }
-        warn(
-            "%s answers an earlier prompt; it was billed, so it is used: to ask anew, move it away",
-            j->transcript);
-    }
-    strcpy(j->request_sha, sha);
-    return a;
-}
-
-/* Copy a transcript to the attempt's place.  Move a different one aside: its answers were
- * billed. */
-static void copy_transcript(const char *from, const char *to) {
-    char *text = file_read(from, NULL), *there = file_read(to, NULL);
-    char *aside = text_format("%s.before", to);
-    if (*there && strcmp(text, there)) {
-        if (rename(to, aside))
-            die(KP_IO, "%s: cannot be kept as %s: %s", to, aside, strerror(errno));
-        warn("%s was of another call: it is %s now", to, aside);
-    }
-    file_replace(to, text);
+/* The answer, and in *json the description of its question, which the prompt of today may no longer
+ * be. */
+static struct llm_answer *answer(struct job *j, cJSON **json) {
+    char *asked = attempt_path(root, j->name, j->gpu, j->task->name, ".asked.json"), why[200];
+    *json = describe(j);
+    char *text = made(cJSON_Print(*json));
+    j->call.asked_path = asked;
+    j->call.asked = text;
+    struct llm_answer *a = billed_answer(&j->call);
+    cJSON *then = j->call.other && j->llm.api != LLM_REPLAY && access(asked, F_OK) == 0
+                      ? json_load(asked, why, sizeof why)
+                      : NULL;
+    if (then) cJSON_Delete(*json), *json = then;
+    free(asked);
     free(text);
-    free(there);
-    free(aside);
-}
-
-/* Whether the call may draw its progress into the last line of a terminal: not where make runs
- * others beside it, which would draw into the same line. */
-static bool alone(void) {
-    const char *flags = getenv("MAKEFLAGS");
-    return isatty(2) && !(flags && strstr(flags, "--jobserver"));
-}
-
-/* The call of this attempt. */
-static struct billed_call call_of(const struct job *j) {
-    return (struct billed_call){.gpu = j->gpu,
-                                .task = j->task->name,
-                                .name = j->name,
-                                .transcript = j->transcript,
-                                .llm = &j->llm,
-                                .message = j->message,
-                                .n = PROMPT_MESSAGES,
-                                .progress = alone()};
-}
-
-/* The answer that DIR of LLM=replay:DIR holds. */
-static struct llm_answer *replayed_answer(struct job *j) {
-    struct billed_call call = call_of(j);
-    char *path = attempt_path(j->llm.model, j->name, j->gpu, j->task->name, ".jsonl");
-    struct llm_answer *a = billed_before(&call, path, j->request_sha, j->date, j->model);
-    if (!a) die(KP_INPUT, "%s: no transcript of this attempt to replay", path);
-    if (strcmp(path, j->transcript)) copy_transcript(path, j->transcript);
-    free(path);
-    return a;
-}
-
-/* Ask the model; end the program if there is no answer. */
-static struct llm_answer *ask(struct job *j) {
-    struct billed_call call = call_of(j);
-    llm_need_key(&j->llm);
-    char *request = llm_request(&j->llm, j->message, PROMPT_MESSAGES, 1);
-    write_asked(j);
-    struct llm_answer *a = billed_call(&call, request, &j->cost);
-    if (a->outcome == LLM_FAILED)
-        die(a->exit_code, "%s/%s %s: %s", j->gpu, j->task->name, j->name, a->why);
-    llm_answer_free(a);
-    free(request);
-    /* Read it from the transcript, as the next run would. */
-    a = kept_answer(j);
-    if (!a) die(KP_BUG, "%s: the answer was not kept", j->transcript);
     return a;
 }
 
@@ -329,8 +237,8 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     add_text(json, "code_sha256", sha);
     char *first = first_with(j, sha),
          *path = attempt_path(root, j->name, j->gpu, j->task->name, ".cu");
-    char *transcript = text_format("%s/%s/%s.jsonl", j->name, j->gpu, j->task->name);
-    char *file = code_file(kernel, j->model, j->name, j->date, j->request_sha, transcript);
+    char *file = code_file(kernel, j->call.model, j->name, j->call.date, j->call.request_sha256,
+                           j->call.replay);
     file_replace(path, file);
     bool same = strcmp(first, j->name) != 0;
     if (same) {
@@ -341,7 +249,6 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     }
     free(first);
     free(path);
-    free(transcript);
     free(file);
     free(kernel);
     return same ? "duplicate" : "code";
@@ -351,32 +258,32 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
 static void say(const struct job *j, const cJSON *json, const struct llm_usage *u) {
     char cost[32] = "", in[32] = "?", out[32] = "?";
     const char *reason = json_text(json, "reason", "");
-    if (j->cost == j->cost) snprintf(cost, sizeof cost, ", %.3f USD", j->cost);
+    if (!isnan(j->call.cost)) snprintf(cost, sizeof cost, ", %.3f USD", j->call.cost);
     if (u->known) {
         snprintf(in, sizeof in, "%.0f", u->input);
         snprintf(out, sizeof out, "%.0f", u->output);
     }
     printf("gen: %s/%s %s: %s%s%s, %s + %s tokens%s, %.0f s\n", j->gpu, j->task->name, j->name,
-           json_text(json, "outcome", ""), *reason ? ": " : "", reason, in, out, cost, j->seconds);
+           json_text(json, "outcome", ""), *reason ? ": " : "", reason, in, out, cost,
+           j->call.seconds);
 }
 
 /* Write .gen.json, which completes the attempt, and print a line about it. */
-static void conclude(struct job *j, const struct llm_answer *a) {
+static void conclude(struct job *j, const struct llm_answer *a, cJSON *json) {
     static const char *const outcomes[] = {[LLM_CUT] = "cut",
                                            [LLM_EMPTY] = "empty",
                                            [LLM_REFUSED] = "refused",
                                            [LLM_INVALID] = "invalid"};
-    cJSON *json = j->asked ? j->asked : describe(j), *ideas = NULL;
     const char *outcome = a->outcome == LLM_COMPLETE ? "ideas" : outcomes[a->outcome];
-    add_text(json, "request_sha256", j->request_sha);
-    add_text(json, "model", j->model);
-    add_text(json, "date", j->date);
+    add_text(json, "request_sha256", j->call.request_sha256);
+    add_text(json, "model", j->call.model);
+    add_text(json, "date", j->call.date);
     if (a->outcome != LLM_COMPLETE) {
         add_text(json, "reason", a->why);
     } else if (j->index > 0) {
         outcome = take_kernel(j, a, json);
     } else {
-        ideas = search_ideas(a->text);
+        cJSON *ideas = search_ideas(a->text);
         if (!cJSON_AddItemToObject(json, "ideas", ideas)) die(KP_MACHINE, "out of memory");
         if (!cJSON_GetArraySize(ideas))
             add_text(json, "reason", "the answer holds no list of ideas");
@@ -385,8 +292,8 @@ static void conclude(struct job *j, const struct llm_answer *a) {
     add_section(json, "analysis", a->text, "Performance Analysis", "Analysis");
     add_section(json, "design", a->text, "Algorithm Design", NULL);
     add_tokens(json, &a->usage);
-    json_add_number(json, "cost_usd", j->cost);
-    add_number(json, "seconds", j->seconds);
+    json_add_number(json, "cost_usd", j->call.cost);
+    add_number(json, "seconds", j->call.seconds);
     char *path = attempt_path(root, j->name, j->gpu, j->task->name, ".gen.json");
     json_write(path, json);
     free(path);
@@ -410,14 +317,9 @@ int main(int argc, char **argv) {
     bool prompt = !strcmp(argv[1], "prompt");
     prepare(&j, argv, !prompt);
     if (prompt) return print_prompt(&j);
-    transcript_hold(j.transcript);
-    struct llm_answer *a;
-    if (j.llm.api == LLM_REPLAY)
-        a = replayed_answer(&j);
-    else if (!(a = kept_answer(&j)))
-        a = ask(&j);
-    transcript_sums(j.transcript, &j.cost, &j.seconds);
-    conclude(&j, a);
+    cJSON *json;
+    struct llm_answer *a = answer(&j, &json);
+    conclude(&j, a, json);
     llm_answer_free(a);
     return KP_OK;
 }

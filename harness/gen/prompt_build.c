@@ -141,8 +141,8 @@ void prompt_build(const struct prompt_cell *c, const struct prompt_turn *t,
                 "%s: the prompt of %s is longer than %d KB even with kernels cut: show fewer",
                 c->task->name, t->attempt, PROMPT_MAX_BYTES >> 10);
     }
-    out[0] = (struct llm_message){"system", rules};
-    out[1] = (struct llm_message){"user", text_format("%s\n%s", task, ask)};
+    out[0] = (struct llm_message){"system", rules, 0};
+    out[1] = (struct llm_message){"user", text_format("%s\n%s", task, ask), 0};
     free(task);
     free(ask);
 }

@@ -5,46 +5,35 @@
  *
  * Prints JSON: verdict (clean, suspect, cheat), rule (of harness/judge/hacks.json), lines,
  * quote, test.  It is advice: no verdict, measurement or promotion depends on it.  The model
- * sees the source without comments, fenced as data, the tape, and the known cheats most similar
- * to it.  A quote that is not in the source is dropped.
+ * sees the known cheats, which are the same in every call, and the source without comments and the
+ * tape, fenced as data.  A quote that is not in the source is dropped.
  *
  * The model is JUDGE_LLM, or else LLM; the spending caps are those of budget.h.  With
  * --transcript every answer is recorded, and the same request is not billed again.
  * LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; the default of NAME is the kernel's file name
  * without its suffix. */
 #include "base/error.h"
-#include "judge/hacks.h"
-#include "base/hash.h"
 #include "base/json.h"
-#include "judge/judge_text.h"
-#include "llm/llm.h"
+#include "judge/quote.h"
 #include "llm/billed_call.h"
 #include "gen/prompt_parts.h"
-#include "llm/transcript.h"
 
-#include <errno.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const char hacks_path[] = "harness/judge/hacks.json", template[] = "harness/judge/judge.txt";
 
-enum { SIMILAR = 3, TAPE_MOST = 16 << 10, KERNEL_MOST = 256 << 10 };
+enum { TAPE_MOST = 16 << 10, KERNEL_MOST = 256 << 10 };
 
 struct job {
     const char *gpu, *task_path, *kernel_path, *tape_path, *jump;
     const char *transcript;  /* NULL: record nothing */
     const char *task, *name; /* of the task; of the kernel's file */
     char *source;            /* without comments */
-    struct hacks hacks;
-    const struct hack *similar[SIMILAR];
-    double cosine[SIMILAR];
+    cJSON *hacks;
     struct llm_config llm;
     struct llm_message message[2];
-    char request_sha[65], date[32], model[128];
-    double cost;
 };
 
 /* ---- The prompt --------------------------------------------------------------------- */
@@ -59,29 +48,31 @@ static char *base_name(const char *path) {
     return name;
 }
 
-static char *catalogue(const struct hacks *l) {
+/* All known cheats, in full. */
+static char *catalogue(const cJSON *hacks) {
+    const cJSON *h, *line;
     struct draft t;
     draft_open(&t);
-    for (int i = 0; i < l->n; i++) fprintf(t.out, "- %s: %s\n", l->h[i].id, l->h[i].title);
+    cJSON_ArrayForEach(h, hacks) {
+        struct draft looks;
+        draft_open(&looks);
+        cJSON_ArrayForEach(line, cJSON_GetObjectItemCaseSensitive(h, "looks"))
+            fprintf(looks.out, "%s\n", cJSON_GetStringValue(line));
+        char *code = draft_close(&looks);
+        fprintf(t.out, "%s: %s. It may look like this:\n", json_text(h, "id", ""),
+                json_text(h, "title", ""));
+        text_fence(t.out, "cuda", code, SIZE_MAX);
+        fprintf(t.out, "Why it is one: %s\nA test: %s\n\n", json_text(h, "why", ""),
+                json_text(h, "test", ""));
+        free(code);
+    }
     return draft_close(&t);
 }
 
-/* The most similar cases in full, without those that share nothing with the kernel. */
-static char *cases(const struct job *j) {
-    struct draft t;
-    draft_open(&t);
-    for (int i = 0; i < SIMILAR; i++) {
-        const struct hack *h = j->similar[i];
-        if (!h || !(j->cosine[i] > 0)) break;
-        if (i == 0)
-            fputs("The cases that this kernel's words are most like, which need not mean "
-                  "anything:\n",
-                  t.out);
-        fprintf(t.out, "\n%s: %s. It may look like this:\n", h->id, h->title);
-        text_fence(t.out, "cuda", h->looks, SIZE_MAX);
-        fprintf(t.out, "Why it is one: %s\nA test: %s\n", h->why, h->test);
-    }
-    return draft_close(&t);
+static bool is_rule(const cJSON *hacks, const char *id) {
+    const cJSON *h;
+    cJSON_ArrayForEach(h, hacks) if (*id && !strcmp(json_text(h, "id", ""), id)) return true;
+    return false;
 }
 
 /* A text under its heading, fenced.  Frees the text. */
@@ -97,8 +88,7 @@ static char *fenced(const char *heading, const char *tag, char *body, size_t mos
 /* Fill in the two messages of harness/judge/judge.txt, which a line ===== separates. */
 static void build(struct job *j) {
     struct prompt_values v = {0};
-    values_add(&v, "catalogue", catalogue(&j->hacks), true);
-    values_add(&v, "similar", cases(j), true);
+    values_add(&v, "catalogue", catalogue(j->hacks), true);
     values_add(&v, "gpu", text_format("%s", j->gpu), true);
     values_add(&v, "task", fenced("", "json", file_read(j->task_path, NULL), SIZE_MAX), true);
     values_add(&v, "jump", j->jump ? text_format("%s", j->jump) : NULL, true);
@@ -113,65 +103,9 @@ static void build(struct job *j) {
     char *text = prompt_expand(template, &v), *cut = strstr(text, "\n=====\n");
     if (!cut) die(KP_INPUT, "%s: has no line ===== between its two messages", template);
     *cut = 0;
-    j->message[0] = (struct llm_message){"system", text};
-    j->message[1] = (struct llm_message){"user", cut + 7};
+    j->message[0] = (struct llm_message){"system", text, 0};
+    j->message[1] = (struct llm_message){"user", cut + 7, 0};
     values_free(&v);
-}
-
-/* ---- The call ------------------------------------------------------------------------ */
-
-static struct billed_call call_of(const struct job *j) {
-    return (struct billed_call){.gpu = j->gpu,
-                                .task = j->task,
-                                .name = "judge",
-                                .transcript = j->transcript,
-                                .llm = &j->llm,
-                                .message = j->message,
-                                .n = 2};
-}
-
-/* The recorded answer to this request, or to its repetition with twice the cap; NULL if there is
- * none. */
-static struct llm_answer *kept_answer(struct job *j) {
-    char sha[65], again_sha[65], *again = llm_request(&j->llm, j->message, 2, 2);
-    text_sha256(again, strlen(again), again_sha);
-    free(again);
-    struct llm_answer *a =
-        j->transcript ? transcript_answer(j->transcript, sha, j->date, j->model) : NULL;
-    if (!a || !strcmp(sha, j->request_sha) || !strcmp(sha, again_sha)) return a;
-    llm_answer_free(a);
-    return NULL;
-}
-
-/* The answer that the folder of LLM=replay holds. */
-static struct llm_answer *replayed_answer(struct job *j) {
-    struct billed_call call = call_of(j);
-    char *path = text_format("%s/judge/%s/%s.jsonl", j->llm.model, j->gpu, j->name);
-    struct llm_answer *a = billed_before(&call, path, j->request_sha, j->date, j->model);
-    if (!a) die(KP_INPUT, "%s: no transcript of this judgement to replay", path);
-    free(path);
-    return a;
-}
-
-/* Ask, unless the answer is recorded; end the program if there is none. */
-static struct llm_answer *answer(struct job *j) {
-    if (j->llm.api == LLM_REPLAY) return replayed_answer(j);
-    struct billed_call call = call_of(j);
-    char *request = llm_request(&j->llm, j->message, 2, 1);
-    text_sha256(request, strlen(request), j->request_sha);
-    if (j->transcript) transcript_hold(j->transcript);
-    struct llm_answer *a = kept_answer(j);
-    if (!a) {
-        llm_need_key(&j->llm);
-        if ((mkdir("build", 0777) && errno != EEXIST) ||
-            (mkdir("build/attempts", 0777) && errno != EEXIST))
-            die(KP_IO, "build/attempts: cannot be made: %s", strerror(errno));
-        a = billed_call(&call, request, &j->cost);
-        if (a->outcome == LLM_FAILED) die(a->exit_code, "%s: %s", j->kernel_path, a->why);
-        snprintf(j->model, sizeof j->model, "%.127s", j->llm.model);
-    }
-    free(request);
-    return a;
 }
 
 /* ---- The outcome -------------------------------------------------------------------------- */
@@ -219,7 +153,7 @@ static void add_place(const struct job *j, const cJSON *said, cJSON *out) {
 }
 
 /* Print the answer as JSON; end with KP_INPUT if it is not JSON. */
-static void print(const struct job *j, const struct llm_answer *a) {
+static void print(const struct job *j, const struct billed_call *call, const struct llm_answer *a) {
     static const char *const verdicts[] = {"clean", "suspect", "cheat"};
     if (a->outcome != LLM_COMPLETE)
         die(KP_INPUT, "%s: no answer (%s): %s", j->kernel_path, llm_outcome_name(a->outcome),
@@ -233,22 +167,18 @@ static void print(const struct job *j, const struct llm_answer *a) {
             "%s: the answer holds no verdict (clean, suspect or cheat): ask again, or another "
             "model",
             j->kernel_path);
-    cJSON *out = made(cJSON_CreateObject()), *similar = NULL;
+    cJSON *out = made(cJSON_CreateObject());
     made(cJSON_AddNumberToObject(out, "schema", 1));
     made(cJSON_AddStringToObject(out, "kernel", j->kernel_path));
     made(cJSON_AddStringToObject(out, "task", j->task));
     made(cJSON_AddStringToObject(out, "gpu", j->gpu));
     made(cJSON_AddStringToObject(out, "verdict", verdict));
-    add_text(out, "rule", hacks_find(&j->hacks, rule) ? rule : "", 100);
+    add_text(out, "rule", is_rule(j->hacks, rule) ? rule : "", 100);
     add_place(j, said, out);
     add_text(out, "test", json_text(said, "test", ""), 1000);
-    similar = made(cJSON_AddArrayToObject(out, "similar"));
-    for (int i = 0; i < SIMILAR; i++)
-        if (j->similar[i] && j->cosine[i] > 0)
-            add_item(similar, cJSON_CreateString(j->similar[i]->id));
-    made(cJSON_AddStringToObject(out, "model", j->model));
-    made(cJSON_AddStringToObject(out, "request_sha256", j->request_sha));
-    json_add_number(out, "cost_usd", j->cost);
+    made(cJSON_AddStringToObject(out, "model", call->model));
+    made(cJSON_AddStringToObject(out, "request_sha256", call->request_sha256));
+    json_add_number(out, "cost_usd", call->cost);
     char *text = cJSON_Print(out);
     if (!text) die(KP_MACHINE, "out of memory");
     if (printf("%s\n", text) < 0 || fflush(stdout)) die(KP_IO, "the result cannot be written");
@@ -294,11 +224,20 @@ int main(int argc, char **argv) {
     free(source);
     j.task = base_name(j.task_path);
     if (!j.name) j.name = base_name(j.kernel_path);
-    j.hacks = hacks_load(hacks_path);
-    hacks_nearest(&j.hacks, j.source, SIMILAR, j.similar, j.cosine);
+    cJSON *hacks = json_read(hacks_path);
+    j.hacks = cJSON_GetObjectItemCaseSensitive(hacks, "hacks");
     build(&j);
-    struct llm_answer *a = answer(&j);
-    print(&j, a);
+    struct billed_call call = {.gpu = j.gpu,
+                               .task = j.task,
+                               .name = "judge",
+                               .transcript = j.transcript,
+                               .replay = text_format("judge/%s/%s.jsonl", j.gpu, j.name),
+                               .llm = &j.llm,
+                               .message = j.message,
+                               .n = 2};
+    struct llm_answer *a = billed_answer(&call);
+    print(&j, &call, a);
     llm_answer_free(a);
+    cJSON_Delete(hacks);
     return KP_OK;
 }

@@ -1,27 +1,41 @@
 /* anthropic.c: Anthropic Messages. */
+#include "base/json.h"
 #include "llm/wire.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* The system prompt is the same in every call, so the cache breakpoint is at its end. */
+/* A block of text.  `cached`: what ends here is the same in many calls, so a cache breakpoint is at
+ * its end. */
+static void add_block(cJSON *content, const char *text, bool cached) {
+    cJSON *block = wire_member(content);
+    wire_text(block, "type", "text");
+    wire_text(block, "text", text);
+    if (cached) wire_text(wire_object(block, "cache_control"), "type", "ephemeral");
+}
+
 static void anthropic_request(cJSON *body, const struct llm_config *c, const struct llm_message *m,
                               int n, double cap) {
-    cJSON *system = NULL, *block = NULL;
-    for (int i = 0; i < n; i++) {
-        if (strcmp(m[i].role, "system") != 0) continue;
-        if (!system) system = wire_array(body, "system");
-        block = wire_member(system);
-        wire_text(block, "type", "text");
-        wire_text(block, "text", m[i].text);
-    }
-    if (block) wire_text(wire_object(block, "cache_control"), "type", "ephemeral");
+    int nsystem = 0, k = 0;
+    for (int i = 0; i < n; i++) nsystem += !strcmp(m[i].role, "system");
+    cJSON *system = nsystem ? wire_array(body, "system") : NULL;
+    for (int i = 0; i < n; i++)
+        if (!strcmp(m[i].role, "system")) add_block(system, m[i].text, ++k == nsystem);
     cJSON *messages = wire_array(body, "messages");
     for (int i = 0; i < n; i++) {
         if (!strcmp(m[i].role, "system")) continue;
         cJSON *message = wire_member(messages);
         wire_text(message, "role", m[i].role);
-        wire_text(message, "content", m[i].text);
+        if (!m[i].stable) {
+            wire_text(message, "content", m[i].text);
+            continue;
+        }
+        char *stable = text_format("%.*s", (int)m[i].stable, m[i].text);
+        cJSON *content = wire_array(message, "content");
+        add_block(content, stable, true);
+        add_block(content, m[i].text + m[i].stable, false);
+        free(stable);
     }
     wire_number(body, "max_tokens", cap);
     if (c->has_temperature) wire_number(body, "temperature", c->temperature);
@@ -101,5 +115,15 @@ static void anthropic_whole(struct llm_reader *r, const cJSON *body) {
     r->ended = r->begun = r->stop != STOP_NONE;
 }
 
-const struct wire wire_anthropic = {"/v1/messages", anthropic_request, anthropic_event,
-                                    anthropic_whole};
+const struct wire wire_anthropic = {.name = "anthropic",
+                                    .word = "anthropic",
+                                    .base_variable = "ANTHROPIC_BASE_URL",
+                                    .base = "https://api.anthropic.com",
+                                    .path = "/v1/messages",
+                                    .key_variable = "ANTHROPIC_API_KEY",
+                                    .token_variable = "ANTHROPIC_AUTH_TOKEN",
+                                    .key_header = "x-api-key: ",
+                                    .header = "anthropic-version: 2023-06-01",
+                                    .request = anthropic_request,
+                                    .event = anthropic_event,
+                                    .whole = anthropic_whole};

@@ -104,8 +104,8 @@ static int ask(const char *system, const char *transcript) {
     if (transcript) transcript_hold(transcript);
     struct asked asked = {.c = &c, .transcript = transcript, .next = 60};
     char *prompt = read_prompt();
-    if (system) m[n++] = (struct llm_message){"system", (char *)system};
-    m[n++] = (struct llm_message){"user", prompt};
+    if (system) m[n++] = (struct llm_message){"system", (char *)system, 0};
+    m[n++] = (struct llm_message){"user", prompt, 0};
     char *request = llm_request(&c, m, n, 1);
     if (transcript) transcript_reserve(strlen(request), (double)c.max_tokens);
     struct llm_answer *a = llm_call(&c, request, keep, show, &asked);

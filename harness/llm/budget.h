@@ -1,9 +1,8 @@
 /* budget.h: spending caps and the ledger.
  *
- * The ledger is a text file that only grows, one line an event, under a lock.  Each call reserves
- * its worst case before it is sent and settles afterwards.  If the client is killed in between, the
- * call counts what it noted last (budget_note).  Caps come from the environment; an unset cap does
- * not limit:
+ * The ledger is a text file with one line a call.  Each call reserves its worst case before it is
+ * sent and settles afterwards.  If the client is killed in between, the call counts what it noted
+ * last (budget_note).  Caps come from the environment; an unset cap does not limit:
  *
  *   BUDGET_USD BUDGET_TOKENS BUDGET_CALLS BUDGET_HOURS   the whole ledger
  *   TASK_USD   TASK_TOKENS   TASK_CALLS   TASK_HOURS     one task on one GPU
@@ -35,22 +34,20 @@ struct price price_find(const char *prices_path, const struct llm_config *c);
 double price_cost(const struct price *p, const struct llm_usage *u);
 
 /* Reserve one call's worst case: `prompt_tokens` in (a safe estimate), `answer_tokens` out.
- * Returns a ticket.  Where the open calls of other processes take what is left of a cap, waits
+ * Where the open calls of other processes take what is left of a cap, waits
  * until they have settled.  Ends the program with KP_BUDGET (exit 6) if what is spent and this call
  * exceed a cap, or a cap in money meets an unknown price; the message names the cap, the amount
  * spent and the amount requested.  KP_USAGE if a cap is not a number, KP_INPUT if the ledger is
- * malformed, KP_IO if it cannot be written or the disk has no space to settle all open calls. */
-long budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
+ * malformed, KP_IO if it cannot be written.  A process has one open call at a time. */
+void budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
                     const struct price *p, double prompt_tokens, double answer_tokens);
 
-/* Note what the newest reservation has used so far: its prompt, and so many tokens of answer.  With
- * none, ends the program with KP_IO where it cannot be noted; later, an answer is worth more. */
+/* Note what the open call has used so far: its prompt, and so many tokens of answer. */
 void budget_note(double answer_tokens);
 
-/* Replace a reservation by the call's usage, cost and duration.  An unknown usage keeps the
- * reserved tokens, and a cost of NAN keeps the reserved money. */
-void budget_settle(const char *ledger, long ticket, const struct llm_usage *u, double cost,
-                   double seconds);
+/* Replace the newest reservation by the call's usage, cost and duration.  An unknown usage keeps
+ * the reserved tokens, and a cost of NAN keeps the reserved money. */
+void budget_settle(const char *ledger, const struct llm_usage *u, double cost, double seconds);
 
 /* No more calls in this run (KP_RUN; none if it is unset): the next budget_reserve ends its program
  * with KP_MACHINE, without a word, because the failed call has said why. */

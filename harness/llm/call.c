@@ -79,13 +79,13 @@ static void judge_status(const struct http_reply *reply, struct verdict *v) {
     fault_body(&f, reply->status, reply->body.s ? reply->body.s : "", reply->body.n);
     v->answer = fault_answer(&f);
     v->again = fault_retry(&f);
-    v->wait = http_wait(reply->after_ms, reply->after, time(NULL));
+    v->wait = http_wait(json_text(reply->headers, "retry-after-ms", ""),
+                        json_text(reply->headers, "retry-after", ""), time(NULL));
     /* Follow the server's x-should-retry, except that a wrong key or prompt stays wrong. */
-    static const long never[] = {400, 401, 402, 403, 404, 413, 422};
-    bool may = true;
-    for (size_t i = 0; i < sizeof never / sizeof never[0]; i++) may &= f.status != never[i];
-    if (!strcasecmp(reply->should_retry, "false")) v->again = false;
-    if (!strcasecmp(reply->should_retry, "true")) v->again = may;
+    const char *should = json_text(reply->headers, "x-should-retry", "");
+    if (!strcasecmp(should, "false")) v->again = false;
+    bool wrong = (f.status >= 400 && f.status <= 404) || f.status == 413 || f.status == 422;
+    if (!strcasecmp(should, "true")) v->again = !wrong;
 }
 
 /* Judge one response. */
@@ -103,7 +103,7 @@ static struct verdict judge(const struct http_reply *reply, struct llm_reader *r
         text_excerpt(says, sizeof says, body, reply->body.n);
         v.answer = answer_failed(
             KP_MACHINE, "answers with %s, neither a stream nor JSON (%s): check the base URL",
-            reply->content_type, says);
+            json_text(reply->headers, "content-type", ""), says);
     } else {
         r->torn = *reply->error;
         if (!reply->sse && reply->body.n && !r->torn) reader_whole(r, body, reply->body.n);
@@ -136,21 +136,6 @@ static void redact(struct llm_answer *a, bool leaked, struct http_reply *reply) 
     a->outcome = LLM_INVALID;
     snprintf(a->why, sizeof a->why,
              "the answer holds the key: this server is not to be trusted with it");
-}
-
-static void add_usage(struct call *k, const struct llm_answer *a) {
-    const struct llm_usage *u = &a->usage;
-    if (a->outcome != LLM_FAILED && !u->known) k->unknown = true;
-    if (!u->known) return;
-    double cost = k->sum.known ? k->sum.cost + u->cost : u->cost;
-    k->sum = (struct llm_usage){true,
-                                k->sum.input + u->input,
-                                k->sum.cached + u->cached,
-                                k->sum.cache_write + u->cache_write,
-                                k->sum.cache_write_1h + u->cache_write_1h,
-                                k->sum.output + u->output,
-                                k->sum.reasoning + u->reasoning,
-                                cost};
 }
 
 /* Seconds to wait before the next try, or that there is none. */
@@ -208,7 +193,8 @@ static struct verdict try_once(struct call *k, const char *body, bool may_double
                       strstr(reply.body.s, "stream_options");
     double wait = next_wait(k, &v);
     v.starved &= may_double && a->outcome == LLM_CUT;
-    add_usage(k, a);
+    k->unknown |= a->outcome != LLM_FAILED && !a->usage.known;
+    usage_add(&k->sum, &a->usage);
     check_prompt(k, body, a);
     a->tries = k->tries;
     a->maybe_billed = k->maybe_billed += a->maybe_billed;

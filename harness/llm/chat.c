@@ -1,40 +1,15 @@
 /* chat.c: OpenAI Chat Completions, also spoken by every server that calls itself compatible. */
 #include "llm/wire.h"
 
-#include <string.h>
-
 static void chat_request(cJSON *body, const struct llm_config *c, const struct llm_message *m,
                          int n, double cap) {
-    cJSON *messages = wire_array(body, "messages");
-    for (int i = 0; i < n; i++) {
-        cJSON *message = wire_member(messages);
-        wire_text(message, "role", m[i].role);
-        wire_text(message, "content", m[i].text);
-    }
+    wire_messages(body, "messages", m, n, true);
     wire_number(body, c->old_max_tokens ? "max_tokens" : "max_completion_tokens", cap);
     if (c->has_temperature) wire_number(body, "temperature", c->temperature);
     if (*c->effort) wire_text(body, "reasoning_effort", c->effort);
     if (c->has_seed) wire_number(body, "seed", (double)c->seed);
     wire_bool(body, "stream", true);
     wire_bool(wire_object(body, "stream_options"), "include_usage", true);
-}
-
-static void chat_usage(struct llm_usage *u, const cJSON *usage) {
-    if (!cJSON_IsObject(usage)) return;
-    double total = 0;
-    const cJSON *in = wire_get(usage, "prompt_tokens_details"),
-                *out = wire_get(usage, "completion_tokens_details");
-    u->known = cJSON_IsNumber(wire_get(usage, "prompt_tokens")) &&
-               cJSON_IsNumber(wire_get(usage, "completion_tokens"));
-    wire_get_number(usage, "prompt_tokens", &u->input);
-    wire_get_number(usage, "completion_tokens", &u->output);
-    /* Some servers count reasoning in the total only; it is billed all the same. */
-    wire_get_number(usage, "total_tokens", &total);
-    if (total - u->input > u->output) u->output = total - u->input;
-    wire_get_number(in, "cached_tokens", &u->cached);
-    wire_get_number(in, "cache_write_tokens", &u->cache_write);
-    wire_get_number(out, "reasoning_tokens", &u->reasoning);
-    wire_get_number(usage, "cost", &u->cost);
 }
 
 /* The text of a message or a delta: a string, or an array of parts. */
@@ -62,7 +37,7 @@ static void chat_choice(struct llm_reader *r, const cJSON *choice, const char *k
 static void chat_take(struct llm_reader *r, const cJSON *data, const char *key) {
     const cJSON *choice, *choices = wire_get(data, "choices");
     wire_name_model(r, data);
-    chat_usage(&r->usage, wire_get(data, "usage"));
+    wire_usage(&r->usage, wire_get(data, "usage"), "prompt", "completion");
     cJSON_ArrayForEach(choice, choices) chat_choice(r, choice, key);
     /* Some servers send running counts: usage before the end of the answer is not final. */
     if (r->stop == STOP_NONE && cJSON_GetArraySize(choices) > 0) r->usage.known = false;
@@ -78,4 +53,13 @@ static void chat_whole(struct llm_reader *r, const cJSON *body) {
     r->ended = r->stop != STOP_NONE;
 }
 
-const struct wire wire_chat = {"/chat/completions", chat_request, chat_event, chat_whole};
+const struct wire wire_chat = {.name = "chat",
+                               .word = "openai",
+                               .base_variable = "OPENAI_BASE_URL",
+                               .base = "https://api.openai.com/v1",
+                               .path = "/chat/completions",
+                               .key_variable = "OPENAI_API_KEY",
+                               .has_seed = true,
+                               .request = chat_request,
+                               .event = chat_event,
+                               .whole = chat_whole};

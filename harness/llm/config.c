@@ -34,22 +34,16 @@ static bool number(const char *name, double low, double high, bool whole, double
 
 /* Split LLM into api and model. */
 static void read_model(struct llm_config *c) {
-    static const struct {
-        const char *word;
-        enum llm_api api;
-    } apis[] = {{"openai:", LLM_CHAT},
-                {"responses:", LLM_RESPONSES},
-                {"anthropic:", LLM_ANTHROPIC},
-                {"replay:", LLM_REPLAY}};
     static const char usage[] =
         "openai:MODEL, responses:MODEL, anthropic:MODEL or replay:DIR is expected";
     const char *llm = setting("LLM"), *model = NULL;
     if (!llm) die(KP_USAGE, "LLM is not set: %s", usage);
-    for (size_t i = 0; i < sizeof apis / sizeof apis[0]; i++) {
-        size_t n = strlen(apis[i].word);
-        if (strncmp(llm, apis[i].word, n) != 0) continue;
-        c->api = apis[i].api;
-        model = llm + n;
+    size_t of_word = strcspn(llm, ":");
+    for (int api = 0; api <= LLM_REPLAY; api++) {
+        const char *word = api == LLM_REPLAY ? "replay" : llm_wire((enum llm_api)api)->word;
+        if (strlen(word) != of_word || strncmp(llm, word, of_word) || !llm[of_word]) continue;
+        c->api = (enum llm_api)api;
+        model = llm + of_word + 1;
     }
     if (!model || !*model) die(KP_USAGE, "LLM=%.60s: %s", llm, usage);
     size_t n = strlen(model);
@@ -68,10 +62,12 @@ static void read_key(struct llm_config *c) {
     const char *key = setting("LLM_KEY_ENV");
     if (key && (strlen(key) >= sizeof c->key_env || strspn(key, letters) != strlen(key)))
         die(KP_USAGE, "LLM_KEY_ENV is not the name of a variable: name the one that holds the key");
-    if (!key) key = c->api == LLM_ANTHROPIC ? "ANTHROPIC_API_KEY" : "OPENAI_API_KEY";
+    const struct wire *wire = llm_wire(c->api == LLM_REPLAY ? LLM_CHAT : c->api);
+    if (!key) key = wire->key_variable;
     key_take(key);
-    if (!strcmp(key, "ANTHROPIC_API_KEY") && !key_held(key) && key_held("ANTHROPIC_AUTH_TOKEN"))
-        key = "ANTHROPIC_AUTH_TOKEN";
+    if (!strcmp(key, wire->key_variable) && !key_held(key) && wire->token_variable &&
+        key_held(wire->token_variable))
+        key = wire->token_variable;
     snprintf(c->key_env, sizeof c->key_env, "%s", key);
 }
 
@@ -81,7 +77,7 @@ static void read_settings(struct llm_config *c) {
     c->has_temperature = number("LLM_TEMPERATURE", 0, 100, false, &c->temperature);
     c->has_seed = number("LLM_SEED", -1e14, 1e14, true, &x);
     if (c->has_seed) c->seed = (long)x;
-    if (c->has_seed && c->api != LLM_CHAT && c->api != LLM_REPLAY)
+    if (c->has_seed && c->api != LLM_REPLAY && !llm_wire(c->api)->has_seed)
         die(KP_USAGE, "LLM_SEED: only LLM=openai:MODEL takes a seed; unset it");
     c->has_max_tokens = number("LLM_MAX_TOKENS", 1, 1e8, true, &x);
     c->max_tokens = c->has_max_tokens ? (long)x : 32768;
@@ -107,11 +103,9 @@ void llm_config_read(struct llm_config *c) {
         die(KP_MACHINE, "core files cannot be turned off: %s", strerror(errno));
     read_model(c);
     read_key(c);
-    bool anthropic = c->api == LLM_ANTHROPIC;
-    const char *variable = anthropic ? "ANTHROPIC_BASE_URL" : "OPENAI_BASE_URL";
-    const char *usual = anthropic ? "https://api.anthropic.com" : "https://api.openai.com/v1";
-    const char *url = setting(variable);
-    if (c->api != LLM_REPLAY) http_base(c, variable, url ? url : usual);
+    const struct wire *wire = llm_wire(c->api);
+    const char *url = wire ? setting(wire->base_variable) : NULL;
+    if (wire) http_base(c, wire->base_variable, url ? url : wire->base);
     read_settings(c);
 }
 

@@ -1,9 +1,11 @@
 /* http.c: one POST through libcurl, limited in bytes, line length and time. */
 #define _GNU_SOURCE
 #include "base/error.h"
+#include "base/json.h"
 #include "llm/wire.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <curl/curl.h>
 #include <math.h>
 #include <signal.h>
@@ -111,35 +113,21 @@ double http_wait(const char *after_ms, const char *after, time_t now) {
 
 /* ---- What curl calls ---- */
 
-/* Store a header that helps to explain an answer. */
-static void keep_header(struct http_reply *reply, const char *name, char *value) {
+/* Whether a header helps to explain an answer. */
+static bool is_kept(const char *name) {
     static const char *const kept[] = {"content-type",   "date",           "server",
                                        "x-request-id",   "request-id",     "retry-after",
                                        "retry-after-ms", "x-should-retry", "openai-processing-ms",
                                        "openai-version"};
-    bool wanted = !strncmp(name, "x-ratelimit-", 12) || !strncmp(name, "anthropic-ratelimit-", 20);
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++) wanted |= !strcmp(name, kept[i]);
-    char clean[512];
-    text_excerpt(clean, sizeof clean, value, key_redact(value, strlen(value)));
-    if (wanted && !cJSON_HasObjectItem(reply->headers, name) &&
-        !cJSON_AddStringToObject(reply->headers, name, clean))
-        die(KP_MACHINE, "out of memory");
-    const struct {
-        const char *name;
-        char *to;
-        size_t room;
-    } used[] = {{"content-type", reply->content_type, sizeof reply->content_type},
-                {"retry-after", reply->after, sizeof reply->after},
-                {"retry-after-ms", reply->after_ms, sizeof reply->after_ms},
-                {"x-should-retry", reply->should_retry, sizeof reply->should_retry}};
-    for (size_t i = 0; i < sizeof used / sizeof used[0]; i++)
-        if (!strcmp(name, used[i].name)) snprintf(used[i].to, used[i].room, "%s", clean);
+    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
+        if (!strcmp(name, kept[i])) return true;
+    return !strncmp(name, "x-ratelimit-", 12) || !strncmp(name, "anthropic-ratelimit-", 20);
 }
 
 /* Take one line of the response's headers. */
 static size_t take_header(char *line, size_t size, size_t n, void *context) {
     struct transfer *t = context;
-    char name[64], value[1024];
+    char name[64], value[1024], clean[512];
     n *= size;
     if ((t->header_bytes += n) > LLM_HEADERS_MAX) {
         snprintf(t->reply->error, sizeof t->reply->error, "its headers are larger than 64 KB");
@@ -148,23 +136,21 @@ static size_t take_header(char *line, size_t size, size_t n, void *context) {
     if (n > 5 && !strncmp(line, "HTTP/", 5)) { /* drop the headers of a 1xx response */
         cJSON_Delete(t->reply->headers);
         if (!(t->reply->headers = cJSON_CreateObject())) die(KP_MACHINE, "out of memory");
-        t->reply->content_type[0] = t->reply->after[0] = t->reply->after_ms[0] =
-            t->reply->should_retry[0] = 0;
     }
     const char *colon = memchr(line, ':', n);
     if (!colon || (size_t)(colon - line) >= sizeof name) return n;
-    for (size_t i = 0; line + i <= colon; i++)
-        name[i] = line + i < colon
-                      ? (line[i] >= 'A' && line[i] <= 'Z' ? (char)(line[i] | 0x20) : line[i])
-                      : 0;
+    snprintf(name, sizeof name, "%.*s", (int)(colon - line), line);
+    for (char *p = name; *p; p++) *p = (char)tolower((unsigned char)*p);
+    if (!is_kept(name) || cJSON_HasObjectItem(t->reply->headers, name)) return n;
     snprintf(value, sizeof value, "%.*s", (int)(line + n - colon - 1), colon + 1);
-    keep_header(t->reply, name, value);
+    text_excerpt(clean, sizeof clean, value, key_redact(value, strlen(value)));
+    if (!cJSON_AddStringToObject(t->reply->headers, name, clean)) die(KP_MACHINE, "out of memory");
     return n;
 }
 
 /* The kind of body, from the status and content type, else from its first bytes. */
 static enum body kind_of(const struct transfer *t, const char *bytes, size_t n) {
-    const char *type = t->reply->content_type;
+    const char *type = json_text(t->reply->headers, "content-type", "");
     long status = 0;
     if (curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status)) status = 0;
     if (status < 200 || status > 299) return BODY_ERROR;
@@ -232,7 +218,7 @@ static struct curl_slist *headers_of(const struct llm_config *c, bool *keyed) {
     list = add(list, "content-type: application/json");
     list = add(list, "accept: text/event-stream, application/json");
     list = add(list, "Expect:"); /* do not wait for 100 Continue */
-    if (c->api == LLM_ANTHROPIC) list = add(list, "anthropic-version: 2023-06-01");
+    if (llm_wire(c->api)->header) list = add(list, llm_wire(c->api)->header);
     return list;
 }
 

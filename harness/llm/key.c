@@ -65,10 +65,12 @@ bool key_held(const char *name) {
 
 char *key_header(const struct llm_config *c) {
     const char *key = key_of(c->key_env);
-    bool bearer = c->api != LLM_ANTHROPIC || !strcmp(c->key_env, "ANTHROPIC_AUTH_TOKEN");
+    const struct wire *wire = llm_wire(c->api);
+    bool bearer =
+        !wire->key_header || (wire->token_variable && !strcmp(c->key_env, wire->token_variable));
     char *header = NULL;
     if (!key) return NULL;
-    if (asprintf(&header, "%s%s", bearer ? "authorization: Bearer " : "x-api-key: ", key) < 0)
+    if (asprintf(&header, "%s%s", bearer ? "authorization: Bearer " : wire->key_header, key) < 0)
         die(KP_MACHINE, "out of memory");
     return header;
 }

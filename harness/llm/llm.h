@@ -50,6 +50,7 @@ void llm_need_key(const struct llm_config *c);
 struct llm_message {
     const char *role; /* system, user, assistant */
     char *text;       /* invalid UTF-8 becomes U+FFFD in the request */
+    size_t stable;    /* bytes at its front that are the same in other calls, for caches; 0: none */
 };
 
 /* The request as JSON without whitespace; equal arguments give equal bytes.  `retry_cap` is 1,

@@ -5,6 +5,7 @@
 #include "base/json.h"
 
 #include <math.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,26 +17,16 @@ static bool capped(void) {
     return (all && *all) || (task && *task);
 }
 
-/* Whether a month and a day are valid. */
-static bool is_day(int m, int d) {
-    return m >= 1 && m <= 12 && d >= 1 && d <= 31;
-}
-
-/* Whether all of `s` is a date: 2025-08-07, 20250807 or 0807. */
-static bool is_date(const char *s) {
-    int y, m, d, n = 0;
-    size_t length = strlen(s);
-    if (length == 10 && sscanf(s, "%4d-%2d-%2d%n", &y, &m, &d, &n) == 3 && n == 10)
-        return is_day(m, d);
-    if (strspn(s, "0123456789") != length) return false;
-    if (length == 8 && sscanf(s, "%4d%2d%2d", &y, &m, &d) == 3) return is_day(m, d);
-    return length == 4 && sscanf(s, "%2d%2d", &m, &d) == 2 && is_day(m, d);
-}
-
 /* Whether the text after a listed name only gives a version of that model. */
 static bool is_version(const char *rest) {
-    if (!*rest) return true;
-    return strchr("-:@", *rest) && (is_date(rest + 1) || !strcmp(rest + 1, "latest"));
+    static const char dated[] =
+#define DAY(dash) "(0[1-9]|1[0-2])" dash "(0[1-9]|[12][0-9]|3[01])"
+        "^([-:@]([0-9]{4}-" DAY("-") "|([0-9]{4})?" DAY("") "|latest))?$";
+    regex_t r;
+    if (regcomp(&r, dated, REG_EXTENDED | REG_NOSUB)) die(KP_MACHINE, "out of memory");
+    bool match = regexec(&r, rest, 0, NULL, 0) == 0;
+    regfree(&r);
+    return match;
 }
 
 /* A rate of an entry.  If it is absent or null: `otherwise`, or an error if that is NAN. */
@@ -52,7 +43,7 @@ static double rate(const char *path, const cJSON *entry, const char *key, double
 static void consider(struct price *p, size_t *length, const char *path, const cJSON *entry,
                      const char *today) {
     const char *name = json_text(entry, "model", NULL), *from = json_text(entry, "valid_from", "");
-    if (!name || !*name || !is_date(from) || from[4] != '-')
+    if (!name || !*name || strlen(from) != strlen("2026-01-31"))
         die(KP_INPUT, "%s: an entry has no \"model\" or no date in \"valid_from\"", path);
     size_t n = strlen(name);
     if (strncmp(p->model, name, n) || !is_version(p->model + n) || strcmp(from, today) > 0) return;

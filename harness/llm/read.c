@@ -12,7 +12,7 @@ const struct wire *llm_wire(enum llm_api api) {
     static const struct wire *const wires[] = {[LLM_CHAT] = &wire_chat,
                                                [LLM_RESPONSES] = &wire_responses,
                                                [LLM_ANTHROPIC] = &wire_anthropic};
-    return api <= LLM_ANTHROPIC ? wires[api] : NULL;
+    return api < LLM_REPLAY ? wires[api] : NULL;
 }
 
 const char *llm_outcome_name(enum llm_outcome outcome) {
@@ -23,11 +23,7 @@ const char *llm_outcome_name(enum llm_outcome outcome) {
 }
 
 const char *llm_api_name(enum llm_api api) {
-    static const char *const names[] = {[LLM_CHAT] = "chat",
-                                        [LLM_RESPONSES] = "responses",
-                                        [LLM_ANTHROPIC] = "anthropic",
-                                        [LLM_REPLAY] = "replay"};
-    return names[api];
+    return api == LLM_REPLAY ? "replay" : llm_wire(api)->name;
 }
 
 /* ---- Bytes ---- */
@@ -171,6 +167,19 @@ static void check_usage(struct llm_usage *u) {
         if (!isfinite(counts[i]) || counts[i] < 0) u->known = false;
     if (!(isfinite(u->cost) && u->cost >= 0)) u->cost = NAN;
     if (u->input + u->output == 0 && isnan(u->cost)) u->known = false; /* no call takes nothing */
+}
+
+void usage_add(struct llm_usage *sum, const struct llm_usage *u) {
+    if (!u->known) return;
+    double cost = sum->known ? sum->cost + u->cost : u->cost;
+    *sum = (struct llm_usage){true,
+                              sum->input + u->input,
+                              sum->cached + u->cached,
+                              sum->cache_write + u->cache_write,
+                              sum->cache_write_1h + u->cache_write_1h,
+                              sum->output + u->output,
+                              sum->reasoning + u->reasoning,
+                              cost};
 }
 
 struct llm_answer *reader_end(struct llm_reader *r) {

@@ -9,32 +9,12 @@ static void responses_request(cJSON *body, const struct llm_config *c, const str
     char *system = wire_system(m, n);
     if (system) wire_text(body, "instructions", system);
     free(system);
-    cJSON *input = wire_array(body, "input");
-    for (int i = 0; i < n; i++) {
-        if (!strcmp(m[i].role, "system")) continue;
-        cJSON *message = wire_member(input);
-        wire_text(message, "role", m[i].role);
-        wire_text(message, "content", m[i].text);
-    }
+    wire_messages(body, "input", m, n, false);
     wire_number(body, "max_output_tokens", cap);
     if (c->has_temperature) wire_number(body, "temperature", c->temperature);
     if (*c->effort) wire_text(wire_object(body, "reasoning"), "effort", c->effort);
     wire_bool(body, "store", false);
     wire_bool(body, "stream", true);
-}
-
-static void responses_usage(struct llm_usage *u, const cJSON *usage) {
-    if (!cJSON_IsObject(usage)) return;
-    const cJSON *in = wire_get(usage, "input_tokens_details"),
-                *out = wire_get(usage, "output_tokens_details");
-    u->known = cJSON_IsNumber(wire_get(usage, "input_tokens")) &&
-               cJSON_IsNumber(wire_get(usage, "output_tokens"));
-    wire_get_number(usage, "input_tokens", &u->input);
-    wire_get_number(usage, "output_tokens", &u->output);
-    wire_get_number(in, "cached_tokens", &u->cached);
-    wire_get_number(in, "cache_write_tokens", &u->cache_write);
-    wire_get_number(out, "reasoning_tokens", &u->reasoning);
-    wire_get_number(usage, "cost", &u->cost);
 }
 
 /* Start the text of each item on a new line, so that a code fence stays at the start of a line. */
@@ -85,7 +65,7 @@ static void responses_whole(struct llm_reader *r, const cJSON *body) {
     text_free(&text);
     text_free(&reasoning);
     wire_name_model(r, body);
-    responses_usage(&r->usage, wire_get(body, "usage"));
+    wire_usage(&r->usage, wire_get(body, "usage"), "input", "output");
     if (cJSON_IsObject(error)) fault_read(&r->fault, error);
     r->begun = r->ended = true;
     wire_stop(r, cJSON_IsString(reason) ? reason->valuestring : status->valuestring);
@@ -114,5 +94,12 @@ static void responses_event(struct llm_reader *r, const char *event, const cJSON
     r->begun = true;
 }
 
-const struct wire wire_responses = {"/responses", responses_request, responses_event,
-                                    responses_whole};
+const struct wire wire_responses = {.name = "responses",
+                                    .word = "responses",
+                                    .base_variable = "OPENAI_BASE_URL",
+                                    .base = "https://api.openai.com/v1",
+                                    .path = "/responses",
+                                    .key_variable = "OPENAI_API_KEY",
+                                    .request = responses_request,
+                                    .event = responses_event,
+                                    .whole = responses_whole};

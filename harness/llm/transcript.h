@@ -3,9 +3,9 @@
  * A line is a try: {"schema":1, "call":1, "try":1, "date":"2026-11-21T10:00:00Z", "api":"chat",
  * "host":"api.openai.com", "model":"...", "request_sha256":"...", "request":{...},
  * "status":200, "headers":{...}, "sse":true, "response":"raw body", "error":"", "seconds":1.5,
- * "outcome":"complete", "why":"", "usage":{...} or null, "cost_usd":0.01 or null}.  A body that is
- * not UTF-8 is stored as "response_base64" instead.  Request headers are never stored; a key that a
- * server echoes is replaced by ***. */
+ * "outcome":"complete", "why":"", "usage":{...} or null, "cost_usd":0.01 or null}.  Bytes of a
+ * body that are not UTF-8 become U+FFFD.  Request headers are never stored; a key that a server
+ * echoes is replaced by ***. */
 #ifndef KP_TRANSCRIPT_H
 #define KP_TRANSCRIPT_H
 
@@ -37,8 +37,8 @@ void transcript_append(const char *path, const struct llm_config *c, const struc
 struct llm_answer *transcript_answer(const char *path, char request_sha256[65], char date[32],
                                      char model[128]);
 
-/* Whether the newest answered request of PATH contains `text`, encoded as a JSON string. */
-bool transcript_asked(const char *path, const char *text);
+/* Whether the newest answered request of PATH contains this message. */
+bool transcript_asked(const char *path, const struct llm_message *m);
 
 /* Sums over all tries of PATH: cost in USD (NAN if any is unknown) and seconds of calls. */
 void transcript_sums(const char *path, double *cost_usd, double *seconds);

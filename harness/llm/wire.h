@@ -96,7 +96,14 @@ struct llm_reader { /* of one response */
 };
 
 struct wire {
-    const char *path; /* after the base URL */
+    const char *name, *word;          /* in transcripts; in LLM=WORD:MODEL */
+    const char *base_variable, *base; /* which variable names the server, and the usual one */
+    const char *path;                 /* after the base URL */
+    const char *key_variable,
+        *token_variable;    /* which hold the key; NULL; the second is a bearer's */
+    const char *key_header; /* before a key of key_variable; NULL: a bearer's */
+    const char *header;     /* one more of the request; NULL */
+    bool has_seed;          /* it takes a seed */
     void (*request)(cJSON *body, const struct llm_config *c, const struct llm_message *m, int n,
                     double cap);
     void (*event)(struct llm_reader *r, const char *event, const cJSON *data);
@@ -117,12 +124,16 @@ void wire_text(cJSON *parent, const char *key, const char *text);
 void wire_number(cJSON *parent, const char *key, double x);
 void wire_bool(cJSON *parent, const char *key, bool x);
 char *wire_system(const struct llm_message *m, int n); /* all system messages; NULL if none */
+/* An array of {"role","content"}, with those of the system or without. */
+void wire_messages(cJSON *body, const char *key, const struct llm_message *m, int n, bool system);
 
 /* Parse JSON from a server: armoured (json_armour), the key removed.  NULL if it is not JSON.
  * Delete it. */
 cJSON *wire_parse(const char *s, size_t n);
 const cJSON *wire_get(const cJSON *object, const char *key);
 void wire_get_number(const cJSON *object, const char *key, double *x); /* unchanged if absent */
+/* Counts called IN_tokens and OUT_tokens, with details. */
+void wire_usage(struct llm_usage *u, const cJSON *usage, const char *in, const char *out);
 void wire_name_model(struct llm_reader *r, const cJSON *object);
 void wire_stop(struct llm_reader *r, const char *word);
 void wire_add(struct text *t, const cJSON *string); /* no effect unless it is a string */
@@ -137,6 +148,8 @@ bool reader_feed(struct llm_reader *r, const char *bytes, size_t n);
 void reader_whole(struct llm_reader *r, const char *body, size_t n);
 /* Judge the response and free the reader.  r->again says whether to retry. */
 struct llm_answer *reader_end(struct llm_reader *r);
+/* Add the counts of a usage, if it is known. */
+void usage_add(struct llm_usage *sum, const struct llm_usage *u);
 /* The answer of a call that the server refused. */
 struct llm_answer *fault_answer(const struct fault *f);
 struct llm_answer *answer_failed(int exit_code, const char *format, ...)
@@ -166,11 +179,10 @@ struct http_reply {
     struct text body;
     char error[300];    /* of the transport, or the limit that was hit; "" if none */
     char redirect[256]; /* the host it points to */
-    char content_type[64], after[64], after_ms[64], should_retry[16];
-    bool again;   /* the error is worth a retry */
-    bool sent;    /* the whole request was sent */
-    bool sse;     /* the body is a stream, and the reader has read it */
-    bool foreign; /* status 200, but neither a stream nor JSON */
+    bool again;         /* the error is worth a retry */
+    bool sent;          /* the whole request was sent */
+    bool sse;           /* the body is a stream, and the reader has read it */
+    bool foreign;       /* status 200, but neither a stream nor JSON */
     double seconds;
 };
 

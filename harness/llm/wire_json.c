@@ -2,6 +2,7 @@
 #include "base/error.h"
 #include "llm/wire.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -51,6 +52,16 @@ char *wire_system(const struct llm_message *m, int n) {
     return all.s;
 }
 
+void wire_messages(cJSON *body, const char *key, const struct llm_message *m, int n, bool system) {
+    cJSON *messages = wire_array(body, key);
+    for (int i = 0; i < n; i++) {
+        if (!system && !strcmp(m[i].role, "system")) continue;
+        cJSON *message = wire_member(messages);
+        wire_text(message, "role", m[i].role);
+        wire_text(message, "content", m[i].text);
+    }
+}
+
 /* ---- Answers ---- */
 
 cJSON *wire_parse(const char *s, size_t n) {
@@ -72,6 +83,27 @@ void wire_get_number(const cJSON *object, const char *key, double *x) {
 
 void wire_add(struct text *t, const cJSON *string) {
     if (cJSON_IsString(string)) text_add(t, string->valuestring, strlen(string->valuestring));
+}
+
+void wire_usage(struct llm_usage *u, const cJSON *usage, const char *in, const char *out) {
+    char key[2][32], details[2][48];
+    double total = 0;
+    if (!cJSON_IsObject(usage)) return;
+    for (int i = 0; i < 2; i++) {
+        snprintf(key[i], sizeof key[i], "%s_tokens", i ? out : in);
+        snprintf(details[i], sizeof details[i], "%s_details", key[i]);
+    }
+    const cJSON *read = wire_get(usage, details[0]), *written = wire_get(usage, details[1]);
+    u->known = cJSON_IsNumber(wire_get(usage, key[0])) && cJSON_IsNumber(wire_get(usage, key[1]));
+    wire_get_number(usage, key[0], &u->input);
+    wire_get_number(usage, key[1], &u->output);
+    /* Some servers count reasoning in the total only; it is billed all the same. */
+    wire_get_number(usage, "total_tokens", &total);
+    if (total - u->input > u->output) u->output = total - u->input;
+    wire_get_number(read, "cached_tokens", &u->cached);
+    wire_get_number(read, "cache_write_tokens", &u->cache_write);
+    wire_get_number(written, "reasoning_tokens", &u->reasoning);
+    wire_get_number(usage, "cost", &u->cost);
 }
 
 void wire_name_model(struct llm_reader *r, const cJSON *object) {

@@ -40,8 +40,7 @@ asked() { [ "$(jq -c --arg t "(Request $1" 'select(.request and (.body | contain
 exits() { [ "$status" -eq "$1" ] || { echo "exit $status, not $1"; return 1; }; }
 gen_is() { [ "$(jq -r "$2" "$(at "$1").gen.json")" = "$3" ] || { jq -c . "$(at "$1").gen.json"; return 1; }; }
 # The ledger's calls: tokens of each that is settled, and "open" for each that is not.
-calls() { awk -F'\t' '$1 == "R" { n++; t[n] = $8; open[n] = 1; k[$2] = n } $1 == "S" { open[k[$2]] = 0; if ($4 != "-") t[k[$2]] = $4; else t[k[$2]] = "worst" }
-    END { for (i = 1; i <= n; i++) printf "%s ", open[i] ? "open" : t[i] }' $ledger; }
+calls() { awk '{ printf "%s ", $1 == "open" ? "open" : $5 == $3 ? "worst" : $5 }' $ledger; }
 fresh_ledger() { rm -f $ledger; }
 
 fence='```'
@@ -138,7 +137,7 @@ for i in $(seq 40); do
         (with_model timeout -s KILL "$(awk "BEGIN { print $wait / 1000 }")" "$root/build/gen" attempt h200 90a $relu_json one_shot 2 "$i") 2> /dev/null
     done
     [ "$(grep -c '"outcome":"complete"' "$(at "one_shot.r2a$i").jsonl")" = 1 ] || twice=$((twice + 1))
-    [ "$(awk -F'\t' -v a="one_shot.r2a$i" '$1 == "R" && $6 == a' $ledger | wc -l)" -ge "$(jq -c --arg t "(Request one_shot.r2a$i:" 'select(.request and (.body | contains($t)))' "$scratch/main.journal" | wc -l)" ] || lost=$((lost + 1))
+    [ "$(awk -v a="one_shot.r2a$i" '$10 == a' $ledger | wc -l)" -ge "$(jq -c --arg t "(Request one_shot.r2a$i:" 'select(.request and (.body | contains($t)))' "$scratch/main.journal" | wc -l)" ] || lost=$((lost + 1))
     [ -s "$(at "one_shot.r2a$i").gen.json" ] || twice=$((twice + 1))
 done
 check 'killed at forty moments, each has one answer' is $twice 0
@@ -202,7 +201,7 @@ doubling() { # PATTERN FILE
     printf 'on\nbody %s\ntimes 1\ndata %s\n%s\ndata [DONE]\non\nbody %s\ntimes 1\nstatus 503\nsend {}\non\nbody %s\nanswer %s\n' \
         "$1" "$starved" "$usage" "$1" "$1" "$2" >> "$scratch/main.rules"
 }
-reserved() { awk -F'\t' '$1 == "R" { print $8 }' $ledger; }
+reserved() { awk '{ print $3 }' $ledger; }
 doubles() { reserved | awk '{ t[NR] = $1 } END { exit !(NR == 3 && t[2] - t[1] == 1000 && t[3] == t[2]) }' || { reserved; return 1; }; }
 fresh_ledger
 doubling '(Request one_shot.r4a1:' "$scratch/good"

@@ -54,7 +54,7 @@ busy() {
 }
 blocks() { echo "blocks $(($(stat -c %b "$(cell "$1").jsonl") / 2 < 32))"; } # few?
 outcomes() { jq -r .outcome "$(cell "$1").jsonl" | tr '\n' ' '; echo; }
-calls() { awk -F'\t' '$1 == "R" { open++ } $1 == "S" { open--; settled++ } END { print "open", open + 0, "settled", settled + 0 }' build/attempts/ledger; }
+calls() { awk '{ n[$1]++ } END { print "open", n["open"] + 0, "settled", n["done"] + 0 }' build/attempts/ledger; }
 SCRIPT
 
 how=
@@ -92,13 +92,13 @@ else
     rule 4 "answer $scratch/small"
     disk tmpfs 'mkdir -p "$(dirname "$(cell 4)")"
         "$root/build/gen" attempt h200 90a "tasks/level1/$relu.json" one_shot 1 4 > /dev/null 2>&1 & gen=$!; busy; { kill -KILL $gen; wait; } 2> /dev/null
-        wc -c < "$(cell 4).jsonl"; fill 64; attempt 4; outcomes 4; calls; blocks 4'
+        tr -d "\000" < "$(cell 4).jsonl" | wc -c; fill 64; attempt 4; outcomes 4; calls; blocks 4'
     check 'what one that was killed had reserved serves the next' is "$(asked 4) $found" '2 0;exit 0;complete ;open 1 settled 1;blocks 1;'
 
     rule 5 'wait 700' "answer $scratch/small"
     disk ramfs 'attempt 5 & busy; stat -c %s "$(cell 5).jsonl"; wait; outcomes 5; tail -c 2 "$(cell 5).jsonl"; wc -l < "$(cell 5).jsonl"'
     if [ -n "$found" ]; then
-        check 'where nothing can be reserved, room is taken by blanks' test "${found%%;*}" -gt 100000
+        check 'where nothing can be reserved, room is taken by zeros' test "${found%%;*}" -gt 100000
         check 'which make way for the answer' is "$(asked 5) ${found#*;}" '1 exit 0;complete ;};1;'
     else
         skip 'a file system that reserves nothing' 'none can be mounted here'

@@ -36,9 +36,8 @@ check 'an answer is no error' fails 0 $?
 check 'its verdict' is "$(of .verdict)" '"cheat"'
 check 'its rule' is "$(of .rule)" '"side-stream"'
 check 'the quote is found, white space aside, and its line comes first' is "$(of '.quote_found, .lines' | tr '\n' ' ')" 'true [19,2,17] '
-check 'the cases that were shown' is "$(of '.similar[0]')" '"side-stream"'
 check 'the model that was asked' is "$(of .model)" '"m"'
-check 'an answer to another prompt is said to be one' lines 1 'side_stream.jsonl no longer matches its prompt'
+check 'an answer to another prompt is said to be one' lines 1 'side_stream.jsonl answers an earlier prompt'
 kept side_stream '{"verdict":"suspect","rule":"no-such-rule","lines":"all","quote":"Launches on a stream of its own","test":7}'
 ask side_stream
 check 'a quote of a comment is dropped' is "$(of '.verdict, .quote, .quote_found' | tr '\n' ' ')" '"suspect" null false '

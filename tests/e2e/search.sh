@@ -74,7 +74,7 @@ check 'a transcript that is missing is one line' lines 1 '^gen: .*nowhere.*no tr
 sed -i 's/ReLU/relu/' tasks/level1/$relu.json
 rm -rf build/attempts
 llm=replay:$PWD/kept ask_make gen TASKS=l1_019 SAMPLES=1
-check 'one of another prompt says so' lines 1 '^gen: .*no longer matches its prompt'
+check 'one of another prompt says so' lines 1 '^gen: .*answers an earlier prompt'
 
 # ---- What can go wrong ------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ before=$(requested)
 llm=openai:gpt-5 ask_make -j6 gen TASKS=l1_047 SAMPLES=6 BUDGET_USD=0.9
 check 'calls wait for those that are open: a cap of two reservations is enough for six' exits 0 $?
 check 'all are made' asked $((before + 6))
-check 'and the ledger has what they cost' is "$(awk '$1 == "S" && $3 > 0 { n++; usd += $3 } END { print n, usd }' build/attempts/ledger)" '6 0.2175'
+check 'and the ledger has what they cost' is "$(awk '$1 == "done" && $4 > 0 { n++; usd += $4 } END { print n, usd }' build/attempts/ledger)" '6 0.2175'
 reply 9 relu "$(kernel 1.5)"
 before=$(requested)
 OPENAI_API_KEY=$key mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL="http://127.0.0.1:$port/v1" BUDGET_CALLS=0

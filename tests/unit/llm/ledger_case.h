@@ -36,7 +36,7 @@ static inline int leave(void **state) {
 static inline int clean(void **state) {
     (void)state;
     unlink(LEDGER);
-    unlink(LEDGER ".open");
+    unlink(LEDGER ".stop");
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++) unsetenv(variables[i]);
     return 0;
 }
