@@ -33,7 +33,7 @@ can-measure-%: | $(call need,nvcc jq g++)
 	@KP_GPU=$* $(or $(RUN.$*),$(RUN)) true
 
 # What a search needs before it asks anything.
-gen-ready: build/gen build/best build/promote build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:
+gen-ready: build/gen build/best build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:
 
 # The targets that harness/gen/search has listed.
 attempted: $(if $(filter attempted,$(goals)),$(strip $(file <build/attempts/targets))); @:
@@ -55,7 +55,7 @@ build/attempts/%/peaks.json: build/$$(notdir $$*)/peaks.json
 to_promote := $(if $(filter promoted,$(goals)),$(cells:%=promote/%))
 .PHONY: $(to_promote)
 promoted: $(to_promote)
-$(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json build/uses/verify/$$(*F) build/uses/time/$$(*F)) build/best build/promote
+$(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json build/uses/verify/$$(*F) build/uses/time/$$(*F)) build/best
 	$QKP_GPU=$(*D) harness/promote/promote $(*D) $(task.$(*F)) '$(call arch_of,$(*D),)' $(or $(RUN.$(*D)),$(RUN))
 
 # MODE, ROUND, INDEX: of which attempt (else the first of gen).
@@ -64,11 +64,11 @@ prompt: build/gen
 	@$(foreach m,$(if $(filter file,$(origin MODE)),one_shot,$(MODE)),$(foreach c,$(cells),harness/gen/attempt show \
 	    $m.r$(or $(ROUND),1)a$(or $(INDEX),1)/$c '$(call arch_of,$(firstword $(subst /, ,$c)),)' $(task.$(notdir $c)) $(kernel.$c);)) :
 
-export: build/export
-	build/export build/export.d build/attempts
+export: build/best
+	harness/export/export build/export.d build/attempts
 
 # Standard output is the answers, and nothing else.
-reward-ready: $(addprefix build/,verify recorder runner baseline time gate confine task export peaks)
+reward-ready: $(addprefix build/,verify recorder runner baseline time gate confine task peaks)
 reward:
 	+@$(MAKE) --no-print-directory reward-ready < /dev/null >&2
 	@harness/export/reward $(foreach g,$(gpus),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')

@@ -24,15 +24,14 @@ uses.llm     := base
 uses.gen     := llm record task base
 uses.judge   := gen llm record task base
 uses.promote := gen llm record task base
-uses.export  := gen llm record task base
 
 $(foreach l,define cuda cuda_ops cuda_base,$(eval folder.$l := reference/$l))
-libraries := base task compile gpu define cuda_base cuda_ops cuda replay measure inspect record report llm gen judge promote export
+libraries := base task compile gpu define cuda_base cuda_ops cuda replay measure inspect record report llm gen judge promote
 $(foreach l,$(libraries),$(eval folder.$l ?= harness/$l))
 
 # Folders whose programs need CUDA, and those whose programs call a model.
 on_cuda := gpu cuda cuda_ops cuda_base replay measure inspect
-on_curl := llm gen judge promote export
+on_curl := llm gen judge promote
 
 mains    := $(wildcard harness/*/*_main.c)
 program   = $(patsubst %_main.c,%,$(notdir $1))

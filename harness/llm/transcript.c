@@ -140,6 +140,11 @@ static struct llm_answer *read_again(const char *path, const struct kept *k) {
 
 struct llm_answer *transcript_answer(const char *path, char request_sha256[65], char date[32],
                                      char model[128]) {
+    return transcript_read(path, request_sha256, date, model, NULL);
+}
+
+struct llm_answer *transcript_read(const char *path, char request_sha256[65], char date[32],
+                                   char model[128], cJSON **asked) {
     struct kept k = load(path);
     char found[65];
     if (!k.answered) return NULL;
@@ -152,6 +157,7 @@ struct llm_answer *transcript_answer(const char *path, char request_sha256[65], 
     snprintf(date, 32, "%s", json_text(k.answered, "date", ""));
     snprintf(model, 128, "%s", json_text(k.answered, "model", ""));
     struct llm_answer *a = read_again(path, &k);
+    if (asked) *asked = cJSON_DetachItemFromObjectCaseSensitive(k.answered, "request");
     free(request);
     cJSON_Delete(k.answered);
     return a;

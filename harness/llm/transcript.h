@@ -37,6 +37,10 @@ void transcript_append(const char *path, const struct llm_config *c, const struc
 struct llm_answer *transcript_answer(const char *path, char request_sha256[65], char date[32],
                                      char model[128]);
 
+/* The same, and the request in *asked, unless that is NULL.  Delete it. */
+struct llm_answer *transcript_read(const char *path, char request_sha256[65], char date[32],
+                                   char model[128], cJSON **asked);
+
 /* Whether the newest answered request of PATH contains this message. */
 bool transcript_asked(const char *path, const struct llm_message *m);
 

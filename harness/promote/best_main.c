@@ -1,11 +1,15 @@
-/* best_main.c: print the best attempt of a cell, or all attempts as a table.
+/* best_main.c: print the attempts of cells as JSON, one object a line, by task as given, mode, round
+ * and index; unknown values are null.
  *
- *   best GPU TASK                 the name of the best attempt of all modes; nothing if none is ok
- *   best --all GPU TASK           every ok attempt, best first: its name and its class
- *   best --table GPU TASK...      CSV: a header line, then one row an attempt, by task as given,
- *                                 mode, round and index; unknown values are empty */
+ *   best GPU TASK...                    each attempt in build/attempts, and what came of it;
+ *                                       harness/promote/table.jq makes a table of it
+ *   best --answers ROOT GPU TASK...     the same for export: with the result, the request and the
+ *                                       answer, and whether the kernel is as the model wrote it */
 #include "gen/attempt.h"
+#include "gen/code.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "llm/transcript.h"
 #include "record/result.h"
 
 #include <errno.h>
@@ -13,96 +17,93 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-static const char root[] = "build/attempts";
-
-/* Print a field, quoted if CSV requires it.  A line break would start a row, so print a space. */
-static void put_text(const char *text) {
-    bool quoted = text[strcspn(text, ",\"\r\n")] != 0;
-    putchar(',');
-    if (quoted) putchar('"');
-    for (; *text; text++) {
-        if (*text == '"') putchar('"');
-        putchar(*text == '\n' || *text == '\r' ? ' ' : *text);
-    }
-    if (quoted) putchar('"');
+static void add(cJSON *json, const char *key, cJSON *item) {
+    if (!item || !cJSON_AddItemToObject(json, key, item)) die(KP_MACHINE, "out of memory");
 }
 
-/* Print a number; nothing if it is unknown. */
-static void put_number(double x) {
-    putchar(',');
-    if (isfinite(x)) printf("%.9g", x);
+/* "" is null. */
+static void add_text(cJSON *json, const char *key, const char *text) {
+    add(json, key, *text ? cJSON_CreateString(text) : cJSON_CreateNull());
 }
 
-static void put_row(const struct attempt *a, const char *gpu, const char *task) {
+/* Nine digits; 0 or NAN is null. */
+static void add_number(cJSON *json, const char *key, double x) {
+    char text[32];
+    snprintf(text, sizeof text, "%.9g", x);
+    add(json, key, isfinite(x) && x != 0 ? cJSON_CreateRaw(text) : cJSON_CreateNull());
+}
+
+/* Whether the file of a kernel is as code_file wrote it. */
+static bool untouched(const char *path) {
+    char *source = access(path, R_OK) ? NULL : file_read(path, NULL);
+    bool same = source && code_untouched(source) == 1;
+    free(source);
+    return same;
+}
+
+static void add_answer(cJSON *json, const char *root, const struct attempt *a, const char *gpu,
+                       const char *task) {
+    char sha[65], date[32], model[128];
+    char *path = attempt_path(root, a->name, gpu, task, ".jsonl"),
+         *kernel = attempt_path(root, a->name, gpu, task, ".cu");
+    cJSON *request = NULL;
+    struct llm_answer *answer = transcript_read(path, sha, date, model, &request);
+    add_text(json, "answer", answer ? answer->text : "");
+    add(json, "request", request ? request : cJSON_CreateNull());
+    add(json, "untouched", cJSON_CreateBool(untouched(kernel)));
+    add(json, "result", a->result ? cJSON_Duplicate(a->result, 1) : cJSON_CreateNull());
+    if (answer) llm_answer_free(answer);
+    free(path);
+    free(kernel);
+}
+
+static void print_one(const char *root, const struct attempt *a, const char *gpu, const char *task,
+                      bool answers) {
+    cJSON *json = cJSON_CreateObject();
     bool ok = attempt_ok(a);
-    printf("%s,%s,%s,%d,%d,%s", gpu, task, a->mode, a->round, a->index, a->name);
-    put_text(a->model);
-    put_text(a->outcome);
-    put_text(a->verdict);
-    put_text(a->class);
-    put_number(ok ? a->ratio : NAN);
-    put_number(ok ? a->low : NAN);
-    put_number(ok ? a->high : NAN);
-    put_number(ok ? a->us : NAN);
-    put_number(a->input_tokens);
-    put_number(a->output_tokens);
-    put_number(a->cost);
-    put_number(a->seconds);
-    put_text(a->same_as);
-    put_text(a->date);
-    put_text(a->code_hash);
-    putchar('\n');
-}
-
-static void table(const char *gpu, char **task) {
-    puts("gpu,task,mode,round,index,attempt,model,outcome,verdict,class,ratio,low,high,us,"
-         "input_tokens,output_tokens,cost_usd,seconds,same_as,date,code_sha256");
-    for (; *task; task++) {
-        struct attempts l = attempts_load(root, gpu, *task, NULL);
-        for (int i = 0; i < l.n; i++) put_row(&l.a[i], gpu, *task);
-        attempts_free(&l);
-    }
-}
-
-/* qsort: the better one first; ties keep their order. */
-static int by_rank(const void *x, const void *y) {
-    const struct attempt *a = *(const struct attempt *const *)x,
-                         *b = *(const struct attempt *const *)y;
-    int better = attempt_better(b, a) - attempt_better(a, b);
-    return better ? better : (a > b) - (a < b);
-}
-
-/* Print all ok attempts, best first. */
-static void ranking(const char *gpu, const char *task) {
-    struct attempts l = attempts_load(root, gpu, task, NULL);
-    const struct attempt **ok = calloc((size_t)l.n + 1, sizeof *ok);
-    int n = 0;
-    if (!ok) die(KP_MACHINE, "out of memory");
-    for (int i = 0; i < l.n; i++)
-        if (attempt_ok(&l.a[i])) ok[n++] = &l.a[i];
-    qsort(ok, (size_t)n, sizeof *ok, by_rank);
-    for (int i = 0; i < n; i++) printf("%s %s\n", ok[i]->name, ok[i]->class);
-    free(ok);
-    attempts_free(&l);
+    add_text(json, "gpu", gpu);
+    add_text(json, "task", task);
+    add_text(json, "mode", a->mode);
+    add_number(json, "round", a->round);
+    add(json, "index", cJSON_CreateNumber(a->index));
+    add_text(json, "attempt", a->name);
+    add_text(json, "model", a->model);
+    add_text(json, "outcome", a->outcome);
+    add_text(json, "verdict", a->verdict);
+    add_text(json, "class", a->class);
+    add_number(json, "ratio", ok ? a->ratio : NAN);
+    add_number(json, "low", ok ? a->low : NAN);
+    add_number(json, "high", ok ? a->high : NAN);
+    add_number(json, "us", ok ? a->us : NAN);
+    add_number(json, "input_tokens", a->input_tokens);
+    add_number(json, "output_tokens", a->output_tokens);
+    json_add_number(json, "cost_usd", a->cost);
+    json_add_number(json, "seconds", a->seconds);
+    add_text(json, "same_as", a->same_as);
+    add_text(json, "date", a->date);
+    add_text(json, "code_sha256", a->code_hash);
+    add(json, "rank", cJSON_CreateNumber(class_rank(a->class)));
+    if (answers) add_answer(json, root, a, gpu, task);
+    char *line = cJSON_PrintUnformatted(json);
+    if (!line) die(KP_MACHINE, "out of memory");
+    puts(line);
+    free(line);
+    cJSON_Delete(json);
 }
 
 int main(int argc, char **argv) {
     kp_program("best");
-    bool rows = argc > 1 && !strcmp(argv[1], "--table"),
-         all = argc > 1 && !strcmp(argv[1], "--all");
-    bool usable = rows ? argc > 3 : argc == (all ? 4 : 3);
-    for (int i = rows || all ? 2 : 1; i < argc; i++) usable = usable && is_name(argv[i]);
-    if (!usable)
-        die(KP_USAGE, "usage: best GPU TASK, best --all GPU TASK, or best --table GPU TASK...");
-    if (rows) {
-        table(argv[2], argv + 3);
-    } else if (all) {
-        ranking(argv[2], argv[3]);
-    } else {
-        struct attempts l = attempts_load(root, argv[1], argv[2], NULL);
-        const struct attempt *best = attempts_best(&l);
-        if (best) puts(best->name);
+    bool answers = argc > 2 && !strcmp(argv[1], "--answers");
+    const char *root = answers ? argv[2] : "build/attempts", *gpu = argv[answers ? 3 : 1];
+    int first = answers ? 4 : 2;
+    bool usable = argc > first;
+    for (int i = first - 1; i < argc && usable; i++) usable = is_name(argv[i]);
+    if (!usable) die(KP_USAGE, "usage: best [--answers ROOT] GPU TASK...");
+    for (int t = first; t < argc; t++) {
+        struct attempts l = attempts_load(root, gpu, argv[t], NULL);
+        for (int i = 0; i < l.n; i++) print_one(root, &l.a[i], gpu, argv[t], answers);
         attempts_free(&l);
     }
     if (fflush(stdout) || ferror(stdout))

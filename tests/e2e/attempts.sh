@@ -1,12 +1,12 @@
 #!/bin/bash
 # The graph of attempts: what make gen and make search ask, measure and promote, and never twice;
 # what they leave alone; and what they say where something is missing.
-# uses: build/gen build/best build/promote build/export
+# uses: build/gen build/best
 # shellcheck disable=SC2016,SC2154,SC2034  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
 
-needs 'attempts' gen best promote
+needs 'attempts' gen best
 . tests/mock/world.sh
 cell=h200/$relu
 attempt() { echo "build/attempts/$1/$cell"; }
@@ -411,7 +411,6 @@ check 'and has no verdict then' [ ! -e "$(attempt one_shot.r1a3).build.json" ]
 world
 jq -cn '{task: "l1_019_relu", kernel: "const double speed = 2;"}' > in
 rm -rf build/gate build/time
-mkdir -p pretend && cp "$root/build/export" pretend/export
 PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit make "${stubs[@]}" -j4 -s reward < in > answers 2> "$out"
 check 'make reward answers' is "$(jq -c '[.verdict, .ratio, .reward]' answers)" '["ok",2,2]'
 check 'and says nothing else on its standard output' is "$(wc -l < answers)" 1

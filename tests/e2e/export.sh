@@ -1,12 +1,11 @@
 #!/bin/bash
-# build/export: what attempts become as data for training, from a tree of attempts as `make gen`
+# harness/export/export: what attempts become as data for training, from a tree of attempts as `make gen`
 # and `make search` leave it, in each wire format.
-# uses: build/export
+# uses: build/best
 # shellcheck disable=SC2154,SC2016  # out is lib.sh's; backquotes are a fence
 . tests/e2e/lib.sh
 
-export_bin=${EXPORT:-$root/build/export}
-check 'build/export is there' [ -x "$export_bin" ]
+export_bin=$root/harness/export/export
 cd "$scratch" || exit
 out=$scratch/out
 run() { "$export_bin" "$@" > "$out" 2>&1; }
@@ -123,7 +122,7 @@ run data attempts
 check 'export succeeds' [ $? = 0 ]
 check 'it says how many lines there are' says 'data/sft.jsonl: 4 lines'
 check 'and what was not measured' says '3 attempts are not measured, 0 rows'
-check 'nothing half written is left' is "$(cd data && echo *)" 'correct.jsonl rl.jsonl sft.jsonl'
+check 'nothing half written is left' is "$(cd data && echo *)" 'correct.jsonl grpo.jsonl rl.jsonl sft.jsonl'
 list() { jq -r "$2" "data/$1.jsonl" | tr '\n' ' '; }
 check 'supervised pairs: verified kernels, each once' is "$(list sft .attempt)" 'one_shot.r1a1 one_shot.r1a3 one_shot.r1a9 repair.r1a1 '
 check 'the filter: every verified answer' is "$(list correct .attempt)" 'one_shot.r1a1 one_shot.r1a3 one_shot.r1a4 one_shot.r1a9 repair.r1a1 '

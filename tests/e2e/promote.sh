@@ -1,6 +1,6 @@
 #!/bin/bash
 # Which attempt becomes the kernel of its cell, and that nothing is lost on the way.
-# uses: build/best build/promote
+# uses: build/best
 # shellcheck disable=SC2012
 . tests/e2e/lib.sh
 
@@ -57,8 +57,9 @@ confirmed() { timed "$confirm" "build/attempts/$1/$cell.cu" "${@:2}" second; }
 # present FILE VERDICT CLASS AGAINST RATIO LOW HIGH US - the present kernel, measured in the same session.
 present() { timed "$current" "$@" third; }
 
-promote() { "$programs_in/promote" h200 tasks/level1/l1_019_relu.json "$@" > "$out" 2>&1; }
+promote() { "$root/harness/promote/decide" h200 tasks/level1/l1_019_relu.json "$@" > "$out" 2>&1; }
 best() { "$programs_in/best" "$@" > "$out" 2>&1; }
+table() { "$programs_in/best" h200 "$@" | jq -nrf "$root/harness/promote/table.jq" > "$out" 2>&1; }
 exits() { local want=$1; shift; "$@"; local got=$?; [ $got = "$want" ] || { echo "exit $got, not $want"; return 1; }; }
 # Names and contents of all that lies in the tree, but for what was said.
 everything() { find . -type f ! -name out ! -path './m/*' -exec sha256sum {} + | sort -k 2; }
@@ -205,7 +206,7 @@ check 'nothing was written in all this' is "$(everything)" "$before"
 mkdir optimized results && echo > optimized/h200
 check 'no room for a kernel is one line' exits 5 promote repair.r1a1 "$confirm"
 check 'that names it' lines 1 '^promote: optimized/h200'
-rm -r optimized/h200 results/transcripts
+rm -rf optimized/h200 results/transcripts
 echo > results/transcripts
 check 'nor for a transcript' exits 5 promote repair.r1a1 "$confirm"
 check 'and no kernel stands there without one' [ ! -e optimized/$cell.cu ]
@@ -215,7 +216,7 @@ cp optimized/$cell.cu old
 present optimized/$cell.cu ok fp32 fp32 1 1 1 9
 cp build/attempts/repair.r1a1/$cell.jsonl short
 head -c 5000 /dev/zero | tr '\0' x >> build/attempts/repair.r1a1/$cell.jsonl
-full() { (ulimit -f 1; trap '' XFSZ; "$programs_in/promote" h200 tasks/level1/l1_019_relu.json repair.r1a1 "$confirm" "$current" 2>&1 > /dev/null | cat > "$scratch/said"; exit "${PIPESTATUS[0]}"); }
+full() { (ulimit -f 1; trap '' XFSZ; "$root/harness/promote/decide" h200 tasks/level1/l1_019_relu.json repair.r1a1 "$confirm" "$current" 2>&1 > /dev/null | cat > "$scratch/said"; exit "${PIPESTATUS[0]}"); }
 check 'a full disk is exit 5' exits 5 full
 check 'one line' is "$(wc -l < "$scratch/said")" 1
 check 'the old kernel is whole' cmp old optimized/$cell.cu
@@ -238,13 +239,7 @@ attempt repair.r2a1 'c' fp32 1.7
 attempt repair.r10a1 'd' fp32 1.6
 jq '.outcome = "duplicate" | .same_as = "repair.r2a1" | .model = "a \"b\", c"' build/attempts/repair.r10a1/$cell.gen.json > gen
 mv gen build/attempts/repair.r10a1/$cell.gen.json
-best h200 l1_019_relu
-check 'the best is the fastest of the most accurate' is "$(cat out)" repair.r2a1
-attempt repair.r3a1 'e' tf32 5
-best --all h200 l1_019_relu
-check 'all, the best first' is "$(tr '\n' ';' < out)" 'repair.r2a1 fp32;best_of_n.r1a2 fp32;repair.r3a1 tf32;branching.r1a1 tf32;'
-rm -r build/attempts/repair.r3a1
-best --table h200 l1_019_relu l1_023_softmax
+table l1_019_relu l1_023_softmax
 check 'the table has a header and a row an attempt' is "$(wc -l < out)" 5
 check 'the columns are these' is "$(head -n 1 out)" \
     gpu,task,mode,round,index,attempt,model,outcome,verdict,class,ratio,low,high,us,input_tokens,output_tokens,cost_usd,seconds,same_as,date,code_sha256
@@ -254,11 +249,11 @@ check 'a row says all' is "$(sed -n 2p out)" \
 check 'what is not known is empty, and quotes are doubled' is "$(sed -n 5p out)" \
     'h200,l1_019_relu,repair,10,1,repair.r10a1,"a ""b"", c",duplicate,duplicate,,,,,,1000,200,,12.5,repair.r2a1,2026-11-21T10:00:00Z,repair.r10a1'
 cp out first
-best --table h200 l1_019_relu l1_023_softmax
+table l1_019_relu l1_023_softmax
 check 'the same tree gives the same table' cmp first out
-check 'no task is a wrong command line' exits 2 best --table h200
+check 'no task is a wrong command line' exits 2 best h200
 check 'so is a path' exits 2 best h200 ../x
 if [ -e /dev/full ]; then
-    onto_full() { "$programs_in/best" --table h200 l1_019_relu > /dev/full 2> "$out"; }
+    onto_full() { "$programs_in/best" h200 l1_019_relu > /dev/full 2> "$out"; }
     check 'a table that cannot be written is exit 5' exits 5 onto_full
 fi

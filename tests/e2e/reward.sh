@@ -1,15 +1,12 @@
 #!/bin/bash
 # harness/export/reward: an answer a line, in order, whatever the line; nothing kept; no source in any
 # argument.  Its steps are pretend ones.
-# uses: build/export
 # shellcheck disable=SC2154,SC2012  # out is lib.sh's; names are plain
 . tests/e2e/lib.sh
 
 tree
 mk build/gate build/confine build/task build/verify build/recorder build/runner build/baseline build/time build/peaks build/h200/peaks.json
 check 'the programs are there' [ $? = 0 ]
-cp "${EXPORT:-$root/build/export}" build/export # its own, which says what a result is worth
-check 'build/export, too' [ -x build/export ]
 export PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit NVCC=$PWD/toolkit/bin/nvcc CUDA_LIB=$PWD/toolkit/lib64
 
 # build/time says a ratio that stands in the kernel: "// ratio 1.5"; build/verify a verdict:

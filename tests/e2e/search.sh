@@ -1,12 +1,12 @@
 #!/bin/bash
 # make gen and make search, from prompt to promoted kernel: the real client, search and promotion
 # against the scripted server, with a pretend toolkit and GPU (tests/e2e/pretend).
-# uses: build/gen build/best build/promote
+# uses: build/gen build/best
 # shellcheck disable=SC2016,SC2154,SC2034  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
 
-needs 'gen and search' gen best promote
+needs 'gen and search' gen best
 . tests/mock/world.sh
 . tests/mock/killed.sh
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # make gen and make search with the real verify and time, on a pretend GPU (tests/fake): what they
 # write is what promotion reads and what a model is told.  Needs CUDA's headers.
-# uses: build/gen build/best build/promote build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
+# uses: build/gen build/best build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 . tests/mock/lib.sh
