@@ -106,16 +106,6 @@ void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
 
 /* ---- Comparison -------------------------------------------------------------- */
 
-template <class T> __device__ static double widen(T x) {
-    return (double)x;
-}
-template <> __device__ double widen<__half>(__half x) {
-    return (double)__half2float(x);
-}
-template <> __device__ double widen<__nv_bfloat16>(__nv_bfloat16 x) {
-    return (double)__bfloat162float(x);
-}
-
 __global__ void compare_reset_kernel(kp_compare *c) {
     *c = kp_compare{};
     c->first_bad = ~0ull;
