@@ -18,7 +18,7 @@
 #include "record/recorded.h"
 #include "llm/llm.h"
 #include "llm/billed_call.h"
-#include "gen/prompt.h"
+#include "gen/prompt_parts.h"
 #include "gen/search.h"
 
 #include <errno.h>
@@ -235,6 +235,9 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     text_sha256(normal, strlen(normal), sha);
     free(normal);
     add_text(json, "code_sha256", sha);
+    char *headers = prompt_header_names(kernel); /* one may nearly be the answer */
+    add_text(json, "headers", headers);
+    free(headers);
     char *first = first_with(j, sha),
          *path = attempt_path(root, j->name, j->gpu, j->task->name, ".cu");
     char *file = code_file(kernel, j->call.model, j->name, j->call.date, j->call.request_sha256,
@@ -257,15 +260,15 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
 /* Print a line about the attempt. */
 static void say(const struct job *j, const cJSON *json, const struct llm_usage *u) {
     char cost[32] = "", in[32] = "?", out[32] = "?";
-    const char *reason = json_text(json, "reason", "");
+    const char *reason = json_text(json, "reason", ""), *with = json_text(json, "headers", "");
     if (!isnan(j->call.cost)) snprintf(cost, sizeof cost, ", %.3f USD", j->call.cost);
     if (u->known) {
         snprintf(in, sizeof in, "%.0f", u->input);
         snprintf(out, sizeof out, "%.0f", u->output);
     }
-    printf("gen: %s/%s %s: %s%s%s, %s + %s tokens%s, %.0f s\n", j->gpu, j->task->name, j->name,
-           json_text(json, "outcome", ""), *reason ? ": " : "", reason, in, out, cost,
-           j->call.seconds);
+    printf("gen: %s/%s %s: %s%s%s%s%s, %s + %s tokens%s, %.0f s\n", j->gpu, j->task->name, j->name,
+           json_text(json, "outcome", ""), *reason ? ": " : "", reason, *with ? " with " : "", with,
+           in, out, cost, j->call.seconds);
 }
 
 /* Write .gen.json, which completes the attempt, and print a line about it. */

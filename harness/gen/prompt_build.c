@@ -1,13 +1,14 @@
 /* prompt_build.c: the messages of a turn; see prompt.h.
  *
- * The system message is the same for every task on a GPU: rules, a worked example, the GPU.  The
- * user message is the task, then the parts of this turn.  Values of the templates:
+ * The system message is the same for every task on a GPU: rules, a worked example, the GPU, the
+ * interfaces of the project's headers.  The user message is the task, then the headers that the
+ * turn's kernels include, which change least, then the parts of this turn.  Values of the
+ * templates:
  *
- *   gpu.txt       see prompt_gpu.c
- *   task.txt      see prompt_task.c
- *   ask_*.txt     included (headers that the kernels include: the text that changes least comes
- *                 first), shown, failed, ledger, idea, ideas_wanted, attempt, sample (its number
- *                 among the proposals) */
+ *   system.txt, gpu.txt   gpu and limits of prompts/values.jq; interfaces
+ *   task.txt              see prompt_task.c
+ *   ask_*.txt             shown, failed, ledger, idea, of values.jq; ideas_wanted, sample (its
+ * number among the proposals) */
 #define _GNU_SOURCE
 #include "gen/prompt_parts.h"
 #include "base/error.h"
@@ -18,62 +19,8 @@
 
 enum {
     MOST_CODE = 64 << 10, /* of one kernel or header in a prompt */
-    LEAST_CODE = 1 << 10, /* if fewer bytes are left, show no kernels */
-    MOST_LEDGER = 32 << 10,
-    MOST_IDEA = 8 << 10
+    LEAST_CODE = 1 << 10  /* if fewer bytes are left, show no kernels */
 };
-
-/* ---- The system message ------------------------------------------------------------------ */
-
-static char *system_text(const struct prompt_gpu *g) {
-    struct prompt_values none = {0};
-    char *rules = prompt_expand("system.txt", &none),
-         *example = prompt_expand("example.txt", &none), *gpu = prompt_gpu_text(g),
-         *all = text_format("%s\n%s\n%s", rules, example, gpu);
-    free(rules);
-    free(example);
-    free(gpu);
-    return all;
-}
-
-/* ---- The user message ---------------------------------------------------------------------- */
-
-/* The end of a list of outcomes, as data; the oldest are dropped. */
-static char *ledger_text(const struct prompt_cell *c, const char *ledger) {
-    if (!ledger || !*ledger) return NULL;
-    size_t n = strlen(ledger);
-    const char *from = ledger;
-    if (n > MOST_LEDGER) {
-        from = strchr(ledger + n - MOST_LEDGER, '\n');
-        from = from ? from + 1 : ledger + n;
-    }
-    struct draft lines, t;
-    char *name = text_format("%s.cu", c->task->name);
-    draft_open(&lines);
-    for (const char *line = from; *line; line += n) {
-        n = strcspn(line, "\n");
-        failure_message(lines.out, line, n, name, 0);
-        n += line[n] == '\n';
-        fputc('\n', lines.out);
-    }
-    char *body = draft_close(&lines);
-    draft_open(&t);
-    fputs("# What was tried, and what came of it\n\n", t.out);
-    if (from > ledger) fputs("(older entries are left out)\n\n", t.out);
-    text_fence(t.out, "text", body, SIZE_MAX);
-    free(body);
-    free(name);
-    return draft_close(&t);
-}
-
-static char *idea_text(const char *idea) {
-    if (!idea || !*idea) return NULL;
-    struct draft t;
-    draft_open(&t);
-    fputs("# The idea to carry out\n\n", t.out);
-    text_fence(t.out, "text", idea, MOST_IDEA);
-    return draft_close(&t);
-}
 
 /* Tell each sample its number, and ask all but the first for something unusual.  Samples of one
  * request must differ, and some models have no temperature.  Repairs and implemented ideas
@@ -108,41 +55,47 @@ static void check_turn(const struct prompt_turn *t) {
             die(KP_BUG, "%s: the request %s needs %s", t->attempt, t->ask, needs[i].needs);
 }
 
-/* The part of this turn, with at most `most` bytes of each kernel. */
-static char *ask_text(const struct prompt_cell *c, const struct prompt_turn *t, size_t most) {
+/* Expand a template with the values of this turn, of which it must use those that are of `must`. */
+static char *expand(const char *file, struct prompt_values *v, bool must) {
+    bool was[PROMPT_VALUES];
+    for (int i = 0; i < v->n; i++) was[i] = v->v[i].must, v->v[i].must &= must;
+    char *text = prompt_expand(file, v);
+    for (int i = 0; i < v->n; i++) v->v[i].must = was[i], v->v[i].used = false;
+    return text;
+}
+
+/* Both messages, with at most `most` bytes of each kernel.  Returns their length. */
+static size_t build(const struct prompt_cell *c, const struct prompt_turn *t, size_t most,
+                    struct llm_message out[PROMPT_MESSAGES]) {
     struct prompt_values v = {0};
-    values_add(&v, "shown", prompt_shown(c, t, most), true);
-    values_add(&v, "failed", prompt_failed(c, t->failed, most), true);
-    values_add(&v, "included", prompt_included(c, t, most), true);
-    values_add(&v, "ledger", ledger_text(c, t->ledger), true);
-    values_add(&v, "idea", idea_text(t->idea), true);
+    char *ask_file = text_format("ask_%s.txt", t->ask);
+    prompt_data_values(c, t, most, &v);
+    values_add(&v, "interfaces", prompt_interfaces(), false);
     values_add(&v, "ideas_wanted", t->ideas_wanted > 0 ? text_format("%d", t->ideas_wanted) : NULL,
                !strcmp(t->ask, "ideas"));
-    values_add(&v, "attempt", text_format("%s", t->attempt), false);
     values_add(&v, "sample", sample_text(t), true);
-    char *file = text_format("ask_%s.txt", t->ask), *text = prompt_expand(file, &v);
+    char *rules = expand("system.txt", &v, false), *example = expand("example.txt", &v, false),
+         *gpu = expand("gpu.txt", &v, false), *included = prompt_included(c, t, most);
+    prompt_task_values(c->task, &v);
+    char *task = expand("task.txt", &v, false);
+    char *ask = expand(ask_file, &v, true);
+    char *stable = text_format("%s\n%s%s", task, included, *included ? "\n" : "");
+    out[0] = (struct llm_message){"system", text_format("%s\n%s\n%s", rules, example, gpu), 0};
+    out[1] = (struct llm_message){"user", text_format("%s%s", stable, ask), strlen(stable)};
     values_free(&v);
-    free(file);
-    return text;
+    free(rules), free(example), free(gpu), free(ask), free(included), free(task), free(stable);
+    free(ask_file);
+    return strlen(out[0].text) + strlen(out[1].text);
 }
 
 void prompt_build(const struct prompt_cell *c, const struct prompt_turn *t,
                   struct llm_message out[PROMPT_MESSAGES]) {
-    struct prompt_gpu g;
     check_turn(t);
-    prompt_gpu_read(c->gpu, c->arch, &g);
-    char *rules = system_text(&g), *task = prompt_task_text(c->task, &g), *ask = NULL;
-    for (size_t most = MOST_CODE;; most /= 2) {
-        free(ask);
-        ask = ask_text(c, t, most);
-        if (strlen(rules) + strlen(task) + strlen(ask) + 1 <= PROMPT_MAX_BYTES) break;
+    for (size_t most = MOST_CODE; build(c, t, most, out) > PROMPT_MAX_BYTES; most /= 2) {
         if (most <= LEAST_CODE)
             die(KP_INPUT,
                 "%s: the prompt of %s is longer than %d KB even with kernels cut: show fewer",
                 c->task->name, t->attempt, PROMPT_MAX_BYTES >> 10);
+        free(out[0].text), free(out[1].text);
     }
-    out[0] = (struct llm_message){"system", rules, 0};
-    out[1] = (struct llm_message){"user", text_format("%s\n%s", task, ask), 0};
-    free(task);
-    free(ask);
 }

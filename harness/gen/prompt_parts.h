@@ -5,6 +5,7 @@
 
 #include "gen/prompt.h"
 
+#include <cjson/cJSON.h>
 #include <stdio.h>
 
 /* Folders of a prompt's parts, from the root of the tree. */
@@ -30,17 +31,11 @@ void text_fence(FILE *out, const char *tag, const char *body, size_t most);
 void text_line(FILE *out, const char *s, size_t most);
 char *text_one_line(const char *s, size_t most); /* the same as a text; free it */
 
-/* Print microseconds with at least three digits. */
-void text_us(FILE *out, double us);
-
-/* Round to two significant digits, the repeatability of a machine's measurements, so that
- * prompts stay the same from day to day. */
-double round_two(double x);
-
 /* The template FILE of PROMPT_FOLDER with its {{name}}s filled in. */
-enum { PROMPT_VALUES = 32 };
+enum { PROMPT_VALUES = 64 };
 struct prompt_values {
     int n;
+    cJSON *json; /* whose names they are; NULL */
     struct {
         const char *name;
         char *text; /* NULL: unknown */
@@ -58,24 +53,26 @@ void values_free(struct prompt_values *v);
  * `must` value is not used.  Free it. */
 char *prompt_expand(const char *file, struct prompt_values *v);
 
-/* ---- Facts: prompt_gpu.c, prompt_task.c -------------------------------------------- */
+/* ---- Values: prompt_data.c, prompt_task.c, prompt_headers.c ----------------------------- */
 
-struct prompt_gpu { /* numbers are 0 if unknown */
-    const char *slug, *arch;
-    char device[96];
-    double sms, l2_bytes, memory_bytes;
-    double read_gbs, copy_gbs, f16_tflops, tf32_tflops, fp32_tflops, f64_tflops; /* two digits */
-};
+/* Add what prompts/values.jq makes of the GPU, the recorded results, the turn's attempts, ledger
+ * and idea, with at most `most` bytes of each kernel.  KP_USAGE for a malformed GPU or
+ * architecture. */
+void prompt_data_values(const struct prompt_cell *c, const struct prompt_turn *t, size_t most,
+                        struct prompt_values *v);
 
-/* Read the recorded machine of this kind of GPU: from the first result of results/GPU that
- * describes a machine of this architecture, else from the peaks in build/GPU. */
-void prompt_gpu_read(const char *gpu, const char *arch, struct prompt_gpu *g);
+/* Add the task: its tensors, graph, task.h and so on. */
+void prompt_task_values(const struct kp_task *t, struct prompt_values *v);
 
-/* The blocks on the GPU and on the task.  Free them. */
-char *prompt_gpu_text(const struct prompt_gpu *g);
-char *prompt_task_text(const struct kp_task *t, const struct prompt_gpu *g);
+/* What each header of the project offers: its declarations and their comments.  Free it. */
+char *prompt_interfaces(void);
 
-/* ---- Attempts: prompt_text.c, prompt_feedback.c, prompt_failure.c ------------------- */
+/* The headers of the project that the turn's kernels include, and the headers that those
+ * include, with at most `most` bytes of each.  Free it. */
+char *prompt_included(const struct prompt_cell *c, const struct prompt_turn *t, size_t most);
+
+/* Their names for one source, separated by blanks.  Free it. */
+char *prompt_header_names(const char *source);
 
 /* Whether an attempt is the cell's current kernel. */
 bool attempt_is_current(const struct prompt_cell *c, const struct attempt *a);
@@ -83,22 +80,5 @@ bool attempt_is_current(const struct prompt_cell *c, const struct attempt *a);
 /* The kernel of an attempt without its lines of provenance, and the number of those lines; NULL
  * if there is none.  Free it. */
 char *attempt_code(const struct prompt_cell *c, const struct attempt *a, int *skipped);
-
-/* Each of these is a block with its heading; NULL if the turn has none.  Shows at most `most`
- * bytes of each kernel.  Free them. */
-char *prompt_shown(const struct prompt_cell *c, const struct prompt_turn *t, size_t most);
-char *prompt_failed(const struct prompt_cell *c, const struct attempt *a, size_t most);
-
-/* The headers of the project that the turn's kernels include, and the headers that those
- * include. */
-char *prompt_included(const struct prompt_cell *c, const struct prompt_turn *t, size_t most);
-
-/* Print the outcome of a failed attempt in one line, cleaned as in failure_message. */
-void failure_line(FILE *out, const struct prompt_cell *c, const struct attempt *a, int skipped);
-
-/* Print n bytes of a message without this machine's folders: the kernel, whose file is `name`,
- * is called kernel.cu, and its line numbers are reduced by the `skipped` lines that are not
- * shown; other files keep only their names. */
-void failure_message(FILE *out, const char *line, size_t n, const char *name, int skipped);
 
 #endif

@@ -2,12 +2,10 @@
 #include "gen/prompt_parts.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "record/recorded.h"
 #include "task/parse.h"
 #include "task/task_text.h"
 #include "task/ops.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -125,115 +123,27 @@ static char *header(const struct kp_task *t) {
     return draft_close(&block);
 }
 
-/* ---- What it costs at least ------------------------------------------------------------- */
+/* ---- Values ---- */
 
-static char *floor_bytes(const struct kp_cost *c, const struct prompt_gpu *g) {
-    double bytes = c->bytes_in + c->bytes_out;
-    bool reads = c->bytes_out < 0.05 * bytes; /* the same rule as time_main.c */
-    double gbs = reads ? g->read_gbs : g->copy_gbs;
-    if (!(gbs > 0)) return NULL;
-    struct draft x;
-    draft_open(&x);
-    fputs("at the measured rate of ", x.out);
-    fprintf(x.out, "%s that takes about ", reads ? "reading" : "copying");
-    text_us(x.out, bytes / gbs * 1e-3);
-    return draft_close(&x);
-}
-
-/* The time of the products in each class at the measured rates, the same as in time_main.c. */
-static char *floor_flops(const struct kp_task *t, const struct kp_cost *c,
-                         const struct prompt_gpu *g) {
-    double fp32 = fmax(g->fp32_tflops, g->f16_tflops / 3);
-    if (!(c->mm_flops > 0) || !(g->f16_tflops > 0) || !(g->fp32_tflops > 0)) return NULL;
-    struct draft x;
-    draft_open(&x);
-    fputs("at the measured rates the products take about ", x.out);
-    if (task_float_type(t) != KP_F32) {
-        text_us(x.out, c->mm_flops / g->f16_tflops * 1e-6);
-        fprintf(x.out, " in class %s", kp_dtype_name(task_float_type(t)));
-        return draft_close(&x);
-    }
-    text_us(x.out, c->mm_flops / fp32 * 1e-6);
-    fprintf(x.out, " in class fp32 (%s)",
-            fp32 > g->fp32_tflops
-                ? "by three f16 products of split operands on tensor cores; by fp32 "
-                  "multipliers it is more"
-                : "by fp32 multipliers");
-    if (g->tf32_tflops > 0) {
-        fputs(", ", x.out);
-        text_us(x.out, c->mm_flops / g->tf32_tflops * 1e-6);
-        fputs(" in class tf32", x.out);
-    }
-    return draft_close(&x);
-}
-
-/* ---- What the libraries do -------------------------------------------------------------- */
-
-/* Times and errors of the libraries by class, and how large a spread is; "" if nothing is
- * recorded.  Two digits, as for the machine's rates. */
-static char *vendor(const struct kp_task *t, const char *gpu) {
-    struct recorded from;
-    struct result r = {0};
-    struct draft x;
-    draft_open(&x);
-    recorded_open(&from, "results", gpu);
-    if (recorded_find(&from, t->name, &r) == FOUND_USABLE) {
-        const char *heading = "What the vendor libraries do, as recorded on this kind of GPU:\n\n";
-        const cJSON *times = cJSON_GetObjectItemCaseSensitive(r.json, "time_us"), *side,
-                    *errors = cJSON_GetObjectItemCaseSensitive(r.json, "error");
-        cJSON_ArrayForEach(side, times) {
-            double us = round_two(json_number(side, "midmean", 0));
-            if (!side->string || !strcmp(side->string, "candidate") || !(us > 0)) continue;
-            fprintf(x.out, "%s- class %s: ", heading, side->string);
-            heading = "";
-            text_us(x.out, us);
-            const cJSON *error = cJSON_GetObjectItemCaseSensitive(
-                cJSON_GetObjectItemCaseSensitive(errors, side->string), "declared");
-            double rms = round_two(json_number(error, "rms", 0));
-            if (rms > 0) fprintf(x.out, ", off by %g spreads (root mean square)", rms);
-            fputc('\n', x.out);
-        }
-        const cJSON *spread = cJSON_GetObjectItemCaseSensitive(
-            cJSON_GetObjectItemCaseSensitive(errors, "spread"), "declared");
-        double norm = round_two(json_number(spread, "norm", 0));
-        if (*r.class && norm > 0 && !*heading)
-            fprintf(
-                x.out,
-                "- a spread of class %s is about %.2g of the output's root mean square with the "
-                "declared contents, so the limit of 3 is %.2g\n",
-                r.class, norm, 3 * norm);
-    }
-    result_free(&r);
-    recorded_close(&from);
-    return draft_close(&x);
-}
-
-char *prompt_task_text(const struct kp_task *t, const struct prompt_gpu *g) {
-    struct prompt_values v = {0};
+void prompt_task_values(const struct kp_task *t, struct prompt_values *v) {
     struct kp_cost c = task_cost(t);
     char in[TASK_TEXT_BYTES], out[TASK_TEXT_BYTES];
-    values_add(&v, "title", text_format("%s", t->title), false);
-    values_add(&v, "name", text_format("%s", t->name), false);
-    values_add(&v, "tensors", tensors(t), true);
-    values_add(&v, "graph", graph(t), true);
-    values_add(&v, "outputs", outputs(t), true);
-    values_add(&v, "meanings", meanings(t), true);
-    values_add(&v, "notes", notes(t), false);
-    values_add(&v, "header", header(t), true);
-    values_add(&v, "bytes",
+    values_add(v, "title", text_format("%s", t->title), false);
+    values_add(v, "name", text_format("%s", t->name), false);
+    values_add(v, "tensors", tensors(t), false);
+    values_add(v, "graph", graph(t), false);
+    values_add(v, "outputs", outputs(t), false);
+    values_add(v, "meanings", meanings(t), false);
+    values_add(v, "notes", notes(t), false);
+    values_add(v, "header", header(t), false);
+    values_add(v, "bytes",
                text_format("%.0f bytes read (%s), %.0f bytes written (%s), each once", c.bytes_in,
                            task_text_bytes(c.bytes_in, in), c.bytes_out,
                            task_text_bytes(c.bytes_out, out)),
                false);
-    values_add(&v, "floor_bytes", floor_bytes(&c, g), false);
-    values_add(&v, "flops",
+    values_add(v, "flops",
                text_format("%.3g additions and multiplications, %.3g of them in products (matrix "
                            "products, convolutions, attention)",
                            c.flops, c.mm_flops),
                false);
-    values_add(&v, "floor_flops", floor_flops(t, &c, g), false);
-    values_add(&v, "vendor", vendor(t, g->slug), false);
-    char *text = prompt_expand("task.txt", &v);
-    values_free(&v);
-    return text;
 }

@@ -5,7 +5,6 @@
 #include "base/json.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -76,16 +75,6 @@ char *text_one_line(const char *s, size_t most) {
     return draft_close(&t);
 }
 
-void text_us(FILE *out, double us) {
-    fprintf(out, "%.*f us", us >= 100 ? 0 : us >= 10 ? 1 : 2, us);
-}
-
-double round_two(double x) {
-    if (!(x > 0) || !isfinite(x)) return 0;
-    double unit = pow(10, floor(log10(x)) - 1);
-    return round(x / unit) * unit;
-}
-
 /* ---- Templates -------------------------------------------------------------------------- */
 
 void values_add(struct prompt_values *v, const char *name, char *text, bool must) {
@@ -103,7 +92,8 @@ void values_add(struct prompt_values *v, const char *name, char *text, bool must
 
 void values_free(struct prompt_values *v) {
     for (int i = 0; i < v->n; i++) free(v->v[i].text);
-    v->n = 0;
+    cJSON_Delete(v->json);
+    *v = (struct prompt_values){0};
 }
 
 /* Index of the value that the {{name}} at `at` asks for; *after is what follows it.  Ends the
@@ -165,35 +155,4 @@ char *prompt_expand(const char *file, struct prompt_values *v) {
     free(template);
     free(path);
     return draft_close(&t);
-}
-
-/* ---- The source of an attempt, as a prompt shows it ---- */
-
-bool attempt_is_current(const struct prompt_cell *c, const struct attempt *a) {
-    return a == c->current || !strcmp(a->name, "current");
-}
-
-/* Whether a line is one of the provenance. */
-static bool is_origin(const char *line) {
-    static const char *const begins[] = {"// provenance:", "// prompt sha256", "// kernel sha256"};
-    for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-        if (!strncmp(line, begins[i], strlen(begins[i]))) return true;
-    return false;
-}
-
-char *attempt_code(const struct prompt_cell *c, const struct attempt *a, int *skipped) {
-    char *text = NULL;
-    *skipped = 0;
-    if (attempt_is_current(c, a)) {
-        text = c->kernel ? text_format("%s", c->kernel) : NULL;
-    } else {
-        char *path = attempt_path(c->root, a->name, c->gpu, c->task->name, ".cu");
-        if (access(path, F_OK) == 0) text = file_read(path, NULL);
-        free(path);
-    }
-    if (!text) return NULL;
-    char *p = text;
-    for (; is_origin(p) && strchr(p, '\n'); (*skipped)++) p = strchr(p, '\n') + 1;
-    memmove(text, p, strlen(p) + 1);
-    return text;
 }

@@ -15,7 +15,7 @@ mkdir "$scratch/tree" && cd "$scratch/tree" || exit
 out=$PWD/out
 mkdir -p tasks harness/{gen,llm,judge} optimized build
 cp -r "$root/tasks/level1" tasks/
-cp -r "$root/harness/gen/prompts" harness/gen/
+cp -r "$root/harness/gen/prompts" harness/gen/ && mkdir -p harness/measure && cp "$root/harness/measure/tolerance.h" harness/measure/
 cp "$root/harness/llm/prices.json" harness/llm/
 cp "$root"/harness/judge/{hacks.json,judge.txt} harness/judge/
 cp -r "$root/optimized/include" optimized/

@@ -15,7 +15,7 @@ mkdir "$scratch/tree" && cd "$scratch/tree" || exit
 out=$scratch/said
 mkdir -p tasks harness/{gen,llm,judge} optimized build/attempts
 cp -r "$root/tasks/level1" tasks/
-cp -r "$root/harness/gen/prompts" harness/gen/
+cp -r "$root/harness/gen/prompts" harness/gen/ && mkdir -p harness/measure && cp "$root/harness/measure/tolerance.h" harness/measure/
 cp "$root/harness/llm/prices.json" harness/llm/
 cp "$root"/harness/judge/{hacks.json,judge.txt} harness/judge/
 cp -r "$root/optimized/include" optimized/
@@ -52,7 +52,7 @@ busy() {
     for _ in $(seq 200); do [ ! -s build/attempts/ledger ] || break; sleep 0.02; done
     sleep 0.2
 }
-blocks() { echo "blocks $(($(stat -c %b "$(cell "$1").jsonl") / 2 < 32))"; } # few?
+blocks() { echo "blocks $(($(stat -c %b "$(cell "$1").jsonl") / 2 < 96))"; } # few?
 outcomes() { jq -r .outcome "$(cell "$1").jsonl" | tr '\n' ' '; echo; }
 calls() { awk '{ n[$1]++ } END { print "open", n["open"] + 0, "settled", n["done"] + 0 }' build/attempts/ledger; }
 SCRIPT

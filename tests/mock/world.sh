@@ -16,10 +16,11 @@ world() {
     mv "$scratch/next" "$scratch/world" && cd "$scratch/world" || exit
     out=$PWD/out
     rm -r tasks optimized/portable/*
-    mkdir -p tasks pretend harness/gen/prompts harness/llm
+    mkdir -p tasks pretend harness/gen/prompts harness/llm harness/measure
     cp -r "$root"/tasks/level1 tasks/
     cp "$root"/optimized/include/*.cuh optimized/include/
     cp "$root"/harness/gen/prompts/* harness/gen/prompts/
+    cp "$root/harness/measure/tolerance.h" harness/measure/
     cp "$root/harness/gen/prompt.h" harness/gen/
     cp "$root/harness/llm/prices.json" harness/llm/
     cp "$root"/tests/e2e/pretend/* pretend/

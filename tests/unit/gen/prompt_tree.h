@@ -37,6 +37,7 @@ static int enter(void **state) {
     mkdir("harness", 0700);
     mkdir("harness/gen", 0700);
     link_in("harness/gen/prompts");
+    link_in("harness/measure");
     link_in("tasks");
     link_in("optimized");
     return 0;
