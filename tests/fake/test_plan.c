@@ -74,6 +74,33 @@ static struct kp_task shaped(const struct kp_call *c) {
     return t;
 }
 
+/* Whether an op's name is one of the space-separated `names`. */
+static bool is_one_of(const struct kp_op_def *def, const char *names) {
+    char word[80];
+    snprintf(word, sizeof word, " %s ", def->name);
+    return strstr(names, word);
+}
+
+/* What ops ask for: add wants one type, and mul leaves masks as they are in a baseline. */
+static unsigned asks_of(const struct kp_op_def *def) {
+    unsigned asks = ask_dense ? KP_DENSE : KP_STRIDED;
+    if (is_one_of(def, " add mul ")) asks |= KP_ONE_TYPE;
+    return is_one_of(def, " mul ") ? asks | KP_MASKS : asks;
+}
+
+/* Whether operand k is as its op asks for it. */
+static bool suits(const struct kp_call *c, int k) {
+    const struct kp_array *a = &c->in[k];
+    const struct kp_op_def *def = c->op->def;
+    unsigned asks = asks_of(def);
+    bool was_mask = c->task->values[c->op->in[k].value].dtype == KP_BOOL;
+    bool mask = was_mask && k == 1 && asks & KP_MASKS && c->math != KP_MATH_F64;
+    bool aligned = c->math == KP_MATH_F64 || (uintptr_t)a->data % ALIGNMENT == 0;
+    if (asks & KP_ONE_TYPE && a->dtype != (mask ? KP_BOOL : c->out[0].dtype)) return false;
+    if (asks & KP_DENSE && !kp_array_is_dense(a)) return false;
+    return aligned || !(asks & KP_DENSE || def->tensor_cores);
+}
+
 /* An op by its meaning. */
 static void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     (void)state, (void)scratch, (void)stream;
@@ -84,9 +111,7 @@ static void run(const struct kp_call *c, void *state, void *scratch, cudaStream_
     for (int k = 0; k < c->nin; k++) {
         if (!c->present[k]) continue;
         const struct kp_array *a = &c->in[k];
-        bool aligned = c->math == KP_MATH_F64 || (uintptr_t)a->data % ALIGNMENT == 0;
-        unsuited += ask_dense && !kp_array_is_dense(a);
-        unsuited += (ask_dense || c->op->def->tensor_cores) && !aligned;
+        unsuited += !suits(c, k);
         double *x = memory(kp_array_count(a), sizeof *x);
         for (int64_t i = 0; i < kp_array_count(a); i++) x[i] = get(a->data, a->dtype, at(a, i));
         in[k] = x;
@@ -107,10 +132,9 @@ static void run(const struct kp_call *c, void *state, void *scratch, cudaStream_
 const struct kp_impl *kp_impl_of(int id) {
     static struct kp_impl impl[KP_OP_COUNT];
     static const char exact[] = " cat pad tril triu masked_fill eq index_select full max ";
-    char word[80];
-    snprintf(word, sizeof word, " %s ", op_get((enum kp_op_id)id)->name);
-    impl[id] = (struct kp_impl){.run = run, .rough = strstr(exact, word) ? NULL : run};
-    impl[id].asks = ask_dense ? KP_DENSE : KP_STRIDED;
+    const struct kp_op_def *def = op_get((enum kp_op_id)id);
+    impl[id] = (struct kp_impl){.run = run, .rough = is_one_of(def, exact) ? NULL : run};
+    impl[id].asks = asks_of(def);
     return &impl[id];
 }
 
