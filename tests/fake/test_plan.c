@@ -18,7 +18,7 @@
 #include "define/define.h"
 #include "op_case.h"
 
-enum { ALIGNMENT = 256, MOST_TENSORS = 8 };
+enum { ALIGNMENT = 256, MOST_TENSORS = 64 };
 
 /* ---- what stands for device code ---- */
 
