@@ -1,7 +1,7 @@
-/* infer_products.c: shapes of products, convolutions and pools.
+/* infer_products.c: shapes of products.
  *
- * What no executor implements (dropout, causal attention, ceil_mode) is refused here, so that no
- * executor has to look for it. */
+ * What no executor implements (dropout, causal attention) is refused here, so that no executor has
+ * to look for it. */
 #include "task/infer.h"
 #include "task/rules.h"
 
@@ -56,83 +56,5 @@ const char *infer_attention(const struct kp_task *t, struct kp_op *op, struct kp
         return "value length differs; expected that of the key";
     infer_like_first(t, op, out);
     out->shape.dim[q->n - 1] = v->dim[q->n - 1];
-    return NULL;
-}
-
-/* Attribute `key` for n spatial axes: a number, a list of n, or `otherwise`; each at least
- * `least`.  Returns NULL, or a message. */
-static const char *spatial(const struct kp_op *op, const char *key, int n, int64_t least,
-                           int64_t otherwise, int64_t *out) {
-    const struct kp_attr *a = op_attr(op, key);
-    if (a && a->kind == KP_ATTR_LIST && a->n != n)
-        return infer_say("%s has %d entries; expected %d or a single number", key, a->n, n);
-    op_list(op, key, n, otherwise, out);
-    for (int i = 0; i < n; i++)
-        if (out[i] < least || out[i] > INT32_MAX)
-            return infer_say("%s is %lld; expected at least %lld", key, (long long)out[i],
-                             (long long)least);
-    return NULL;
-}
-
-/* Size of a window's output, floor((size + 2p - d(k-1) - 1) / s) + 1; 0 if none fits. */
-static int64_t windows(int64_t size, int64_t k, int64_t stride, int64_t padding, int64_t dilation) {
-    if (k > INT32_MAX) return 0;
-    int64_t room = size + 2 * padding - dilation * (k - 1) - 1;
-    return room < 0 ? 0 : room / stride + 1;
-}
-
-/* [N,C,spatial] by weights [Cout,C/groups,spatial]. */
-const char *infer_conv(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
-    int n = op->def->axes;
-    int64_t stride[KP_MAX_DIMS], padding[KP_MAX_DIMS], dilation[KP_MAX_DIMS],
-        groups = op_int(op, "groups", 1);
-    const char *wrong = infer_floats(t, op);
-    if (wrong || (wrong = spatial(op, "stride", n, 1, 1, stride)) ||
-        (wrong = spatial(op, "padding", n, 0, 0, padding)) ||
-        (wrong = spatial(op, "dilation", n, 1, 1, dilation)))
-        return wrong;
-    const struct kp_shape *x = &op_operand(t, op, 0)->shape, *w = &op_operand(t, op, 1)->shape;
-    if (x->n != n + 2 || w->n != n + 2)
-        return infer_say("expected an operand and a weight of %d axes", n + 2);
-    if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups)
-        return "groups does not divide the channels; expected a divisor of both";
-    if (w->dim[1] != x->dim[1] / groups)
-        return infer_say("weight has %lld input channels; expected %lld", (long long)w->dim[1],
-                         (long long)(x->dim[1] / groups));
-    if ((wrong = infer_sizes(t, op, 2, 1, w->dim))) return wrong;
-    infer_like_first(t, op, out);
-    out->shape.dim[1] = w->dim[0];
-    for (int i = 0; i < n; i++) {
-        int64_t size = windows(x->dim[i + 2], w->dim[i + 2], stride[i], padding[i], dilation[i]);
-        if (size < 1) return "the filter is larger than the padded operand; expected one that fits";
-        out->shape.dim[i + 2] = size;
-    }
-    return NULL;
-}
-
-/* Windows over the last axes.  Padding is at most half a window, as in PyTorch. */
-const char *infer_pool(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
-    int n = op->def->axes;
-    int64_t k[KP_MAX_DIMS], stride[KP_MAX_DIMS], padding[KP_MAX_DIMS], dilation[KP_MAX_DIMS];
-    const char *wrong = infer_floats(t, op);
-    if (wrong) return wrong;
-    if (!op_attr(op, "kernel_size")) return "expected kernel_size=";
-    if (op_bool(op, "ceil_mode", false)) return "ceil_mode=true is not implemented; expected false";
-    if (op_bool(op, "return_indices", false))
-        return "return_indices=true is not implemented; expected false";
-    if (!op_attr(op, "stride")) return "expected stride=";
-    if ((wrong = spatial(op, "kernel_size", n, 1, 1, k)) ||
-        (wrong = spatial(op, "stride", n, 1, 1, stride)) ||
-        (wrong = spatial(op, "padding", n, 0, 0, padding)) ||
-        (wrong = spatial(op, "dilation", n, 1, 1, dilation)))
-        return wrong;
-    infer_like_first(t, op, out);
-    if (out->shape.n != n + 2) return infer_say("expected an operand of %d axes", n + 2);
-    for (int i = 0; i < n; i++) {
-        int64_t size = windows(out->shape.dim[i + 2], k[i], stride[i], padding[i], dilation[i]);
-        if (padding[i] > k[i] / 2) return "padding is too large; expected at most half the window";
-        if (size < 1) return "the window is larger than the padded operand; expected one that fits";
-        out->shape.dim[i + 2] = size;
-    }
     return NULL;
 }
