@@ -1,10 +1,9 @@
 /* device.cu: see device.h; what empties and scrubs the GPU is in flush.cu.  Plain grid-stride
  * kernels, each obviously right, and all at or near the speed of memory. */
 #include "gpu/device.h"
+#include "gpu/widen.cuh"
 #include "base/error.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <math.h>
 
 static const int kThreads = 256;
