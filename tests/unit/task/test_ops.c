@@ -95,7 +95,7 @@ static const struct {
     {"x f32 [2,3,5]", "t1[2,3,1] = max_pool1d(x; kernel_size=1, stride=5, ceil_mode=true)", NULL},
     {"x f32 [2,3,6]",
      "t1[2,3,2] = avg_pool1d(x; kernel_size=2, stride=4, padding=1, ceil_mode=true)", NULL},
-    {"x f32 [2,3,7]",
+    {"x f32 [2,3,8]",
      "t1[2,3,3] = avg_pool1d(x; kernel_size=2, stride=4, padding=1, ceil_mode=true)", NULL},
     {"x f32 [2,3,6,7,8]",
      "t1[2,3,3,3,4] = max_pool3d(x; kernel_size=2, stride=2, return_indices=false)", NULL},
