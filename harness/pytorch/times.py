@@ -61,7 +61,7 @@ METHODS = ("view", "transpose", "permute", "unsqueeze", "squeeze")
 IN_TORCH = ("flatten", "matmul", "relu", "sigmoid", "tanh", "sqrt", "sum", "mean", "max",
             "cumsum")
 PRODUCTS = {"matmul", "linear", "scaled_dot_product_attention"}
-CONVOLUTIONS = {"conv1d", "conv2d", "conv3d"}
+CONVOLUTIONS = {kind + axes for kind in ("conv", "conv_transpose") for axes in ("1d", "2d", "3d")}
 
 
 def parse(line):

@@ -7,10 +7,9 @@
 /* Inference (infer_*.c): see kp_op_def.infer. */
 typedef const char *kp_infer_rule(const struct kp_task *t, struct kp_op *op, struct kp_value *out);
 kp_infer_rule infer_view, infer_transpose, infer_unsqueeze, infer_squeeze, infer_permute,
-    infer_flatten;                                         /* infer_views.c */
-kp_infer_rule infer_matmul, infer_linear, infer_attention; /* infer_products.c */
-kp_infer_rule infer_conv, infer_conv_transpose, infer_pool,
-    infer_adaptive_pool; /* infer_windows.c */
+    infer_flatten; /* infer_views.c */
+kp_infer_rule infer_matmul, infer_linear, infer_attention, infer_conv, infer_conv_transpose,
+    infer_pool, infer_adaptive_pool; /* infer_products.c */
 kp_infer_rule infer_unary, infer_gelu, infer_pow, infer_binary, infer_layer_norm, infer_group_norm,
     infer_instance_norm, infer_batch_norm, infer_along_axis, infer_reduce, infer_max,
     infer_cross_entropy; /* infer_rows.c */
