@@ -54,45 +54,54 @@ __device__ inline unsigned divide(unsigned &n, const struct kp_divisor &by) {
     return q;
 }
 
+/* How many steps it takes to go as far, or further. */
+__device__ inline int rounds(int distance, int step) {
+    return step == 1 ? distance : (distance + step - 1) / step;
+}
+
 /* USED: of the axes, the last ones that may be longer than 1.  K: the size of windows along each of
- * these, undilated, or 0 if it is another; all loads of a window are then in flight at once.
- * `first` is the number of output 0. */
+ * these, undilated, or 0 if it is another.  `first` is the number of output 0. */
 template <class Op, class T, int USED, int K>
 __global__ void __launch_bounds__(BLOCK) pool(const T *__restrict__ in, T *__restrict__ out,
                                               unsigned count, Windows w, Op op, int64_t first) {
-    constexpr int ROWS = K ? K : 1, PLACES = K ? K : kInFlight;
     unsigned id = blockIdx.x * BLOCK + threadIdx.x, rest = id;
     if (id >= count) return;
-    int from[AXES], n[AXES], step[AXES];
+    int from[AXES], step[AXES], lo[AXES], n[AXES]; /* n places, from lo on, are in the operand */
     Acc<T> real = 1, counted = 1;
 #pragma unroll
     for (int d = AXES - 1; d >= 0; d--) {
-        from[d] = 0, n[d] = step[d] = 1;
+        from[d] = lo[d] = 0, n[d] = step[d] = 1;
         if (d < AXES - USED) continue;
         unsigned o = rest;
         rest = divide(o, w.out[d]);
-        from[d] = (int)o * w.stride[d] - w.pad[d];
-        n[d] = K ? K : w.kernel[d];
         step[d] = K ? 1 : w.dilation[d];
-        int end = from[d] + n[d], inside = min(end, w.in[d]) - max(from[d], 0);
-        real *= (Acc<T>)inside; /* of a mean, which has no dilation */
-        counted *= (Acc<T>)(w.pad_counts ? min(end, w.in[d] + w.pad[d]) - from[d] : inside);
+        from[d] = (int)o * w.stride[d] - w.pad[d];
+        lo[d] = from[d] < 0 ? from[d] + rounds(-from[d], step[d]) * step[d] : from[d];
+        int end = from[d] + (K ? K : w.kernel[d]) * step[d];
+        n[d] = max(rounds(min(end, w.in[d]) - lo[d], step[d]), 0);
+        real *= (Acc<T>)n[d];
+        counted *= (Acc<T>)(w.pad_counts ? min(end, w.in[d] + w.pad[d]) - from[d] : n[d]);
     }
     in += (int64_t)rest * (w.in[0] * w.in[1] * w.in[2]);
     typename Op::State s = Op::empty();
-#pragma unroll ROWS
-    for (int a = 0; a < n[0]; a++)
-#pragma unroll ROWS
-        for (int b = 0; b < n[1]; b++)
-#pragma unroll PLACES
-            for (int c = 0; c < n[2]; c++) {
-                int z = from[0] + a * step[0], y = from[1] + b * step[1], x = from[2] + c * step[2];
-                bool inside = (unsigned)z < (unsigned)w.in[0] && (unsigned)y < (unsigned)w.in[1] &&
-                              (unsigned)x < (unsigned)w.in[2];
-                /* A load that depends on nothing, so that many are in flight. */
-                Acc<T> v = widen(in[inside ? (z * w.in[1] + y) * w.in[2] + x : 0]);
-                Op::take(s, inside ? v : Op::nothing());
+    if constexpr (K > 0) { /* loads that depend on nothing, so that all are in flight at once */
+#pragma unroll
+        for (int i = 0; i < (USED == AXES ? K * K * K : K * K); i++) {
+            int z = from[0] + i / (K * K), y = from[1] + i / K % K, x = from[2] + i % K;
+            bool inside = (unsigned)z < (unsigned)w.in[0] && (unsigned)y < (unsigned)w.in[1] &&
+                          (unsigned)x < (unsigned)w.in[2];
+            Acc<T> v = widen(in[inside ? (z * w.in[1] + y) * w.in[2] + x : 0]);
+            Op::take(s, inside ? v : Op::nothing());
+        }
+    } else {
+        for (int a = 0; a < n[0]; a++)
+            for (int b = 0; b < n[1]; b++) {
+                int z = lo[0] + a * step[0], y = lo[1] + b * step[1];
+                const T *row = in + (z * w.in[1] + y) * w.in[2] + lo[2];
+#pragma unroll kInFlight
+                for (int c = 0; c < n[2]; c++) Op::take(s, widen(row[c * step[2]]));
             }
+    }
     out[id] = op.result(s, real, counted, first + id);
 }
 
