@@ -63,7 +63,7 @@ IN_TORCH = ("flatten", "matmul", "relu", "sigmoid", "tanh", "sqrt", "sum", "mean
 TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
          "bool": "bool"}
 PRODUCTS = {"matmul", "linear", "scaled_dot_product_attention"}
-CONVOLUTIONS = {"conv1d", "conv2d", "conv3d"}
+CONVOLUTIONS = {kind + axes for kind in ("conv", "conv_transpose") for axes in ("1d", "2d", "3d")}
 
 
 def parse(line):
