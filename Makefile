@@ -15,7 +15,9 @@
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive,
 #               repair or best_of_n (a control, which SEED_KERNEL=1 shows the cell's kernel).
-#               Only gen, search, judge and judge-eval call a model
+#               Only gen, search, experiment, judge and judge-eval call a model
+#   experiment  compare MODES of search at an equal BUDGET of calls a task, SEEDS searches of each;
+#               promotes nothing, and prints the best so far with 95 % intervals
 #   prompt      print what gen would send, and send nothing
 #   profile     where the time of each kernel goes, as ncu sees it
 #   calibrate   how well the judge tells arithmetics apart, for each task
@@ -57,7 +59,7 @@
 
 $(if $(filter grouped-target,$(.FEATURES)),,$(error GNU make 4.3 or newer is needed; this is $(MAKE_VERSION)))
 $(if $(word 2,$(CURDIR)),$(error make cannot work in a folder whose path has a space: $(CURDIR)))
-$(foreach v,TASK GPU SUITES ARCH MODES MODEL,$(if $(filter command,$(origin $v)),$(error no variable '$v'; `make help` names them)))
+$(foreach v,TASK GPU SUITES ARCH MODEL,$(if $(filter command,$(origin $v)),$(error no variable '$v'; `make help` names them)))
 
 PREFIX ?= deps
 RUN    ?= harness/gpu/with-gpu

@@ -8,22 +8,25 @@ MODE    ?= branching
 ROUNDS  ?= 5
 WIDTH   ?= 6
 SAMPLES ?= 1
-export ROUNDS WIDTH
-.PHONY: gen search prompt gen-ready can-measure attempted promoted judge judge-eval judge-ready reward-ready
+MODES   ?= best_of_n repair contrastive branching
+SEEDS   ?= 2
+BUDGET  ?= 24
+export ROUNDS WIDTH SEEDS BUDGET
+.PHONY: gen search experiment prompt gen-ready can-measure attempted promoted judge judge-eval judge-ready reward-ready
 
 # What calls a model sees its key.  It has no prerequisites, which would see it, too.
-with_key := build/attempts/%.gen.json gen search judge judge-eval
+with_key := build/attempts/%.gen.json gen search experiment judge judge-eval
 $(foreach k,$(KEYS),$(eval $(with_key): export $k := $$(value $k)))
 
 dry = $(findstring n,$(firstword -$(MAKEFLAGS)))
-gen search: export KP_MAKE  = $(MAKE) --no-print-directory GPUS='$(gpus)'
-gen search: export KP_KEYS  = $(KEYS)
-gen search: export KP_GPUS  = $(gpus)
-gen search: export KP_TASKS = $(tasks)
-gen search: export MODE_SET = $(MODE)
-gen search: export SAMPLES_SET = $(if $(filter file,$(origin SAMPLES)),,$(SAMPLES))
-gen search:
-	$(if $(filter-out $@,$(filter gen search,$(goals))),@echo 'gen and search are two goals: one after the other' >&2; exit 2)
+gen search experiment: export KP_MAKE  = $(MAKE) --no-print-directory GPUS='$(gpus)'
+gen search experiment: export KP_KEYS  = $(KEYS)
+gen search experiment: export KP_GPUS  = $(gpus)
+gen search experiment: export KP_TASKS = $(tasks)
+gen search experiment: export MODE_SET = $(if $(filter experiment,$(goals)),$(MODES),$(MODE))
+gen search experiment: export SAMPLES_SET = $(if $(filter file,$(origin SAMPLES)),,$(SAMPLES))
+gen search experiment:
+	$(if $(filter-out $@,$(filter gen search experiment,$(goals))),@echo 'gen and search are two goals: one after the other' >&2; exit 2)
 	$(if $(cells),,@make/detect --why; exit 4)
 	+@harness/gen/search $@ $(if $(dry),--plan)
 
@@ -33,7 +36,7 @@ can-measure-%: | $(call need,nvcc jq g++)
 	@KP_GPU=$* $(or $(RUN.$*),$(RUN)) true
 
 # What a search needs before it asks anything.
-gen-ready: build/gen build/best build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:
+gen-ready: build/gen build/best build/modes build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:
 
 # The targets that harness/gen/search has listed.
 attempted: $(if $(filter attempted,$(goals)),$(strip $(file <build/attempts/targets))); @:

@@ -40,16 +40,25 @@ bool attempt_parse(const char *name, char mode[24], int *round, int *index) {
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         size_t n = strlen(modes[i]);
         const char *p = name + n;
-        if (strncmp(name, modes[i], n) || strncmp(p, ".r", 2)) continue;
+        if (strncmp(name, modes[i], n)) continue;
+        if (*p == '-' && (p++, number_at(&p)) < 1) continue;
+        size_t length = (size_t)(p - name);
+        if (strncmp(p, ".r", 2)) continue;
         p += 2;
         *round = number_at(&p);
         if (*round < 1 || *p++ != 'a') return false;
         *index = number_at(&p);
         if (*index < 0 || *p) return false;
-        strcpy(mode, modes[i]);
+        memcpy(mode, name, length);
+        mode[length] = 0;
         return true;
     }
     return false;
+}
+
+bool attempt_mode(const char *mode, const char *word) {
+    size_t n = strlen(word);
+    return !strncmp(mode, word, n) && (!mode[n] || mode[n] == '-');
 }
 
 /* ---- The answer ------------------------------------------------------------------ */

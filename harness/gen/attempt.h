@@ -6,7 +6,8 @@
  *                                    .cu          the kernel, if there is one
  *                                    .build.json .verify.json .time.json   as for any cell
  *
- * MODE is one_shot, repair, contrastive, branching or best_of_n; R counts rounds from 1, A counts
+ * MODE is one_shot, repair, contrastive, branching or best_of_n; in an experiment with a seed behind it,
+ * branching-2, which is a search of its own.  R counts rounds from 1, A counts
  * the attempts of a round from 1; A = 0 is a round's call for ideas, which has no kernel. */
 #ifndef KP_ATTEMPT_H
 #define KP_ATTEMPT_H
@@ -81,6 +82,9 @@ char *attempt_path(const char *root, const char *name, const char *gpu, const ch
 
 /* Split MODE.rRaA; false if it is not one. */
 bool attempt_parse(const char *name, char mode[24], int *round, int *index);
+
+/* Whether a mode is this one, with a seed or without. */
+bool attempt_mode(const char *mode, const char *word);
 
 /* A random generator seeded by text: equal texts give equal choices. */
 struct choice {

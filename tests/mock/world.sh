@@ -24,7 +24,7 @@ world() {
     cp "$root/harness/gen/prompt.h" harness/gen/
     cp "$root/harness/llm/prices.json" harness/llm/
     cp "$root"/tests/e2e/pretend/* pretend/
-    for p in gen best promote; do ln -s "$root/build/$p" "pretend/$p"; done
+    for p in gen best modes; do ln -s "$root/build/$p" "pretend/$p"; done
     printf '#!/bin/sh\nenv >> environment.log\nexec toolkit/bin/nvcc.real "$@"\n' > nvcc
     mv toolkit/bin/nvcc toolkit/bin/nvcc.real
     mv nvcc toolkit/bin/nvcc
