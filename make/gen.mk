@@ -35,8 +35,8 @@ can-measure: $(gpus:%=can-measure-%)
 can-measure-%: | $(call need,nvcc jq g++)
 	@KP_GPU=$* $(or $(RUN.$*),$(RUN)) true
 
-# What a search needs before it asks anything.
-gen-ready: build/gen build/best build/modes build/report build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:
+# What a search needs before it asks anything: the client.  What measures is built while a model thinks.
+gen-ready: build/gen build/best build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:
 
 # The targets that harness/gen/search has listed.
 attempted: $(if $(filter attempted,$(goals)),$(strip $(file <build/attempts/targets))); @:
@@ -71,7 +71,7 @@ export: build/best
 	harness/export/export build/export.d build/attempts
 
 # Standard output is the answers, and nothing else.
-reward-ready: $(addprefix build/,verify recorder runner baseline time gate confine task peaks)
+reward-ready: $(addprefix build/,verify recorder runner baseline time gate confine task peaks gen)
 reward:
 	+@$(MAKE) --no-print-directory reward-ready < /dev/null >&2
 	@harness/export/reward $(foreach g,$(gpus),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')

@@ -3,6 +3,8 @@
  *   gen attempt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   make it; see attempt.h
  *   gen prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]    print its prompt
  *
+ *   gen extract < ANSWER                                          print the kernel in an answer
+ *
  * KERNEL.cu is the cell's current kernel.  The steps are: build the prompt, look for a recorded
  * answer, reserve disk space, reserve budget, call, record the transcript, write the kernel, and
  * last .gen.json.  So a run that is interrupted anywhere never pays for an answer twice.  The
@@ -15,6 +17,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "record/recorded.h"
 #include "llm/llm.h"
 #include "llm/billed_call.h"
@@ -312,9 +315,21 @@ static int print_prompt(const struct job *j) {
     return KP_OK;
 }
 
+/* Print the kernel of the answer on standard input; KP_INPUT and the reason if it has none. */
+static int extract(void) {
+    struct text answer = {0};
+    char some[16384], why[200];
+    for (size_t n; (n = fread(some, 1, sizeof some, stdin)) > 0;) text_add(&answer, some, n);
+    char *kernel = code_extract(answer.s ? answer.s : "", why);
+    if (!kernel) die(KP_INPUT, "%s", why);
+    if (fputs(kernel, stdout) == EOF || fflush(stdout)) die(KP_IO, "the kernel cannot be written");
+    return KP_OK;
+}
+
 int main(int argc, char **argv) {
     static struct job j; /* zeroed */
     kp_program("gen");
+    if (argc == 2 && !strcmp(argv[1], "extract")) return extract();
     if ((argc != 8 && argc != 9) || (strcmp(argv[1], "attempt") && strcmp(argv[1], "prompt")))
         die(KP_USAGE, "usage: gen attempt|prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]");
     bool prompt = !strcmp(argv[1], "prompt");

@@ -190,6 +190,30 @@ check 'its reward is the ratio' is "$? $(cat "$out")" '0 1.5'
 run --score "$(at one_shot.r1a1 l1_019_relu .gen.json)"
 check 'of what is no result: exit code 3' is $? 3
 
+# worth JQ JSON - what worth.jq makes of it.
+worth() { jq -cn -L "$root/harness/export" --argjson x "$2" "include \"worth\"; \$x | $1"; }
+check 'rounding, towards 1' is "$(worth 'map(towards_one)' '[1.118, 0.992, 1, 1.13, 0.991, 0.99, 0.981, 1.0099, 12.349, 0.001, 2.29]')" '[1.11,1,1,1.13,1,0.99,0.99,1,12.34,0.01,2.29]'
+timed() { jq -cn --argjson base "$1" '{verdict: "ok", speedup: {against: "tf32", ratio: 1.777}, time_us: {candidate: {samples: [$base[] | 10]}, tf32: {samples: $base}}}'; }
+check 'a median of buckets, whatever one of them says' is "$(worth score "$(timed '[11, 1000, 12, 13, 14, 15, 16]')")" 1.4
+thirty=$(jq -cn '[[4, 4, 4, 5, 4, 4, 5] | to_entries[] | range(.value) as $i | 10 + .key]')
+check 'of nearly equal size, with their variance' is "$(worth '[score, (bucket_variance * 1e6 | round)]' "$(timed "$thirty")")" '[1.3,40000]'
+check 'with few pairs, or two sides that do not match, the ratio' is "$(worth 'map(score)' "[$(timed '[11, 12, 13]'), $(timed "$thirty" | jq -c '.time_us.candidate.samples[0] = -1'), $(timed "$thirty" | jq -c 'del(.time_us.tf32.samples[0])')]")" '[1.77,1.77,1.77]'
+check 'relative rewards are clipped' is "$(worth 'relative | map(. * 1000 | round)' '[0, 0, 0, 1, 4]') $(worth relative '[2, 2]')" '[-645,-645,-645,0,1500] [0,0]'
+
+# The answers to one question, side by side: samples whose questions differ in the attempt's name alone.
+mkdir group
+(
+    cd group && for n in 1 2 3; do
+        [ $n = 3 ] && set -- code wrong || set -- code ok $n
+        attempt best_of_n.r1a$n l1_019_relu chat "$@"
+        transcript best_of_n.r1a$n l1_019_relu chat "Write it. (Request best_of_n.r1a$n.)" "$(printf '```cuda\n%s\n```\n' "$(kernel "${3-none}")")"
+    done
+)
+run grouped group/attempts
+check 'a group of them' is "$(jq -c '[.scores, (.advantages | map(. * 1000 | round)), .verdicts, .attempts, (.completions | length), .prompt[1].content]' grouped/grpo.jsonl)" \
+    '[[1,2,0],[0,1225,-1225],["ok","ok","wrong"],["best_of_n.r1a1","best_of_n.r1a2","best_of_n.r1a3"],3,"Write it. (Request.)"]'
+check 'those of other questions are in none' is "$(wc -l < data/grpo.jsonl)" 0
+
 # ---- Trouble --------------------------------------------------------------------------------
 
 sed -i 's/as fast as 1.5/as fast as light/' "$(at one_shot.r1a1 l1_019_relu .cu)"

@@ -116,9 +116,9 @@ source=$(printf '%s\n' '// ratio 2' 'a "quoted" \ \\ \n $(touch owned) `touch ow
 request l1_019_relu "$source" > in
 KEEP=1 judge h200:90
 check 'a strange source is judged' is "$(line 1 .ratio)" 2
-check 'it was compiled byte for byte' is "$(cat build/reward/*/l1_019_relu.cu; echo .)" "$source."
+check 'it was compiled byte for byte' is "$(cat build/reward/*/1/l1_019_relu.cu; echo .)" "$source."
 check 'and run by nobody' [ ! -e owned ]
-check 'KEEP=1 keeps the steps' [ -e "$(echo build/reward/*/h200/l1_019_relu.time.json)" ]
+check 'KEEP=1 keeps the steps' [ -e "$(echo build/reward/*/1/h200/l1_019_relu.time.json)" ]
 rm -rf build/reward
 head -c 262145 /dev/zero | tr '\0' x | jq -Rc '{task: "l1_019_relu", kernel: .}' > in
 judge h200:90
@@ -139,6 +139,46 @@ check 'nor does a clock that disagrees' is "$(line 3 '[.ratio, .reward, .flags]'
 check 'other flags take nothing away' is "$(line 4 '[.reward, .flags]')" '[90,["noisy"]]'
 judge --shaped h200:90
 check 'shaped, too' is "$(jq -c .reward "$out" | tr '\n' ' ')" 'null 0 0 90 '
+
+# ---- Ids, answers, side by side, and a client -----------------------------------------------
+
+{
+    jq -cn '{id: 7, task: "l1_019_relu", kernel: "// ratio 2"}'
+    jq -cn '{id: {step: "a b"}, task: "no_such_task", kernel: "x"}'
+    jq -cn --rawfile answer <(printf '## Analysis\nx\n```cuda\n// ratio 3\nextern "C" void launch() {}\n```\n') '{id: "x", task: "l1_019_relu", $answer}'
+    jq -cn '{id: "y", task: "l1_019_relu", answer: "I had rather not."}'
+    jq -cn '{id: 9, task: "l1_019_relu", kernel: "x", answer: "y"}'
+    jq -cn '{id: 10, task: "l1_019_relu", kernel: "// break"}'
+} > in
+cp "$root/build/gen" build/gen
+judge h200:90
+check 'ids come back, whatever they are' is "$(jq -c .id "$out" | tr '\n' ' ')" '7 {"step":"a b"} "x" "y" 9 10 '
+check 'of an answer the code is taken as a search takes it' is "$(line 3 '[.verdict, .ratio, .reward]')" '["ok",3,3]'
+check 'one without code is worth nothing' is "$(line 4 '[.verdict, .reason, .reward]')" '["no-code","the answer holds no block of code",0]'
+check 'both at once are refused' is "$(line 5 .error)" '"kernel and answer: expected one of them"'
+
+# Each takes a second: four at a time take less than four.
+sed -i '2isleep 1' build/time
+for n in 1 2 3 4; do jq -cn --argjson n $n '{id: $n, task: "l1_019_relu", kernel: "// ratio \($n)"}'; done > in
+at=$(date +%s%N)
+JOBS=4 judge h200:90 'a100:80'
+took=$((($(date +%s%N) - at) / 1000000))
+JOBS=1 judge h200:90
+check 'requests are worked on side by side' test $took -lt $((($(date +%s%N) - at) / 1000000 - took))
+check 'and answered in order' is "$(jq -c '[.id, .ratio]' "$out" | tr '\n' ' ')" '[1,1] [2,2] [3,3] [4,4] '
+sed -i 2d build/time
+request l1_019_relu '// ratio 1' > in
+printf '#!/bin/sh\nsleep 3\nexec "$@"\n' > bin/slow && chmod +x bin/slow
+SECONDS_MOST=1 judge 'h200:90:slow'
+check 'a request that takes too long ends, which says nothing of the kernel' is "$(line 1 .error)" '"took longer than 1 s in all"'
+JOBS=0 judge h200:90
+check 'no jobs at all is a wrong word' is $? 2
+
+if command -v python3 > /dev/null; then
+    check 'a client in Python' python3 "$root/tests/mock/reward_client.py" harness/export/reward h200:90
+else
+    skip 'a client in Python' 'no python3'
+fi
 
 # ---- The shaped reward ----------------------------------------------------------------------
 
