@@ -221,15 +221,14 @@ struct kp_interval stat_groups(const double *x, const int *group, int n, const d
         over += found[k].x > 0 ? 1 : found[k].x < 0 ? 0 : 0.5;
     }
     qsort(found, resamples, sizeof *found, by_value);
-    double low = -INFINITY, high = INFINITY;
-    if (groups > 1) {
-        low = value + (sorted_quantile(found, resamples, 0.025) - value) * stretch(groups);
-        high = value + (sorted_quantile(found, resamples, 0.975) - value) * stretch(groups);
-    }
+    double end[2] = {-INFINITY, INFINITY};
+    for (int i = 0; i < 2 && groups > 1; i++)
+        end[i] = value +
+                 (sorted_quantile(found, resamples, i ? 0.975 : 0.025) - value) * stretch(groups);
     if (above) *above = over / resamples;
     free(mean);
     free(found);
-    return (struct kp_interval){value, low, high};
+    return (struct kp_interval){value, end[0], end[1]};
 }
 
 struct kp_interval stat_ratio(const double *num, const double *den, const int *placement, int n,

@@ -3,6 +3,7 @@
 #include "gen/code.h"
 #include "base/code_lex.h"
 #include "base/error.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -135,23 +136,10 @@ static char *text_of(const struct block *b) {
     return text;
 }
 
-/* Whether the text is valid UTF-8: no stray bytes, overlong forms, surrogates, or code points
- * above U+10FFFF. */
 static bool is_utf8(const char *text) {
-    for (const unsigned char *p = (const unsigned char *)text; *p;) {
-        int more = *p < 0x80   ? 0
-                   : *p < 0xc2 ? -1
-                   : *p < 0xe0 ? 1
-                   : *p < 0xf0 ? 2
-                   : *p < 0xf5 ? 3
-                               : -1;
-        unsigned char low = *p == 0xe0 ? 0xa0 : *p == 0xf0 ? 0x90 : 0x80;
-        unsigned char high = *p == 0xed ? 0x9f : *p == 0xf4 ? 0x8f : 0xbf;
-        if (more < 0) return false;
-        for (p++; more > 0; more--, p++, low = 0x80, high = 0xbf)
-            if (*p < low || *p > high) return false;
-    }
-    return true;
+    size_t n = strlen(text), k;
+    for (; n && (k = utf8_length(text, n)); text += k) n -= k;
+    return n == 0;
 }
 
 /* Why a kernel is rejected; NULL if it is not. */

@@ -40,8 +40,8 @@ void search_turn(const struct search_options *o, const char *mode, int round, in
                  struct prompt_turn *turn);
 
 /* The ideas in an answer: a JSON array of {"idea","why","gain","risk"} or of strings, fenced or
- * bare, the last one if there are several; else the longest numbered list.  Returns an array of
- * at most 32 strings, empty if there is none.  Delete it. */
+ * bare, the last one if there are several.  Returns an array of at most 32 strings, empty if there is
+ * none.  Delete it. */
 cJSON *search_ideas(const char *answer);
 
 /* ---- Shared by the parts of the search ---- */

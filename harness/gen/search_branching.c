@@ -198,64 +198,7 @@ static cJSON *json_ideas(const char *answer) {
     return best;
 }
 
-/* The text after "N. " or "N) " at the start of a line, indented by at most two spaces; NULL if
- * the line is not the item with that number. */
-static const char *item_text(const char *line, int number) {
-    size_t in = strspn(line, " ");
-    char *end;
-    if (in > 2 || line[in] < '0' || line[in] > '9') return NULL;
-    long n = strtol(line + in, &end, 10);
-    if (n != number || (*end != '.' && *end != ')') || (end[1] != ' ' && end[1] != '\t'))
-        return NULL;
-    return end + 2;
-}
-
-/* The numbered list that begins at the line *p; moves *p behind it.  An item continues until the
- * next item, a heading, another list, or an unindented line after an empty one. */
-static cJSON *list_at(const char **p) {
-    cJSON *list = new_list();
-    const char *line = *p, *next, *from = NULL, *to = NULL;
-    bool gap = false;
-    for (int number = 0; *line; line = next) {
-        size_t n = strcspn(line, "\n");
-        const char *text = item_text(line, number + 1);
-        next = line + n + (line[n] == '\n');
-        if (text) {
-            if (from) add_idea(list, from, (size_t)(to - from));
-            from = text;
-            number++;
-        } else if (strspn(line, " \t\r") >= n) {
-            gap = true;
-            continue;
-        } else if (*line == '#' || item_text(line, 1) || (gap && *line != ' ' && *line != '\t')) {
-            break;
-        }
-        to = line + n;
-        gap = false;
-    }
-    if (from) add_idea(list, from, (size_t)(to - from));
-    *p = line;
-    return list;
-}
-
-/* The longest numbered list of the answer; the last one wins a tie. */
-static cJSON *listed_ideas(const char *answer) {
-    cJSON *best = new_list();
-    for (const char *p = answer; *p;) {
-        if (!item_text(p, 1)) {
-            p += strcspn(p, "\n");
-            p += *p == '\n';
-            continue;
-        }
-        cJSON *list = list_at(&p);
-        bool longer = cJSON_GetArraySize(list) >= cJSON_GetArraySize(best);
-        cJSON_Delete(longer ? best : list);
-        if (longer) best = list;
-    }
-    return best;
-}
-
 cJSON *search_ideas(const char *answer) {
     cJSON *ideas = json_ideas(answer);
-    return ideas ? ideas : listed_ideas(answer);
+    return ideas ? ideas : new_list();
 }

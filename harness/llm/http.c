@@ -207,7 +207,7 @@ static struct curl_slist *add(struct curl_slist *list, const char *header) {
 
 /* Our request headers.  If there is a key, its header is the first. */
 static struct curl_slist *headers_of(const struct llm_config *c, bool *keyed) {
-    char *key = key_header(c);
+    char *key = key_header(llm_wire(c->api), c->key_env);
     struct curl_slist *list = NULL;
     *keyed = key != NULL;
     if (key) {

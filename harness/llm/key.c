@@ -63,11 +63,10 @@ bool key_held(const char *name) {
     return key_of(name) != NULL;
 }
 
-char *key_header(const struct llm_config *c) {
-    const char *key = key_of(c->key_env);
-    const struct wire *wire = llm_wire(c->api);
+char *key_header(const struct wire *wire, const char *name) {
+    const char *key = key_of(name);
     bool bearer =
-        !wire->key_header || (wire->token_variable && !strcmp(c->key_env, wire->token_variable));
+        !wire->key_header || (wire->token_variable && !strcmp(name, wire->token_variable));
     char *header = NULL;
     if (!key) return NULL;
     if (asprintf(&header, "%s%s", bearer ? "authorization: Bearer " : wire->key_header, key) < 0)

@@ -163,8 +163,8 @@ struct llm_answer *answer_failed(int exit_code, const char *format, ...)
 void key_take(const char *name);
 /* Whether the variable was set to a non-empty value. */
 bool key_held(const char *name);
-/* The header with the key; NULL if there is none.  Overwrite it and free it. */
-char *key_header(const struct llm_config *c);
+/* The header with the key of this variable; NULL if there is none.  Overwrite it and free it. */
+char *key_header(const struct wire *wire, const char *name);
 /* Whether these bytes contain a key, in any JSON escaping.  Values shorter than 8 bytes (EMPTY,
  * none) are not secrets and are not searched for. */
 bool key_within(const char *s, size_t n);

@@ -86,12 +86,12 @@ void wire_add(struct text *t, const cJSON *string) {
 }
 
 void wire_usage(struct llm_usage *u, const cJSON *usage, const char *in, const char *out) {
-    char key[2][32], details[2][48];
+    char key[2][32], details[2][64];
     double total = 0;
     if (!cJSON_IsObject(usage)) return;
     for (int i = 0; i < 2; i++) {
-        snprintf(key[i], sizeof key[i], "%s_tokens", i ? out : in);
-        snprintf(details[i], sizeof details[i], "%s_details", key[i]);
+        snprintf(key[i], sizeof key[i], "%.20s_tokens", i ? out : in);
+        snprintf(details[i], sizeof details[i], "%.40s_tokens_details", i ? out : in);
     }
     const cJSON *read = wire_get(usage, details[0]), *written = wire_get(usage, details[1]);
     u->known = cJSON_IsNumber(wire_get(usage, key[0])) && cJSON_IsNumber(wire_get(usage, key[1]));

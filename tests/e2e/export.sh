@@ -204,7 +204,7 @@ check 'relative rewards are clipped' is "$(worth 'relative | map(. * 1000 | roun
 mkdir group
 (
     cd group && for n in 1 2 3; do
-        [ $n = 3 ] && set -- code wrong || set -- code ok $n
+        if [ $n = 3 ]; then set -- code wrong; else set -- code ok $n; fi
         attempt best_of_n.r1a$n l1_019_relu chat "$@"
         transcript best_of_n.r1a$n l1_019_relu chat "Write it. (Request best_of_n.r1a$n.)" "$(printf '```cuda\n%s\n```\n' "$(kernel "${3-none}")")"
     done

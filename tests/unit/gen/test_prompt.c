@@ -2,7 +2,6 @@
 #include "prompt_tree.h"
 
 #include "llm/billed_call.h"
-#include "measure/tolerance.h"
 #include "task/ops.h"
 #include "task/family.h"
 #include "task/task_text.h"
@@ -254,8 +253,6 @@ static void test_every_task(void **state) {
     free(text);
 }
 
-static char *gpu_text(const char *gpu, const char *arch);
-
 /* Samples of one request differ, in their last lines only. */
 static void test_samples(void **state) {
     (void)state;
@@ -277,20 +274,6 @@ static void test_samples(void **state) {
     assert_true(same > strlen(a.user) * 3 / 4);
     built_free(&a), built_free(&b), built_free(&d);
     task_free(t);
-}
-
-/* The rules name the limits of errors as the judge has them, and what each header offers. */
-static void test_rules_of_errors(void **state) {
-    (void)state;
-    char *text = gpu_text("h200", "90a"),
-         *rms = text_format("at most %d spreads (%d in any 64th", KP_RMS_LIMIT, KP_PART_LIMIT);
-    holds(text, rms);
-    holds(text, "## reduce.cuh\n\n```cuda\n/* reduce.cuh");
-    holds(text, "template <int THREADS, class T, class Op> __device__ T block_reduce(T value, Op "
-                "op) {...}");
-    lacks(text, "__shared__ T part[THREADS / 32]"); /* a body */
-    lacks(text, "#pragma once\n#include <math.h>");
-    free(text), free(rms);
 }
 
 /* A control draws independently: two of its prompts differ in the attempt's name alone. */
@@ -499,7 +482,6 @@ int main(void) {
         cmocka_unit_test_teardown(test_every_task, clean),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_control),
-        cmocka_unit_test(test_rules_of_errors),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test_teardown(test_gpu_recorded, clean),
         cmocka_unit_test_teardown(test_gpu_unknown, clean),

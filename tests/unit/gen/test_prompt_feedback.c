@@ -271,58 +271,6 @@ static void test_shown(void **state) {
     cJSON_Delete(fast.gen);
 }
 
-/* Launches as the tape has them, and how much of a multiprocessor they fill. */
-static void test_launches(void **state) {
-    (void)state;
-    struct attempt a = measured("branching.r1a1", 3);
-    struct prompt_turn t = {
-        .ask = "optimise", .attempt = "x.r1a1", .number = 1, .of = 1, .shown = {&a}, .nshown = 1};
-    put("results/h200/a.json",
-        "{\"schema\":1,\"machine\":{\"gpu_name\":\"NVIDIA H200\",\"sm_count\":132,"
-        "\"clocks\":{\"sm_mhz\":1980},\"compute_capability\":\"9.0\",\"peaks\":{\"read_gbs\":4600}}"
-        "}");
-    put_file(&a, ".cu",
-             "// Mine.\n/* A tile each.\n * Floor: 8 bytes a value, 3004 us.\n * Measured: 9 us. "
-             "*/\nvoid launch() {}\n");
-    put_file(&a, ".tape",
-             "kernelproof-tape 1 merged nodes 2 edges 1\n"
-             "kernel _Z1kILi2EEvPf grid 1056 1 1 block 256 1 1 shared 32768 cluster 2 1 1 "
-             "cooperative 0\n"
-             "kernel _Z5otherv grid 3 1 1 block 64 1 1 shared 0 cluster 1 1 1\n");
-    a.result = cJSON_Parse(result);
-    struct built b = build(&cell, &t);
-    holds(b.rules, "clock of the multiprocessors: 1.98 GHz; shared memory gives 128 bytes a clock "
-                   "and multiprocessor, 33 TB/s");
-    /* 168 registers: 65536 / (168 * 32 * 8) = 1.5 blocks; 50 KiB of shared memory would allow 4 */
-    holds(b.user, "- launched: void k<2>(float*): grid 1056 x 1 x 1, block 256 x 1 x 1, 32768 "
-                  "bytes of dynamic shared memory, "
-                  "clusters of 2 x 1 x 1; 1 block (8 of 64 warps) fit on a multiprocessor, by "
-                  "registers; 8 waves\n");
-    holds(b.user, "- launched: _Z5otherv: grid 3 x 1 x 1, block 64 x 1 x 1, 0 bytes of dynamic "
-                  "shared memory\n");
-    holds(b.user, "/* A tile each.\n */\nvoid launch");
-    lacks(b.user, "3004");
-    built_free(&b);
-    cJSON_Delete(a.result);
-}
-
-/* What stays the same in many calls comes first: the task and the headers that kernels include. */
-static void test_stable(void **state) {
-    (void)state;
-    struct attempt a = measured("branching.r1a1", 3);
-    struct prompt_turn t = {
-        .ask = "optimise", .attempt = "x.r1a1", .number = 1, .of = 1, .shown = {&a}, .nshown = 1};
-    struct llm_message m[PROMPT_MESSAGES];
-    put_file(&a, ".cu", "#include \"reduce.cuh\"\nvoid launch() {}\n");
-    prompt_build(&cell, &t, m);
-    char *stable = text_format("%.*s", (int)m[1].stable, m[1].text);
-    holds(stable, "# The task: ");
-    holds(stable, "\n## reduce.cuh\n");
-    lacks(stable, "# Kernels measured so far");
-    holds(m[1].text + m[1].stable, "# Kernels measured so far");
-    free(stable), free(m[0].text), free(m[1].text);
-}
-
 /* The model chose the names of its includes: names that are no header of the project are
  * ignored. */
 static void test_includes(void **state) {
@@ -535,8 +483,6 @@ int main(void) {
         cmocka_unit_test_teardown(test_wrong, clean),
         cmocka_unit_test_teardown(test_shown, clean),
         cmocka_unit_test_teardown(test_includes, clean),
-        cmocka_unit_test_teardown(test_launches, clean),
-        cmocka_unit_test_teardown(test_stable, clean),
         cmocka_unit_test_teardown(test_current, clean),
         cmocka_unit_test_teardown(test_fences, clean),
         cmocka_unit_test_teardown(test_long, clean),

@@ -125,7 +125,7 @@ static void test_settings(void **state) {
     assert_string_equal(c.base, "http://127.0.0.1:8080/v1");
     assert_string_equal(c.host, "127.0.0.1");
     assert_true(c.loopback);
-    char *header = key_header(&c);
+    char *header = key_header(llm_wire(c.api), c.key_env);
     assert_string_equal(header, "authorization: Bearer abcdefgh");
     free(header);
     assert_null(getenv("OWN_KEY_NAME"));

@@ -231,19 +231,19 @@ static void test_header(void **state) {
     setenv("OWN_KEY", "abc", 1);
     setenv("ANTHROPIC_AUTH_TOKEN", "token", 1);
     key_take("OWN_KEY");
-    char *header = key_header(&c);
+    char *header = key_header(llm_wire(c.api), c.key_env);
     assert_string_equal(header, "authorization: Bearer abc");
     free(header);
     c.api = LLM_ANTHROPIC;
-    header = key_header(&c);
+    header = key_header(llm_wire(c.api), c.key_env);
     assert_string_equal(header, "x-api-key: abc");
     free(header);
     strcpy(c.key_env, "ANTHROPIC_AUTH_TOKEN");
-    header = key_header(&c);
+    header = key_header(llm_wire(c.api), c.key_env);
     assert_string_equal(header, "authorization: Bearer token");
     free(header);
     strcpy(c.key_env, "NEVER_SET");
-    assert_null(key_header(&c));
+    assert_null(key_header(llm_wire(c.api), c.key_env));
 }
 
 int main(void) {
