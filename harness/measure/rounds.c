@@ -91,8 +91,8 @@ bool rounds_start(struct rounds *t, bool aa) {
         bool mine = (i == 0 || aa) && !t->missing;
         enum kp_math own = t->acc.math[i ? i - 1 : 0];
         static const char *const math[] = {"fp32", "tf32", "half"};
-        char *baseline[] = {"baseline", (char *)t->task->path,
-                            mine ? NULL : (char *)math[own], NULL};
+        char *baseline[] = {"baseline", (char *)t->task->path, mine ? NULL : (char *)math[own],
+                            NULL};
         struct runner_setup setup = referee_setup(&t->acc.r, layout);
         t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, own);
         process_start(&t->runner[i], t->runner_name[i], mine ? candidate : baseline, mine, &setup,

@@ -29,6 +29,8 @@ enum {
     MOST_KEPT = 100,  /* samples of a runner that the result keeps */
     AA_BATCHES = 5    /* of --aa: each is measured as a cell is */
 };
+/* What CUDA and its libraries take in the process of each runner. */
+static const size_t process_bytes = (size_t)1 << 29;
 /* The longest wait for a quiet machine: scrubbing freed memory takes 2.5 ms a GB. */
 static const double quiet_seconds = 3;
 
@@ -177,17 +179,28 @@ static void check_files(struct cell *c) {
     }
 }
 
+/* Bytes that the processes of the baselines take for themselves: what lies between their ops. */
+static size_t baseline_bytes(const struct accuracy *acc, bool missing) {
+    size_t bytes = missing ? kp_exec_workspace(acc->exec[0]) : 0;
+    for (int b = 0; b < acc->nbaselines; b++) bytes += kp_exec_workspace(acc->exec[b]);
+    return bytes + (size_t)(acc->nbaselines + 1) * process_bytes;
+}
+
+/* Allocate everything at once, and see that the runners have room beside it. */
 static void allocate(struct cell *c) {
-    size_t free_bytes = 0, total = 0, need = 0;
+    size_t free_bytes = 0, left = 0, total = 0, need = 0, accuracy = 0;
     size_t scratch = (size_t)json_number(c->verify, "scratch_bytes", 0);
     int n = referee_placements(c->t.task, scratch);
+    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
     if (!referee_open(&c->t.acc.r, c->t.task, n, scratch, referee_flush_bytes(), random_seed(),
                       &need))
-        finish(c, "skipped",
-               text_format("timing needs %.1f GB of GPU memory", (double)need * 1e-9));
-    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
-    if (!accuracy_open(&c->t.acc, free_bytes / ORACLE_PART))
-        finish(c, "skipped", "too little GPU memory is left to compare the timed runs");
+        finish(c, "skipped", referee_short(need, free_bytes));
+    KP_CU(cu.cuMemGetInfo(&left, &total));
+    bool fits = accuracy_open(&c->t.acc, left / ORACLE_PART, &accuracy);
+    KP_CU(cu.cuMemGetInfo(&left, &total));
+    size_t runners = baseline_bytes(&c->t.acc, c->t.missing);
+    if (!fits || runners > left)
+        finish(c, "skipped", referee_short(need + accuracy + runners, free_bytes));
 }
 
 /* ---- Floors --------------------------------------------------------------------------- */

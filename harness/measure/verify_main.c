@@ -82,21 +82,23 @@ static void settle_machine(const struct runner_reply *reply) {
 
 /* ---- Memory -------------------------------------------------------------------- */
 
-/* Allocate everything at once, or end with the verdict `skipped` and both numbers. */
+/* End with the verdict `skipped` and both numbers. */
+KP_NORETURN static void too_large(struct verify *v, size_t need, size_t free_bytes) {
+    verdict(v, "skipped", referee_short(need, free_bytes));
+}
+
+/* Allocate everything at once. */
 static void allocate(struct verify *v) {
-    size_t free_bytes = 0, total = 0;
+    size_t free_bytes = 0, total = 0, held = 0, accuracy = accuracy_bytes(v->task);
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
     int n = referee_placements(v->task, 0);
     size_t flush = referee_flush_bytes();
-    size_t need = (size_t)n * task_bytes(v->task) + flush + accuracy_bytes(v->task) + spare_bytes;
-    char *reason = text_format("needs at least %.1f GB of GPU memory, %.1f GB are free",
-                               (double)need * 1e-9, (double)free_bytes * 1e-9);
-    if (need > free_bytes) verdict(v, "skipped", reason);
+    size_t need = (size_t)n * task_bytes(v->task) + flush + accuracy + spare_bytes;
+    if (need > free_bytes) too_large(v, need, free_bytes);
     size_t oracle_limit = (free_bytes - need) / 2; /* the rest is for the candidate's scratch */
-    if (!referee_open(&v->acc.r, v->task, n, 0, flush, v->master, &need) ||
-        !accuracy_open(&v->acc, oracle_limit))
-        verdict(v, "skipped", reason);
-    free(reason);
+    if (!referee_open(&v->acc.r, v->task, n, 0, flush, v->master, &held) ||
+        !accuracy_open(&v->acc, oracle_limit, &accuracy))
+        too_large(v, held + accuracy + spare_bytes, free_bytes);
 }
 
 /* ---- Recording ------------------------------------------------------------------ */
@@ -378,8 +380,8 @@ static void add_baseline_classes(const struct verify *v, cJSON *to, enum kp_clas
     }
 }
 
-/* The candidate is of the first class, from the most accurate on, whose limits it keeps.  Where there
- * is no kernel, the most accurate baseline stands in for it, and none has a class. */
+/* The candidate is of the first class, from the most accurate on, whose limits it keeps.  Where
+ * there is no kernel, the most accurate baseline stands in for it, and none has a class. */
 KP_NORETURN static void conclude(struct verify *v) {
     enum kp_class class[KP_CLASS_COUNT];
     int n = classes_of(v->task, class), i = 0, d;
