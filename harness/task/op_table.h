@@ -15,12 +15,29 @@
 /* clang-format off */
 
 /* The same elements, seen otherwise */
-VIEW(view, RULES(view, view), ATTRS(LIST(shape)))
-VIEW(transpose, RULES(transpose, transpose), .moves_axes = true, ATTRS(LIST(dims)))
-VIEW(unsqueeze, RULES(unsqueeze, unsqueeze), ATTRS(INTEGERS(dim)))
-VIEW(squeeze, RULES(squeeze, squeeze), ATTRS(INTEGERS(dim)))
-VIEW(permute, RULES(permute, permute), .moves_axes = true, ATTRS(LIST(dims)))
-VIEW(flatten, RULES(flatten, flatten), ATTRS(INTEGER(start_dim), INTEGER(end_dim)))
+VIEW(view, SHOWS(ORDER), RULES(view, view), ATTRS(LIST(shape)))
+VIEW(transpose, SHOWS(AXES), RULES(transpose, transpose), ATTRS(LIST(dims)))
+VIEW(unsqueeze, SHOWS(ORDER), RULES(unsqueeze, unsqueeze), ATTRS(INTEGERS(dim)))
+VIEW(squeeze, SHOWS(ORDER), RULES(squeeze, squeeze), ATTRS(INTEGERS(dim)))
+VIEW(permute, SHOWS(AXES), RULES(permute, permute), ATTRS(LIST(dims)))
+VIEW(flatten, SHOWS(ORDER), RULES(flatten, flatten), ATTRS(INTEGER(start_dim), INTEGER(end_dim)))
+VIEW(slice, SHOWS_PART(slice),
+   ATTRS(INTEGER(dim), INTEGER(start), INTEGER(end), INTEGER(step)))
+VIEW(flip, SHOWS_PART(flip), ATTRS(INTEGER(dim)))
+VIEW(expand, SHOWS(REPEAT), RULES(expand, elementwise), ATTRS(LIST(shape)))
+
+/* Elements put together, replaced or chosen; none is computed */
+OP(cat, OPERANDS(1, KP_ANY), RULES(cat, along_axis), COSTS(nothing), ATTRS(INTEGER(dim)))
+OP(pad, ONE_OPERAND, RULES(pad, pad), COSTS(nothing), ATTRS(LIST(pad), NUMBER(value, 0)))
+OP(tril, ONE_OPERAND, RULES(triangle, triangle), COSTS(nothing), ATTRS(INTEGER(diagonal)))
+OP(triu, ONE_OPERAND, RULES(triangle, triangle), COSTS(nothing), ATTRS(INTEGER(diagonal)))
+OP(masked_fill, OPERANDS(2, 2), KEYWORDS(NULL, "mask"), RULES(masked_fill, elementwise),
+   COSTS(results), ATTRS(NUMBER(value, 0)))
+OP(eq, OPERANDS(2, 2), RULES(compare, elementwise), COSTS(results))
+OP(index_select, OPERANDS(2, 2), KEYWORDS(NULL, "index"), RULES(index_select, index_select),
+   COSTS(nothing), ATTRS(INTEGER(dim)))
+OP(full, OPERANDS(0, 0), RULES(full, elementwise), COSTS(nothing),
+   ATTRS(LIST(shape), NUMBER(value, 0), WORD(dtype)))
 
 /* Products */
 OP(matmul, OPERANDS(2, 2), KIND(PRODUCT), RULES(matmul, matmul), PRODUCT(matmul, matmul),
@@ -36,9 +53,18 @@ OP(scaled_dot_product_attention, OPERANDS(3, 3), KEYWORDS(NULL, "key", "value"),
 OP(conv1d, CONVOLUTION(1))
 OP(conv2d, CONVOLUTION(2))
 OP(conv3d, CONVOLUTION(3))
-OP(max_pool2d, POOL(2),
-   ATTRS(INTEGERS(kernel_size), INTEGERS(stride), INTEGERS(padding), INTEGERS(dilation),
-         FLAG(ceil_mode), FLAG(return_indices)))
+OP(conv_transpose1d, CONVOLUTION_TRANSPOSE(1))
+OP(conv_transpose2d, CONVOLUTION_TRANSPOSE(2))
+OP(conv_transpose3d, CONVOLUTION_TRANSPOSE(3))
+OP(max_pool1d, MAX_POOL(1))
+OP(max_pool2d, MAX_POOL(2))
+OP(max_pool3d, MAX_POOL(3))
+OP(avg_pool1d, AVG_POOL(1))
+OP(avg_pool2d, AVG_POOL(2))
+OP(avg_pool3d, AVG_POOL(3))
+OP(adaptive_avg_pool1d, ADAPTIVE_POOL(1))
+OP(adaptive_avg_pool2d, ADAPTIVE_POOL(2))
+OP(adaptive_avg_pool3d, ADAPTIVE_POOL(3))
 
 /* Elementwise: one expression each in define/elementwise.h */
 OP(relu, UNARY)

@@ -6,6 +6,7 @@
  * inner].  Where that leaves too few blocks, n is cut into parts and the partial
  * results are reduced again.  Partial results stay in the accumulate type. */
 #include "cuda_base/device.cuh"
+#include "cuda_ops/reduce.h"
 
 namespace {
 
