@@ -11,7 +11,8 @@
 #   record      copy this machine's measurements and attempts into results/
 #   failed      list the measured cells that did not pass, and recorded results that are stale
 #   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch
-#   tasks       list the chosen tasks
+#   tasks       list the chosen tasks: ops, bytes, flops, floor (by what was recorded of GPUS),
+#               memory, and where they have kernels
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive,
 #               repair or best_of_n (a control, which SEED_KERNEL=1 shows the cell's kernel).
@@ -234,7 +235,9 @@ record: build/cells $(if $(attempts_here),build/best)
 failed: build/report
 	@build/report --failed build/
 
-tasks:; @$(foreach t,$(tasks),$(info $(call suite_of,$t) $t)):
+# (A file, as so many names are no argument of a command.)
+tasks: build/report
+	@$(file >build/tasks.asked,$(foreach t,$(tasks),$(call suite_of,$t) $t$(newline)))build/report --tasks-of '$(firstword $(gpus))' < build/tasks.asked
 
 include make/inspect.mk make/gen.mk make/tests.mk
 

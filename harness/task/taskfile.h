@@ -204,6 +204,16 @@ struct kp_cost {
     double bytes_in, bytes_out, flops, mm_flops;
 };
 struct kp_cost task_cost(const struct kp_task *t);
+double kp_value_bytes(const struct kp_value *v); /* as the task stores it */
+
+struct cJSON; /* an object of base/json.h */
+
+/* The times, in microseconds, that hardly any kernel of a class beats: of its bytes and of its
+ * products, at a machine's measured peaks (peaks.json).  0 where the peak is not known. */
+struct kp_floor {
+    double bytes_us, flops_us;
+};
+struct kp_floor task_floor(const struct kp_cost *c, const struct cJSON *peaks, const char *class);
 
 #ifdef __cplusplus
 }
