@@ -48,12 +48,31 @@ OP(tanh, UNARY)
 OP(softplus, UNARY)
 OP(leaky_relu, UNARY, ATTRS(NUMBER(negative_slope, 0.01)))
 OP(hardtanh, UNARY, ATTRS(NUMBER(min_val, -1), NUMBER(max_val, 1)))
+OP(clamp, ONE_OPERAND, RULES(clamp, elementwise), COSTS(results),
+   ATTRS(NUMBER(min, -INFINITY), NUMBER(max, INFINITY)))
+OP(elu, UNARY, ATTRS(NUMBER(alpha, 1)))
+OP(selu, UNARY)
+OP(silu, UNARY)
+OP(mish, UNARY)
+OP(hardsigmoid, UNARY)
+OP(hardswish, UNARY)
 OP(sqrt, UNARY)
+OP(rsqrt, UNARY)
+OP(abs, UNARY)
+OP(neg, UNARY)
+OP(exp, UNARY)
+OP(log, UNARY)
+OP(sin, UNARY)
+OP(cos, UNARY)
 OP(pow, OPERANDS(2, 2), RULES(pow, elementwise), COSTS(results))
 OP(add, BINARY)
 OP(sub, BINARY)
 OP(mul, BINARY)
 OP(div, BINARY)
+OP(minimum, BINARY)
+OP(maximum, BINARY)
+OP(smooth_l1_loss, BINARY, KEYWORDS(NULL, "target"), ATTRS(NUMBER(beta, 1)))
+OP(kl_div, BINARY, KEYWORDS(NULL, "target"))
 
 /* Normalisations */
 OP(layer_norm, NORM(layer_norm), ATTRS(LIST(shape), NUMBER(eps, 1e-5)))
@@ -65,12 +84,17 @@ OP(batch_norm, NORM(batch_norm), ATTRS(FLAG(training), NUMBER(momentum, 0.1), NU
 /* Along one axis, or over several */
 OP(softmax, ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(five),
    ATTRS(INTEGERS(dim)))
-OP(sum, ONE_OPERAND, KIND(REDUCTION), RULES(reduce, reduce), COSTS(operand),
-   ATTRS(INTEGERS(dim), FLAG(keepdim)))
-OP(mean, ONE_OPERAND, KIND(REDUCTION), RULES(reduce, reduce), COSTS(operand),
-   ATTRS(INTEGERS(dim), FLAG(keepdim)))
-OP(max, ONE_OPERAND, KIND(REDUCTION), RULES(max, reduce), COSTS(operand),
-   ATTRS(INTEGERS(dim), FLAG(keepdim)))
+OP(log_softmax, ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(five),
+   ATTRS(INTEGERS(dim)))
+OP(sum, REDUCTION(reduce))
+OP(mean, REDUCTION(reduce))
+OP(norm, ONE_OPERAND, KIND(REDUCTION), RULES(norm, reduce), COSTS(operand),
+   ATTRS(INTEGERS(dim), FLAG(keepdim), NUMBER(p, 2)))
+OP(logsumexp, REDUCTION(logsumexp))
+OP(max, REDUCTION(extreme))
+OP(min, REDUCTION(extreme))
+OP(argmax, REDUCTION(index))
+OP(argmin, REDUCTION(index))
 OP(cumsum, SCAN)
 OP(cumprod, SCAN)
 OP(cross_entropy, OPERANDS(2, 2), KEYWORDS(NULL, "target"), KIND(REDUCTION),

@@ -4,6 +4,7 @@
 #include "task/ops.h"
 #include "task/rules.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Attributes, by what their values may be. */
@@ -37,6 +38,9 @@
 #define UNARY      ONE_OPERAND, RULES(unary, elementwise), COSTS(results)
 #define BINARY     OPERANDS(2, 2), RULES(binary, elementwise), COSTS(results)
 #define NORM(rule) OPERANDS(1, 3), WEIGHTED, KIND(NORM), RULES(rule, rule), COSTS(five)
+#define REDUCTION(rule)                                             \
+    ONE_OPERAND, KIND(REDUCTION), RULES(rule, reduce), COSTS(operand), \
+        ATTRS(INTEGERS(dim), FLAG(keepdim))
 #define SCAN                                                                     \
     ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(operand), \
         ATTRS(INTEGERS(dim))
