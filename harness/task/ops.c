@@ -38,7 +38,7 @@
 #define UNARY      ONE_OPERAND, RULES(unary, elementwise), COSTS(results)
 #define BINARY     OPERANDS(2, 2), RULES(binary, elementwise), COSTS(results)
 #define NORM(rule) OPERANDS(1, 3), WEIGHTED, KIND(NORM), RULES(rule, rule), COSTS(five)
-#define REDUCTION(rule)                                             \
+#define REDUCTION(rule)                                                \
     ONE_OPERAND, KIND(REDUCTION), RULES(rule, reduce), COSTS(operand), \
         ATTRS(INTEGERS(dim), FLAG(keepdim))
 #define SCAN                                                                     \

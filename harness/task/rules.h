@@ -10,9 +10,9 @@ kp_infer_rule infer_view, infer_transpose, infer_unsqueeze, infer_squeeze, infer
     infer_flatten; /* infer_views.c */
 kp_infer_rule infer_matmul, infer_linear, infer_attention, infer_conv,
     infer_pool; /* infer_products.c */
-kp_infer_rule infer_unary, infer_gelu, infer_clamp, infer_pow, infer_binary, infer_layer_norm, infer_group_norm,
-    infer_instance_norm, infer_batch_norm, infer_along_axis, infer_reduce, infer_norm, infer_logsumexp, infer_extreme, infer_index,
-    infer_cross_entropy; /* infer_rows.c */
+kp_infer_rule infer_unary, infer_gelu, infer_clamp, infer_pow, infer_binary, infer_layer_norm,
+    infer_group_norm, infer_instance_norm, infer_batch_norm, infer_along_axis, infer_reduce,
+    infer_norm, infer_logsumexp, infer_extreme, infer_index, infer_cross_entropy; /* infer_rows.c */
 
 /* Slicing (slice.c): see kp_op_def.slice. */
 typedef int kp_slice_rule(const struct kp_task *t, const struct kp_op *op, int axis, int slot);

@@ -1,6 +1,6 @@
 /* extreme.cu: the largest or smallest element of rows, and its first index: max, min, argmax,
  * argmin. */
-#include "reduce.cuh"
+#include "cuda_ops/reduce.cuh"
 
 namespace {
 

@@ -2,7 +2,7 @@
  *
  * What is kept is the largest x so far and the sum of exp(x - largest). */
 #include "cuda_base/noise.cuh"
-#include "reduce.cuh"
+#include "cuda_ops/reduce.cuh"
 
 namespace {
 

@@ -1,6 +1,6 @@
 /* reduce.cu: sum, mean and norm: sums of elements, of their sizes or of their squares. */
 #include "cuda_base/noise.cuh"
-#include "reduce.cuh"
+#include "cuda_ops/reduce.cuh"
 
 namespace {
 
@@ -89,7 +89,7 @@ void rough_norm(const struct kp_call *c, void *state, void *scratch, cudaStream_
     int64_t count = kp_array_count(&c->out[0]);
     noisy_sums<LengthTerms, LengthSquares, false>(c, state, scratch, stream);
     root<<<grid((count + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>((double *)c->out[0].data, count,
-                                                                 *c->noise);
+                                                                  *c->noise);
     KP_CUDA(cudaGetLastError());
 }
 

@@ -303,4 +303,3 @@ void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t strea
 
 } // namespace
 #endif
-

@@ -82,7 +82,8 @@ __global__ void __launch_bounds__(LONG_BLOCK)
     for (int64_t i = threadIdx.x; i < packs; i += blockDim.x) {
         Pack<T, V> p = load<V>(in + i * V);
 #pragma unroll
-        for (int e = 0; e < V; e++) p.v[e] = narrow<T>(share<LOG>(term<LOG>(widen(p.v[e]), s.max), s.sum));
+        for (int e = 0; e < V; e++)
+            p.v[e] = narrow<T>(share<LOG>(term<LOG>(widen(p.v[e]), s.max), s.sum));
         store<V>(out + i * V, p);
     }
 }
@@ -122,7 +123,8 @@ __global__ void softmax_columns(const T *__restrict__ in, T *out, int64_t n, int
     if (!live) return;
 #pragma unroll 4
     for (i = threadIdx.y; i < n; i += step)
-        out[base + i * inner] = narrow<T>(share<LOG>(term<LOG>(widen(in[base + i * inner]), s.max), s.sum));
+        out[base + i * inner] =
+            narrow<T>(share<LOG>(term<LOG>(widen(in[base + i * inner]), s.max), s.sum));
 }
 
 /* Contiguous rows of `packs` packs of V. */
@@ -158,8 +160,9 @@ void launch(const void *in_, void *out_, int64_t outer, int64_t n, int64_t inner
         int across = 1;
         while (across < 32 && across < inner) across *= 2;
         int64_t tiles = (inner + across - 1) / across;
-        softmax_columns<LOG, T><<<(unsigned)(outer * tiles), dim3(across, BLOCK / across), 0, stream>>>(
-            in, out, n, inner, tiles);
+        softmax_columns<LOG, T>
+            <<<(unsigned)(outer * tiles), dim3(across, BLOCK / across), 0, stream>>>(in, out, n,
+                                                                                     inner, tiles);
         KP_CUDA(cudaGetLastError());
     }
 }
