@@ -41,6 +41,7 @@ struct kp_op_def {
     struct kp_attr_def attr[KP_MAX_ATTRS + 1]; /* up to the first without a key */
     enum kp_op_kind kind;
     int axes;          /* spatial axes of a convolution or a pool */
+    int gates;         /* of a recurrent network's cell */
     bool is_view;      /* costs nothing and moves nothing: the same elements, seen otherwise */
     bool moves_axes;   /* a view whose result axes are the operand's in another order */
     bool tensor_cores; /* products and convolutions: has TF32 and half forms */

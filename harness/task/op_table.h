@@ -32,6 +32,10 @@ OP(scaled_dot_product_attention, OPERANDS(3, 3), KEYWORDS(NULL, "key", "value"),
    INNER(-1, -1),
    ATTRS(NUMBER(dropout_p, 0), FLAG(is_causal), NUMBER(scale, 0)))
 
+/* Recurrent networks, by the gates of a cell: task/recurrent.h */
+OP(lstm, RECURRENT(4), OPERANDS(7, 8))
+OP(gru, RECURRENT(3), OPERANDS(6, 8))
+
 /* Windows: convolutions and pools, by their spatial axes */
 OP(conv1d, CONVOLUTION(1))
 OP(conv2d, CONVOLUTION(2))

@@ -48,6 +48,10 @@
     OPERANDS(2, 3), WEIGHTED, KIND(CONVOLUTION),                                         \
         .axes = axes_, RULES(conv, conv), PRODUCT(filter_and_bias, filter), INNER(1, 1), \
         ATTRS(INTEGERS(stride), INTEGERS(padding), INTEGERS(dilation), INTEGER(groups))
+#define RECURRENT(gates_)                                    \
+    KIND(PRODUCT), .gates = gates_, RULES(recurrent, never), \
+                   PRODUCT(recurrent, recurrent_products),   \
+                   ATTRS(INTEGER(num_layers), FLAG(bidirectional), FLAG(batch_first))
 #define POOL(axes_) ONE_OPERAND, KIND(REDUCTION), .axes = axes_, RULES(pool, planes), COSTS(pool)
 
 static const struct kp_op_def table[KP_OP_COUNT] = {

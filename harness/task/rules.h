@@ -8,7 +8,7 @@
 typedef const char *kp_infer_rule(const struct kp_task *t, struct kp_op *op, struct kp_value *out);
 kp_infer_rule infer_view, infer_transpose, infer_unsqueeze, infer_squeeze, infer_permute,
     infer_flatten; /* infer_views.c */
-kp_infer_rule infer_matmul, infer_linear, infer_attention, infer_conv,
+kp_infer_rule infer_matmul, infer_linear, infer_attention, infer_recurrent, infer_conv,
     infer_pool; /* infer_products.c */
 kp_infer_rule infer_unary, infer_gelu, infer_clamp, infer_pow, infer_binary, infer_layer_norm,
     infer_group_norm, infer_instance_norm, infer_batch_norm, infer_along_axis, infer_reduce,
@@ -24,6 +24,7 @@ kp_slice_rule slice_view, slice_transpose, slice_unsqueeze, slice_squeeze, slice
 /* Additions and multiplications (cost.c): see kp_op_def.flops. */
 typedef double kp_flops_rule(const struct kp_task *t, const struct kp_op *op);
 kp_flops_rule flops_nothing, flops_results, flops_operand, flops_five, flops_pool, flops_matmul,
-    flops_attention, flops_attention_products, flops_filter, flops_filter_and_bias;
+    flops_attention, flops_attention_products, flops_recurrent, flops_recurrent_products,
+    flops_filter, flops_filter_and_bias;
 
 #endif

@@ -20,7 +20,7 @@ extern "C" {
 enum {
     KP_MAX_DIMS = 8,     /* axes of a tensor or value */
     KP_MAX_OPERANDS = 8, /* operands of an op */
-    KP_MAX_RESULTS = 2,  /* results of an op */
+    KP_MAX_RESULTS = 3,  /* results of an op */
     KP_MAX_ATTRS = 12,   /* attributes of an op */
     KP_MAX_OUTPUTS = 4   /* outputs of a task */
 };
