@@ -39,16 +39,18 @@ const char *infer_pow(const struct kp_task *t, struct kp_op *op, struct kp_value
     return infer_like_first(t, op, out);
 }
 
-/* Two tensors that broadcast, or a tensor and a number. */
+/* Two tensors that broadcast, or a tensor and a number.  Integers and masks beside a floating
+ * tensor count as numbers of its type. */
 const char *infer_binary(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
     const struct kp_value *a = op_operand(t, op, 0), *b = op_operand(t, op, 1);
     if (!a && !b) return "both operands are numbers; expected a tensor";
     const struct kp_value *x = a ? a : b, *y = b ? b : a;
-    if (!infer_is_float(x) || x->dtype != y->dtype)
+    const struct kp_value *wide = infer_is_float(x) ? x : y;
+    if (!infer_is_float(wide) || (infer_is_float(y) && x->dtype != y->dtype && wide == x))
         return infer_say("operands are %s and %s; expected one floating type",
                          kp_dtype_name(x->dtype), kp_dtype_name(y->dtype));
     op->nout = 1;
-    out->dtype = x->dtype;
+    out->dtype = wide->dtype;
     if (!infer_broadcast(&x->shape, &y->shape, &out->shape))
         return "shapes do not broadcast; expected equal sizes or 1, aligned at the right";
     return NULL;

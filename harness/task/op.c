@@ -11,8 +11,13 @@ const struct kp_attr_def *op_takes(const struct kp_op_def *def, const char *key)
 }
 
 /* See op.h. */
+const char *op_keyword(const struct kp_op_def *def, int slot) {
+    return slot < KP_SLOTS ? def->in_name[slot] : NULL;
+}
+
+/* See op.h. */
 const struct kp_value *op_operand(const struct kp_task *t, const struct kp_op *op, int slot) {
-    return slot < op->nin && op->in[slot].value >= 0 ? &t->values[op->in[slot].value] : NULL;
+    return op_has(op, slot) ? &t->values[op->in[slot].value] : NULL;
 }
 
 /* See op.h. */
@@ -44,6 +49,14 @@ void op_arguments(const struct kp_op *op, double number[KP_MAX_ARGUMENTS]) {
     for (const struct kp_attr_def *a = op->def->attr; a->key && n < KP_MAX_ARGUMENTS; a++)
         if (a->kinds & 1 << KP_ATTR_FLOAT) number[n++] = op_float(op, a->key, a->otherwise);
     while (n < KP_MAX_ARGUMENTS) number[n++] = 0;
+}
+
+/* See op.h. */
+enum kp_dtype task_float_type(const struct kp_task *t) {
+    for (int i = 0; i < t->ntensors; i++)
+        if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
+            return t->tensors[i].dtype;
+    return KP_F32;
 }
 
 /* See op.h. */

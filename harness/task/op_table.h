@@ -15,12 +15,29 @@
 /* clang-format off */
 
 /* The same elements, seen otherwise */
-VIEW(view, RULES(view, view), ATTRS(LIST(shape)))
-VIEW(transpose, RULES(transpose, transpose), .moves_axes = true, ATTRS(LIST(dims)))
-VIEW(unsqueeze, RULES(unsqueeze, unsqueeze), ATTRS(INTEGERS(dim)))
-VIEW(squeeze, RULES(squeeze, squeeze), ATTRS(INTEGERS(dim)))
-VIEW(permute, RULES(permute, permute), .moves_axes = true, ATTRS(LIST(dims)))
-VIEW(flatten, RULES(flatten, flatten), ATTRS(INTEGER(start_dim), INTEGER(end_dim)))
+VIEW(view, SHOWS(ORDER), RULES(view, view), ATTRS(LIST(shape)))
+VIEW(transpose, SHOWS(AXES), RULES(transpose, transpose), ATTRS(LIST(dims)))
+VIEW(unsqueeze, SHOWS(ORDER), RULES(unsqueeze, unsqueeze), ATTRS(INTEGERS(dim)))
+VIEW(squeeze, SHOWS(ORDER), RULES(squeeze, squeeze), ATTRS(INTEGERS(dim)))
+VIEW(permute, SHOWS(AXES), RULES(permute, permute), ATTRS(LIST(dims)))
+VIEW(flatten, SHOWS(ORDER), RULES(flatten, flatten), ATTRS(INTEGER(start_dim), INTEGER(end_dim)))
+VIEW(slice, SHOWS_PART(slice),
+   ATTRS(INTEGER(dim), INTEGER(start), INTEGER(end), INTEGER(step)))
+VIEW(flip, SHOWS_PART(flip), ATTRS(INTEGER(dim)))
+VIEW(expand, SHOWS(REPEAT), RULES(expand, elementwise), ATTRS(LIST(shape)))
+
+/* Elements put together, replaced or chosen; none is computed */
+OP(cat, OPERANDS(1, KP_ANY), RULES(cat, along_axis), COSTS(nothing), ATTRS(INTEGER(dim)))
+OP(pad, ONE_OPERAND, RULES(pad, pad), COSTS(nothing), ATTRS(LIST(pad), NUMBER(value, 0)))
+OP(tril, ONE_OPERAND, RULES(triangle, triangle), COSTS(nothing), ATTRS(INTEGER(diagonal)))
+OP(triu, ONE_OPERAND, RULES(triangle, triangle), COSTS(nothing), ATTRS(INTEGER(diagonal)))
+OP(masked_fill, OPERANDS(2, 2), KEYWORDS(NULL, "mask"), RULES(masked_fill, elementwise),
+   COSTS(results), ATTRS(NUMBER(value, 0)))
+OP(eq, OPERANDS(2, 2), RULES(compare, elementwise), COSTS(results))
+OP(index_select, OPERANDS(2, 2), KEYWORDS(NULL, "index"), RULES(index_select, index_select),
+   COSTS(nothing), ATTRS(INTEGER(dim)))
+OP(full, OPERANDS(0, 0), RULES(full, elementwise), COSTS(nothing),
+   ATTRS(LIST(shape), NUMBER(value, 0), WORD(dtype)))
 
 /* Products */
 OP(matmul, OPERANDS(2, 2), KIND(PRODUCT), RULES(matmul, matmul), PRODUCT(matmul, matmul),
@@ -33,8 +50,8 @@ OP(scaled_dot_product_attention, OPERANDS(3, 3), KEYWORDS(NULL, "key", "value"),
    ATTRS(NUMBER(dropout_p, 0), FLAG(is_causal), NUMBER(scale, 0)))
 
 /* Recurrent networks, by the gates of a cell: task/recurrent.h */
-OP(lstm, RECURRENT(4), OPERANDS(7, 8))
-OP(gru, RECURRENT(3), OPERANDS(6, 8))
+OP(lstm, RECURRENT(4), OPERANDS(7, KP_ANY))
+OP(gru, RECURRENT(3), OPERANDS(6, KP_ANY))
 
 /* Windows: convolutions and pools, by their spatial axes */
 OP(conv1d, CONVOLUTION(1))

@@ -29,6 +29,8 @@
 #define WEIGHTED              KEYWORDS(NULL, "weight", "bias")
 #define RULES(shape, cut)     .infer = infer_##shape, .slice = slice_##cut
 #define COSTS(all)            .flops = flops_##all
+#define SHOWS(what)           .view = KP_VIEW_##what
+#define SHOWS_PART(rule)      SHOWS(PART), RULES(part, along_axis), .part = part_##rule
 #define INNER(of_0, of_1)     .has_inner = true, .inner = {of_0, of_1}
 #define KIND(kind_)           .kind = KP_KIND_##kind_
 #define PRODUCT(all, products) \
@@ -56,13 +58,9 @@
 
 static const struct kp_op_def table[KP_OP_COUNT] = {
 #define OP(name_, ...) [KP_OP_##name_] = {.id = KP_OP_##name_, .name = #name_, __VA_ARGS__},
-#define VIEW(name_, ...)                    \
-    [KP_OP_##name_] = {.id = KP_OP_##name_, \
-                       .name = #name_,      \
-                       .is_view = true,     \
-                       ONE_OPERAND,         \
-                       COSTS(nothing),      \
-                       __VA_ARGS__},
+#define VIEW(name_, ...) \
+    [KP_OP_##            \
+        name_] = {.id = KP_OP_##name_, .name = #name_, ONE_OPERAND, COSTS(nothing), __VA_ARGS__},
 #include "task/op_table.h"
 };
 

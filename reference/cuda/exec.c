@@ -27,20 +27,12 @@ struct run {
     cudaStream_t stream;
 };
 
-/* The 16-bit type that a task's tensors have, or KP_F32 if none has one. */
-static enum kp_dtype half_type(const struct kp_task *t) {
-    for (int i = 0; i < t->ntensors; i++)
-        if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
-            return t->tensors[i].dtype;
-    return KP_F32;
-}
-
 /* See exec.h. */
 const char *kp_math_name(const struct kp_task *t, enum kp_math m) {
     switch (m) {
     case KP_MATH_FP32: return "fp32";
     case KP_MATH_TF32: return "tf32";
-    case KP_MATH_HALF: return half_type(t) == KP_BF16 ? "bf16" : "f16";
+    case KP_MATH_HALF: return task_float_type(t) == KP_BF16 ? "bf16" : "f16";
     case KP_MATH_F64: return "f64";
     }
     die(KP_BUG, "arithmetic %d has no name", (int)m);
@@ -48,7 +40,7 @@ const char *kp_math_name(const struct kp_task *t, enum kp_math m) {
 
 /* See exec.h. */
 int kp_baselines(const struct kp_task *t, enum kp_math out[2]) {
-    if (half_type(t) != KP_F32) {
+    if (task_float_type(t) != KP_F32) {
         out[0] = KP_MATH_HALF;
         return 1;
     }
@@ -130,7 +122,7 @@ static void *locate(const struct kp_plan *p, const struct run *r, const struct k
         if (!kp_ref_exact(p, ref)) base += p->shared_bytes + (size_t)world * p->world_bytes;
         break;
     }
-    return base + row * ref->row_bytes;
+    return base + ref->offset + row * ref->row_bytes;
 }
 
 /* The unit roundoff of results that are stored in this type, beside fp32's. */
@@ -149,7 +141,7 @@ static void run_rough(const struct kp_plan *p, const struct kp_step *s, struct k
     (s->impl->rough ? s->impl->rough : s->impl->run)(call, s->state, scratch, r->stream);
     for (int k = 0; k < call->nout; k++) {
         double unit = unit_of(p->task->values[call->op->out[k]].dtype);
-        if (unit > 0 && call->out[k].data)
+        if (unit > 0 && s->impl->rough && call->out[k].data)
             kp_noise_round(call->out[k].data, kp_array_count(&call->out[k]), KP_AMPLIFIED * unit,
                            kp_noise_seed(noise.seed, -1 - k), r->stream);
     }
@@ -159,7 +151,7 @@ static void run_rough(const struct kp_plan *p, const struct kp_step *s, struct k
 static void run_op(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
                    int64_t row, int world) {
     struct kp_call call = s->call;
-    for (int k = 0; k < KP_MAX_OPERANDS; k++)
+    for (int k = 0; k < s->nin; k++)
         if (call.present[k]) call.in[k].data = locate(p, r, &s->in[k], row, world);
     for (int k = 0; k < call.nout; k++) call.out[k].data = locate(p, r, &s->out[k], row, world);
     char *scratch = s->scratch >= 0 ? r->workspace + p->buffers[s->scratch].offset : NULL;

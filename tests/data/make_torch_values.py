@@ -533,6 +533,34 @@ def rows():
     case("log_softmax_special", "log_softmax(x; dim=1)", lambda x: torch.log_softmax(x, 1), x=odd)
 
 
+def recurrent():
+    def network(name, op, steps, batch, width, hidden, layers=1, both=False, first=False):
+        gates, directions = dict(lstm=4, gru=3)[op], 2 if both else 1
+        states = {s: normal(layers * directions, batch, hidden) for s in ("hc" if op == "lstm" else "h")}
+        weights = {}
+        for i in range(layers * directions):
+            read = directions * hidden if i >= directions else width
+            for kind, shape in ("a", (read,)), ("b", (hidden,)), ("p", ()), ("q", ()):
+                weights[kind + str(i)] = normal(gates * hidden, *shape)
+        x = normal(batch, steps, width) if first else normal(steps, batch, width)
+
+        def run(x, *rest):
+            state = tuple(rest[:len(states)])
+            return getattr(torch, op)(x, state if op == "lstm" else state[0], rest[len(states):], True,
+                                      layers, 0.0, False, both, first)
+
+        attributes = "num_layers=%d, bidirectional=%s, batch_first=%s" % (
+            layers, str(both).lower(), str(first).lower())
+        case("%s_%s" % (op, name), "%s(%s; %s)" % (op, ", ".join(["x", *states, *weights]), attributes),
+             run, x=x, **states, **weights)
+
+    for op in "lstm", "gru":
+        network("one", op, 4, 2, 3, 5)
+        network("deep", op, 3, 2, 4, 3, 3)
+        network("both_ways", op, 4, 2, 3, 3, 2, True)
+        network("batch_first", op, 3, 2, 3, 4, 2, True, True)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: make_torch_values.py torch_values.json")
@@ -552,6 +580,7 @@ def main():
     activations()
     pairs()
     rows()
+    recurrent()
     made_by = {"torch": torch.__version__, "python": platform.python_version(),
                "machine": platform.machine()}
     with open(sys.argv[1], "w") as f:
