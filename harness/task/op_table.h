@@ -61,7 +61,7 @@ OP(max_pool2d, POOL(2),
    ATTRS(INTEGERS(kernel_size), INTEGERS(stride), INTEGERS(padding), INTEGERS(dilation),
          FLAG(ceil_mode), FLAG(return_indices)))
 
-/* Elementwise: one expression each in define/elementwise.h */
+/* Elementwise: one expression each in define/elementwise.h or functions.h */
 OP(relu, UNARY)
 OP(gelu, ONE_OPERAND, RULES(gelu, elementwise), COSTS(results), ATTRS(WORD(approximate)))
 OP(sigmoid, UNARY)
@@ -111,7 +111,8 @@ OP(sum, REDUCTION(reduce))
 OP(mean, REDUCTION(reduce))
 OP(norm, ONE_OPERAND, KIND(REDUCTION), RULES(norm, reduce), COSTS(operand),
    ATTRS(INTEGERS(dim), FLAG(keepdim), NUMBER(p, 2)))
-OP(logsumexp, REDUCTION(logsumexp))
+OP(logsumexp, ONE_OPERAND, KIND(REDUCTION), RULES(logsumexp, reduce), COSTS(five),
+   ATTRS(INTEGERS(dim), FLAG(keepdim)))
 OP(max, REDUCTION(extreme))
 OP(min, REDUCTION(extreme))
 OP(argmax, REDUCTION(index))
