@@ -4,6 +4,8 @@
 #define ELEMENTWISE FORM
 #include "define/elementwise.h"
 
+template <> constexpr bool takes_mask<form_mul> = true;
+
 typedef void launcher(const struct kp_call *c, void *, void *, cudaStream_t stream);
 
 /* gelu: one of two forms, as the attribute says. */

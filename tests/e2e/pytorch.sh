@@ -21,7 +21,7 @@ one() {
     echo "{\"task\": \"$name\", \"suite\": \"level1\", \"inputs\": [{\"name\": \"x\", \"shape\": [4, 4], \"dtype\": \"$dtype\", \"fill\": \"uniform(0,1)\"}],
         \"parameters\": [{\"name\": \"w\", \"shape\": [4, 4], \"dtype\": \"$dtype\", \"fill\": \"fan_in(4)\"}], \"graph\": [$graph], \"outputs\": [\"$x\"]}" > "tasks/level1/$name.json"
 }
-one conv_relu f32 conv2d relu
+one conv_relu f32 conv_transpose2d relu
 one half f16 matmul
 one mixed f32 conv2d matmul
 one product f32 matmul
@@ -30,7 +30,7 @@ mkdir -p stub/torch/nn
 : > stub/torch/nn/__init__.py
 cat > stub/torch/nn/functional.py <<'PY'
 from torch import costs
-conv2d = costs("conv2d", lambda t: t.backends.cudnn.allow_tf32, 80, 40)
+conv2d = conv_transpose2d = costs("conv2d", lambda t: t.backends.cudnn.allow_tf32, 80, 40)
 PY
 cat > stub/torch/__init__.py <<'PY'
 import os, sys
@@ -141,6 +141,22 @@ check 'nothing half written is left' [ ! -e $csv+ ]
 STUB_NO_TRITON=1 measure TASKS=product
 check 'without a compiler calls and replays are measured' is "$(times product)" 100.00,90.00,,100.00,90.00,,10.00,9.00,
 check 'and why is said' says '^product: torch.compile: no triton$'
+
+cat > tasks/level1/moves.json <<'JSON'
+{"task": "moves", "inputs": [{"name": "x"}, {"name": "m"}, {"name": "i"}], "parameters": [], "graph": ["a[4,2] = slice(x; dim=1, start=1, end=-1)", "b[2,4] = slice(x; dim=-2, step=2)",
+  "c[4,4] = cat(a, a; dim=1)", "d[4,4] = masked_fill(c, mask=m; value=-inf)", "e[4,4] = flip(d; dim=0)", "f[2,4]:bool = full(; shape=[2,4], value=1, dtype=bool)",
+  "g[2,4] = index_select(b, index=i; dim=0)", "h[2,4]:bool = eq(g, 0)"], "outputs": ["e", "f", "h"]}
+JSON
+python3 harness/pytorch/times.py --show tasks/level1/moves.json | sed -n 's/^    //; / = /p' > shown
+check 'parts, lists, masks and constants as in PyTorch' is "$(cat shown)" 'a = x[:, 1:-1]
+b = x[..., ::2, :]
+c = torch.cat([a, a], dim=1)
+d = torch.masked_fill(c, mask=m, value=float("-inf"))
+e = torch.flip(d, dims=[0])
+f = torch.full([2,4], 1, dtype=torch.bool, device="cuda")
+g = torch.index_select(b, index=i, dim=0)
+h = g == 0'
+rm tasks/level1/moves.json
 
 echo 'task,old' > $csv
 measure TASKS=half
