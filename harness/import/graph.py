@@ -12,10 +12,12 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 import ops
-from record import MOST_REAL, Refused, arguments, number, random_fill, text_of
+from record import MOST_REAL, RANDOM, Refused, arguments, number, random_fill, text_of
 
 DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
           torch.int32: "i32", torch.bool: "bool", torch.float64: "f64"}
+CONSTANTS = {"full", "zeros", "ones", "full_like", "zeros_like", "ones_like", "new_full", "new_zeros",
+             "new_ones"}
 REDUCTIONS = ["none", "mean", "sum"]
 
 
@@ -25,6 +27,9 @@ class Value:
     def __init__(self, fake, name=None, real=None, of=None):
         self.fake, self.name, self.real = fake, name, real
         self.storage = of.storage if of else self  # whose elements it shows
+
+    def dim(self):
+        return self.fake.dim()
 
     @property
     def shape(self):
@@ -106,18 +111,18 @@ class Graph:
 
     def constant(self, x):
         """A known value as a line that makes it, or else as a tensor of the task."""
-        real, flat = x.real, x.real.flatten()
-        attributes = [("shape", attribute("shape", x.shape)), ("value", attribute("value", flat[0].item()))]
+        real, flat = x.real, x.real.flatten() if any(x.real.stride()) else x.real.reshape(-1)[:1]
+        attributes = [("shape", attribute("shape", x.shape)), ("value", number(flat[0].item()))]
         if real.dtype != torch.float32:
             attributes.append(("dtype", x.dtype))
-        if bool((flat == flat[0]).all()):
+        if not any(real.stride()) or bool((flat == flat[0]).all()):
             return self.line("full", [], attributes, [x.fake])[0]
         if real.dim() >= 2:
             for word, at in (("tril", (-1, 0)), ("triu", (0, -1))):
                 value = real[(0,) * (real.dim() - 2) + at]
                 for diagonal in range(1 - real.shape[-2], real.shape[-1]):
                     if bool((getattr(torch, word)(torch.full_like(real, value.item()), diagonal) == real).all()):
-                        attributes[1] = ("value", attribute("value", value.item()))
+                        attributes[1] = ("value", number(value.item()))
                         whole = self.line("full", [], attributes, [x.fake])[0]
                         return self.line(word, [(None, whole)], [("diagonal", diagonal)], [x.fake])[0]
         fill = "values(%s)" % ",".join(number(v) for v in flat.tolist())
@@ -150,11 +155,13 @@ class Graph:
         fakes = [x for x in tree_leaves(fake) if isinstance(x, torch.Tensor)]
         if any(not isinstance(n, int) for f in fakes for n in f.shape):
             self.refuse("%s: the shape of its result depends on values; tasks have fixed shapes" % name)
-        random = torch.Tag.nondeterministic_seeded in func.tags
-        if not random and all(x.real is not None for x in tensors) and \
+        random = func._schema.name.split("::")[1] in RANDOM
+        if name in CONSTANTS:
+            out = self.filled(name, a, fakes[0])
+        elif not random and "dropout" not in name and all(x.real is not None for x in tensors) and \
                 all(f.numel() <= MOST_REAL for f in fakes) and fakes:
             out = self.known(func, args, kwargs)
-        elif random and name != "dropout":
+        elif random:
             out = self.drawn(func, args, kwargs, fakes[0])
         else:
             out = self.computed(name, overload, a, fakes, tensors)
@@ -167,6 +174,11 @@ class Graph:
         args, kwargs = tree_map(lambda x: x.real.clone() if isinstance(x, Value) else x, (args, kwargs))
         out = func(*args, **kwargs)
         return tree_map(lambda x: self.real(x) if isinstance(x, torch.Tensor) else x, out)
+
+    def filled(self, name, a, fake):
+        """A tensor of one number, which takes no memory here."""
+        value = a["fill_value"] if "full" in name else int("ones" in name)
+        return Value(fake, real=torch.tensor(value, dtype=fake.dtype).expand(fake.shape))
 
     def drawn(self, func, args, kwargs, fake):
         """Random numbers: an input of the task."""
@@ -197,8 +209,10 @@ class Graph:
             if name == "dropout":
                 return self.dropped(a, fakes[0])
         if name in ops.SAME and len(fakes) == 1 and fakes[0].shape == x.fake.shape and \
-                fakes[0].dtype == x.fake.dtype and (key not in ops.LINES or name.startswith("expand")):
+                fakes[0].dtype == x.fake.dtype:
             return x
+        if name == "copy" and a["src"].shape == a["self"].shape and a["src"].dtype == a["self"].dtype:
+            return a["src"]
         made = ops.special(key, a)
         if made:
             return self.inline(made, a)
@@ -230,7 +244,7 @@ class Graph:
         for word in re.findall(r"(?:\w+=)?(?:\[[^]]*\]|[\w@]+)", after):
             key, _, source = word.rpartition("=")
             names = source.strip("[]").split(",")
-            used.update(names)
+            used.update(names + ["size"] if source == "@" else names)
             x = [int(a.get(n, n)) for n in names] if source[0] == "[" else \
                 list(fakes[0].shape) if source == "@" else a[source]
             if source == "stride" and x == []:

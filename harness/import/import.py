@@ -178,6 +178,8 @@ if __name__ == "__main__":
     if tuple(int(x) for x in torch.__version__.split("+")[0].split(".")[:2]) < (2, 5):
         fail("PyTorch is %s; 2.5 or newer is needed" % torch.__version__, 4)
     import logging
+    import warnings
+    warnings.simplefilter("ignore")
     logging.disable(logging.CRITICAL)  # PyTorch's log of what it then raises
     import task
     from record import Refused

@@ -12,21 +12,22 @@ import math
 import torch
 import torch.nn.functional as F
 
+from record import Refused
+
 LINES = {
     # the same elements, seen otherwise
     "view": "view(self; shape=size)", "reshape": "view(self; shape)",
-    "_unsafe_view": "view(self; shape=size)", "unflatten.int": "view(self; shape=@)",
-    "view_as": "view(self; shape=@)", "reshape_as": "view(self; shape=@)",
-    "squeeze": "view(self; shape=@)", "squeeze.dim": "squeeze(self; dim)",
+    "_unsafe_view": "view(self; shape=size)", "squeeze.dim": "squeeze(self; dim)",
     "squeeze.dims": "squeeze(self; dim)", "unsqueeze": "unsqueeze(self; dim)",
     "flatten.using_ints": "flatten(self; start_dim, end_dim)", "permute": "permute(self; dims)",
-    "expand": "expand(self; shape=@)", "expand_as": "expand(self; shape=@)",
+    "expand": "expand(self; shape=@)",
     "transpose.int": "transpose(self; dims=[dim0,dim1])", "t": "transpose(self; dims=[0,1])",
     # elements put together, replaced or chosen
     "cat": "cat(*tensors; dim)", "tril": "tril(self; diagonal)", "triu": "triu(self; diagonal)",
     "masked_fill.Scalar": "masked_fill(self, mask=mask; value)",
     "eq.Scalar": "eq(self, other)", "eq.Tensor": "eq(self, other)",
     "bitwise_not": "bitwise_not(self)", "logical_not": "bitwise_not(self)",
+    "flip": "flip(self; dim=dims)",
     "index_select": "index_select(self, index=index; dim)",
     # products
     "matmul": "matmul(self, other)", "mm": "matmul(self, mat2)", "bmm": "matmul(self, mat2)",
@@ -50,7 +51,7 @@ LINES = {
         "relu sigmoid tanh silu mish hardsigmoid hardswish selu sqrt rsqrt abs neg exp log sin cos").split()},
     "gelu": "gelu(self; approximate)", "softplus": "softplus(self)", "elu": "elu(self; alpha)",
     "leaky_relu": "leaky_relu(self; negative_slope)", "hardtanh": "hardtanh(self; min_val, max_val)",
-    "clamp": "clamp(self; min, max)", "clamp_min": "clamp(self; min)", "clamp_max": "clamp(self; max)",
+    "clamp": "clamp(self; min, max)", "clamp.Tensor": "clamp(self; min, max)", "clamp_min": "clamp(self; min)", "clamp_max": "clamp(self; max)",
     "pow.Tensor_Scalar": "pow(self, exponent)", "square": "pow(self, 2)",
     **{op + ".Tensor": op + "(self, other)" for op in ("add", "sub", "mul", "div")},
     **{op + ".Scalar": op + "(self, other)" for op in ("add", "sub", "mul", "div")},
@@ -72,23 +73,60 @@ LINES = {
     "argmax": "argmax(self; dim, keepdim)", "argmin": "argmin(self; dim, keepdim)",
     "linalg_vector_norm": "norm(self; dim, keepdim, p=ord)",
     # losses
+    "smooth_l1_loss": "smooth_l1_loss(self, target=target; beta)",
+    "kl_div": "kl_div(self, target=target)",
     "cross_entropy_loss":
         "cross_entropy(self, target=target; ignore_index, reduction, label_smoothing)",
 }
 
 # Arguments that change no value, or only state that no output shows.
 IGNORED = {"memory_format", "layout", "device", "pin_memory", "non_blocking", "copy", "momentum",
-           "running_mean", "running_var", "cudnn_enabled", "implicit", "requires_grad"}
+           "running_mean", "running_var", "cudnn_enabled", "implicit", "requires_grad", "reduction"}
 # Lists that are one number where all of several entries agree.
 WINDOW = {"kernel_size", "stride", "padding", "dilation", "output_padding", "output_size"}
 
 SAME = {"contiguous", "clone", "detach", "alias", "lift_fresh_copy", "lift_fresh", "to", "_to_copy",
-        "dropout", "feature_dropout", "alpha_dropout", "type_as", "expand", "expand_as", "pad",
-        "requires_grad", "broadcast_to", "view", "reshape", "flatten"}
+        "expand", "view", "reshape", "flatten"}
+# Ops whose work nobody counts.
+VIEWS = {"view", "slice", "full", "squeeze", "unsqueeze", "permute", "transpose", "expand", "flatten"}
 
 
 def permuted(x, dims):
     return x if list(dims) == list(range(len(dims))) else x.permute(dims)
+
+
+def replaced(shape, dim, sizes):
+    dim %= len(shape)
+    return shape[:dim] + list(sizes) + shape[dim + 1:]
+
+
+def moved(x, source, to):
+    dims = list(range(x.dim()))
+    axis = dims.pop(source)
+    dims.insert(to % x.dim(), axis)
+    return x.permute(dims)
+
+
+def windows(x, dim, size, step):
+    """Tensor.unfold: the windows along an axis, whose elements become the last axis."""
+    dim %= x.dim()
+    n = (x.shape[dim] - size) // step + 1
+    if size == step:
+        x = x if n * size == x.shape[dim] else x.narrow(dim, 0, n * size)
+        x = x.view(replaced(list(x.shape), dim, [n, size]))
+    else:
+        x = torch.stack([x.narrow(dim, i * step, size) for i in range(n)], dim)
+    return moved(x, dim + 1, -1)
+
+
+def chosen(x, indices):
+    """An index of whole rows along one axis."""
+    at = [i for i, index in enumerate(indices) if index is not None]
+    if len(at) != 1:
+        raise Refused("an index with several tensors is no op of a task; flatten it to one axis")
+    index = indices[at[0]]
+    rows = torch.index_select(x, at[0], index.flatten() if index.dim() != 1 else index)
+    return rows if index.dim() == 1 else rows.view(replaced(list(x.shape), at[0], index.shape))
 
 
 def shifted(x, shifts, dims):
@@ -181,6 +219,10 @@ def reduced(loss, reduction):
     return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
 
 
+def distance(a, other):
+    return torch.linalg.vector_norm(a["anchor"] - a[other] + a["eps"], a["p"], -1)
+
+
 def same_padding(a, conv):
     """Padding given as a word."""
     if a["padding"] == "valid":
@@ -196,7 +238,15 @@ MADE_OF = {
     "numpy_T": lambda a: a["self"].t() if a["self"].dim() == 2 else
                a["self"].permute(list(range(a["self"].dim()))[::-1]),
     "mT": lambda a: a["self"].transpose(-1, -2),
-    "movedim.int": lambda a: a["self"].movedim(a["source"], a["destination"]),
+    "squeeze": lambda a: a["self"].view([n for n in a["self"].shape if n != 1]),
+    "view_as": lambda a: a["self"].view(a["other"].shape),
+    "reshape_as": lambda a: a["self"].reshape(a["other"].shape),
+    "expand_as": lambda a: a["self"].expand(a["other"].shape),
+    "unflatten.int": lambda a: a["self"].view(replaced(list(a["self"].shape), a["dim"], a["sizes"])),
+    "unfold": lambda a: windows(a["self"], a["dimension"], a["size"], a["step"]),
+    "index.Tensor": lambda a: chosen(a["self"], a["indices"]),
+    "embedding": lambda a: chosen(a["weight"], [a["indices"]]),
+    "movedim.int": lambda a: moved(a["self"], a["source"], a["destination"]),
     "select.int": lambda a: torch.ops.aten.slice(
         a["self"], a["dim"], a["index"] % a["self"].shape[a["dim"]],
         a["index"] % a["self"].shape[a["dim"]] + 1).squeeze(a["dim"]),
@@ -221,6 +271,8 @@ MADE_OF = {
     "log_sigmoid": lambda a: -F.softplus(-a["self"]),
     "relu6": lambda a: F.hardtanh(a["self"], 0, 6),
     "glu": lambda a: (lambda h: h[0] * torch.sigmoid(h[1]))(a["self"].chunk(2, a["dim"])),
+    "triplet_margin_loss": lambda a: reduced(
+        torch.clamp(a["margin"] + distance(a, "positive") - distance(a, "negative"), min=0), a["reduction"]),
     "mse_loss": lambda a: reduced((a["self"] - a["target"]) ** 2, a["reduction"]),
     "l1_loss": lambda a: reduced((a["self"] - a["target"]).abs(), a["reduction"]),
     "conv1d.padding": lambda a: same_padding(a, F.conv1d),
@@ -248,4 +300,8 @@ def special(name, a):
         return lambda a: F.softplus(a["self"] * a["beta"]) / a["beta"]
     if name == "scaled_dot_product_attention" and (a["attn_mask"] is not None or a["is_causal"]):
         return lambda a: attention(*(a[k] for k in ("query", "key", "value", "attn_mask", "is_causal", "scale")))
+    if name in ("smooth_l1_loss", "kl_div") and a["reduction"] != 0:
+        loss = getattr(torch.ops.aten, name)
+        rest = {k: v for k, v in a.items() if k not in ("self", "target", "reduction")}
+        return lambda a: reduced(loss(a["self"], a["target"], reduction=0, **rest), a["reduction"])
     return MADE_OF.get(name)

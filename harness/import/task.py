@@ -4,11 +4,11 @@ import inspect
 import json
 import os
 import re
-import warnings
 
 import torch
 
-from graph import DTYPES, Graph, Tensor, Value
+import ops
+from graph import Graph, Tensor
 from record import Recorder, Refused
 
 RESERVED = set("""alignas alignof and asm auto bool break case catch char class compl const constexpr
@@ -55,8 +55,7 @@ def exported(module, inputs):
     """What torch.export makes of it; its complaints in one line."""
     export = getattr(torch.export, "export_for_training", torch.export.export)
     try:
-        with torch.no_grad(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with torch.no_grad():
             return export(module, tuple(inputs), strict=False)
     except Refused:
         raise
@@ -133,7 +132,7 @@ def live(graph, outputs):
             dead.append(line.op)
     graph.lines = lines[::-1]
     graph.tensors = [t for t in graph.tensors if id(t) in needed or t.kind != "buffer"]
-    return needed, sorted(set(dead) - {"view", "slice", "full"})
+    return needed, sorted(set(dead) - ops.VIEWS)
 
 
 def name_all(graph):
@@ -203,48 +202,45 @@ NORMS = {"layer_norm", "group_norm", "instance_norm", "batch_norm"}
 PRODUCTS = {"mul", "matmul", "linear", "scaled_dot_product_attention", "div"}
 
 
-def degrees(graph):
-    """For each line: the power of s by which it grows where all contents grow by s, at its largest
-    on the way, and the tensors that make it grow."""
-    degree = {id(t): (1, {t}) for t in graph.tensors}
+def overflowing(graph):
+    """Tensors whose contents, all of them scaled by STEP, would overflow somewhere.  A value has a
+    power, with which it grows where all contents grow, and the tensors that make it grow."""
+    power, who, calm = {id(t): 1 for t in graph.tensors}, {id(t): {id(t)} for t in graph.tensors}, set()
     for line in graph.lines:
-        parts = [degree[id(v)] for v in line.values()]
-        powers, who = [p for p, _ in parts] or [0], set().union(*(w for _, w in parts))
-        inside = 0
+        ids = [id(v) for v in line.values()]
+        powers, makers = [power[i] for i in ids] or [0], set().union(*(who[i] for i in ids))
+        most = grown = max(powers)
         if line.op in BOUNDED:
-            grown, who = 0, set()
+            grown = 0
         elif line.op in NORMS:
-            inside, grown = 2 * powers[0], max(powers[1:], default=0)
-            yield inside, parts[0][1]
-            who = set().union(*(w for _, w in parts[1:]))
+            most, grown = 2 * powers[0], max(powers[1:], default=0)
         elif line.op in PRODUCTS or line.op.startswith("conv"):
-            grown = powers[0] + (powers[1] if len(powers) > 1 else 0)
+            most = grown = sum(powers[:2])
         elif line.op == "pow":
-            grown = powers[0] * abs(line.operands[1][1])
+            most = grown = powers[0] * abs(line.operands[1][1])
         elif line.op == "cumprod":
-            grown = powers[0] * line.results[0].shape[int(dict(line.attributes)["dim"])]
+            most = grown = powers[0] * line.results[0].shape[int(dict(line.attributes)["dim"])]
         elif line.op == "exp":
-            grown = LARGEST if powers[0] else 0
-        elif line.op in ("sqrt",):
-            grown = powers[0] / 2
-        elif line.op in ("log", "logsumexp"):
-            grown = min(powers[0], 1)
+            most = grown = LARGEST * powers[0]
+        elif line.op == "norm":
+            most = 2 * grown
+        elif line.op == "sqrt":
+            grown = grown / 2
+        if line.op in NORMS:
+            result = set().union(*(who[i] for i in ids[1:]))
         else:
-            grown = max(powers)
-        if line.op == "norm":
-            yield 2 * grown, who
+            result = makers if grown else set()
+        if most * STEP > LARGEST:
+            calm |= who[ids[0]] if line.op in NORMS else makers
+            grown, result = 0, set()
         for v in line.results:
-            degree[id(v)] = grown, who
-        yield grown, who
+            power[id(v)], who[id(v)] = grown, result
+    return calm
 
 
 def domains_of(graph):
     """A function of a tensor and its fill that gives its domain."""
-    calm = set()
-    for power, who in degrees(graph):
-        if power * STEP > LARGEST:
-            calm |= {id(t) for t in who}
-    above = set()
+    calm, above = overflowing(graph), set()
     for line in graph.lines:
         if line.op == "scaled_dot_product_attention":
             calm |= {id(v) for v in line.values()}
