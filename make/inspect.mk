@@ -12,12 +12,22 @@ sanitize: $(if $(filter sanitize,$(goals)),$(cells:%=build/%.sanitize.json))
 build/%.sanitize.json: build/%.verify.json build/replay $(addprefix harness/inspect/,sanitize shrink shrink.jq) build/sanitize.flags
 	$Q$(on_gpu) harness/inspect/sanitize $(task.$(*F)) build/$* $(TOOLS)
 
-# How well the judge tells arithmetics apart, task by task: results/GPU/calibration.{csv,md}.
+# How well the judge tells arithmetics apart: results/GPU/calibration.{csv,md}, of the tasks and of
+# products of 27 to 16384 terms.
 .PHONY: calibrate $(gpus:%=calibrate-%)
 calibrate: $(gpus:%=calibrate-%)
 	@$(call given,$(gpus),:)
-$(gpus:%=calibrate-%): calibrate-%: build/calibrate $(if $(filter calibrate,$(goals)),$(foreach t,$(tasks),$(task.$t)))
-	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) harness/inspect/calibrate results/$*/calibration $(filter %.json,$^)
+products := $(addprefix product_,$(file <harness/inspect/product/shapes))
+$(foreach p,$(products),$(eval task.$p := build/tasks/product/$p.json))
+$(products:%=build/tasks/product/%.json): build/tasks/product/%.json: harness/inspect/product/template.json build/id/task
+	@mkdir -p $(@D)
+	$Qbuild/task expand $< $* > $@+ && mv $@+ $@
+$(foreach g,$(gpus),$(eval calibrate-$g: $(if $(filter calibrate,$(goals)),$(addprefix build/$g/,$(addsuffix .calibration.csv,$(products) $(tasks))))))
+$(gpus:%=calibrate-%): calibrate-%:
+	$Qharness/inspect/calibration $* $^
+build/%.calibration.csv: $$(task.$$(*F)) build/id/calibrate
+	@mkdir -p $(@D)
+	$Q$(on_gpu) build/calibrate $(task.$(*F)) > $@+ && mv $@+ $@
 
 # Compile checks for other architectures: a portable kernel for each of ARCHS, any other for its
 # own.  No result depends on them.

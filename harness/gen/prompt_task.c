@@ -140,14 +140,6 @@ static char *floor_bytes(const struct kp_cost *c, const struct prompt_gpu *g) {
     return draft_close(&x);
 }
 
-/* The 16-bit type of the task's tensors, or NULL. */
-static const char *half_type(const struct kp_task *t) {
-    for (int i = 0; i < t->ntensors; i++)
-        if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
-            return kp_dtype_name(t->tensors[i].dtype);
-    return NULL;
-}
-
 /* The time of the products in each class at the measured rates, the same as in time_main.c. */
 static char *floor_flops(const struct kp_task *t, const struct kp_cost *c,
                          const struct prompt_gpu *g) {
@@ -156,9 +148,9 @@ static char *floor_flops(const struct kp_task *t, const struct kp_cost *c,
     struct draft x;
     draft_open(&x);
     fputs("at the measured rates the products take about ", x.out);
-    if (half_type(t)) {
+    if (task_float_type(t) != KP_F32) {
         text_us(x.out, c->mm_flops / g->f16_tflops * 1e-6);
-        fprintf(x.out, " in class %s", half_type(t));
+        fprintf(x.out, " in class %s", kp_dtype_name(task_float_type(t)));
         return draft_close(&x);
     }
     text_us(x.out, c->mm_flops / fp32 * 1e-6);

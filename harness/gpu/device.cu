@@ -1,10 +1,9 @@
 /* device.cu: see device.h; what empties and scrubs the GPU is in flush.cu.  Plain grid-stride
  * kernels, each obviously right, and all at or near the speed of memory. */
 #include "gpu/device.h"
+#include "gpu/widen.cuh"
 #include "base/error.h"
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 #include <math.h>
 
 static const int kThreads = 256;
@@ -105,16 +104,6 @@ void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
 }
 
 /* ---- Comparison -------------------------------------------------------------- */
-
-template <class T> __device__ static double widen(T x) {
-    return (double)x;
-}
-template <> __device__ double widen<__half>(__half x) {
-    return (double)__half2float(x);
-}
-template <> __device__ double widen<__nv_bfloat16>(__nv_bfloat16 x) {
-    return (double)__bfloat162float(x);
-}
 
 __global__ void compare_reset_kernel(kp_compare *c) {
     *c = kp_compare{};

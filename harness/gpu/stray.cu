@@ -1,10 +1,8 @@
 /* stray.cu: device_stray: see device.h and stray.h. */
 #include "gpu/device.h"
 #include "gpu/stray.h"
+#include "gpu/widen.cuh"
 #include "base/error.h"
-
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
 
 enum { THREADS = 256, MOST_BLOCKS = 132 * 16, SUMS = 2 + 2 * KP_DRAWS + 2 };
 
@@ -12,16 +10,6 @@ enum { THREADS = 256, MOST_BLOCKS = 132 * 16, SUMS = 2 + 2 * KP_DRAWS + 2 };
 struct Sums {
     double v[SUMS];
 };
-
-template <class T> __device__ static double widen(T x) {
-    return (double)x;
-}
-template <> __device__ double widen<__half>(__half x) {
-    return (double)__half2float(x);
-}
-template <> __device__ double widen<__nv_bfloat16>(__nv_bfloat16 x) {
-    return (double)__bfloat162float(x);
-}
 
 __device__ static void atomic_max(double *to, double x) { /* x >= 0: bits in order of size */
     atomicMax((unsigned long long *)to, (unsigned long long)__double_as_longlong(x));
@@ -68,12 +56,10 @@ __device__ static double add_element(Sums &sum, const Y *y, const kp_draws &orac
                                      uint64_t offset, uint64_t count, kp_type_limits type,
                                      const kp_stray_rule &rule, kp_stray *s, bool own,
                                      double *widest) {
-    double o, a = widen(y[i]), rough[KP_DRAWS];
-    bool any = kp_draws_at(&oracle, i, &o, rough);
-    double spread = kp_spread_of(o, rough, type);
-    kp_strayed e = kp_stray_of(a, o, spread, type);
-    if (e.counted && !any && e.t > rule.limit && type.unit > 0)
-        e = kp_stray_of(a, o, fmax(spread, kp_spread_around(&oracle, i, count, type)), type);
+    double a = widen(y[i]);
+    const kp_judged j = kp_judged_at(a, &oracle, i, count, type, rule.limit);
+    const kp_strayed e = j.e;
+    const double o = j.o;
     if (e.lost || !(e.t <= rule.limit))
         count_bad(e, a, offset + i, is_poison((const unsigned char *)y, i, sizeof(Y), rule.poison),
                   rule, s);
@@ -81,15 +67,15 @@ __device__ static double add_element(Sums &sum, const Y *y, const kp_draws &orac
     sum.v[0] += e.t * e.t;
     sum.v[1] += fabs(a) < fabs(o) ? -e.t : e.t;
     if (!own || type.unit == 0) return e.t;
-    *widest = fmax(*widest, spread / (fabs(o) + rule.rms));
-    double over = 1 / (KP_AMPLIFIED * spread);
+    *widest = fmax(*widest, j.spread / (fabs(o) + rule.rms));
+    double over = 1 / (KP_AMPLIFIED * j.spread);
 #pragma unroll
     for (int d = 0; d < KP_DRAWS; d++) {
-        double t = (rough[d] - o) * over;
+        double t = (j.rough[d] - o) * over;
         sum.v[2 + d] += t * t;
         sum.v[2 + KP_DRAWS + d] += o < 0 ? -t : t;
     }
-    sum.v[2 + 2 * KP_DRAWS] += spread * spread;
+    sum.v[2 + 2 * KP_DRAWS] += j.spread * j.spread;
     sum.v[3 + 2 * KP_DRAWS] += o * o;
     return e.t;
 }

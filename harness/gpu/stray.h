@@ -123,6 +123,25 @@ KP_BOTH struct kp_strayed kp_stray_of(double y, double o, double spread,
     return e;
 }
 
+/* An element with all that it is judged by. */
+struct kp_judged {
+    double o, rough[KP_DRAWS], spread;
+    struct kp_strayed e;
+};
+
+/* How far y strays from element i of a slice of `count`.  One on which noise has no effect, and
+ * that is off, may stray as far as those around it. */
+KP_BOTH struct kp_judged kp_judged_at(double y, const struct kp_draws *oracle, uint64_t i,
+                                      uint64_t count, struct kp_type_limits type, double limit) {
+    struct kp_judged j;
+    bool any = kp_draws_at(oracle, i, &j.o, j.rough);
+    j.spread = kp_spread_of(j.o, j.rough, type);
+    j.e = kp_stray_of(y, j.o, j.spread, type);
+    if (j.e.counted && !any && j.e.t > limit && type.unit > 0)
+        j.e = kp_stray_of(y, j.o, fmax(j.spread, kp_spread_around(oracle, i, count, type)), type);
+    return j;
+}
+
 /* Elements of each part of an output of n; and the part in which element i lies. */
 KP_BOTH uint64_t kp_part_size(uint64_t n) {
     uint64_t parts = n / KP_LEAST_PART;

@@ -1,10 +1,11 @@
 /* calibrate_main.c: `calibrate TASK.json` tells what the judge makes of several arithmetics.
+ * `make calibrate` runs it.
  *
  * Each is the task's fp32 baseline on operands, or with results, that keep less than fp32 does, or
  * a baseline as it is.  For each arithmetic and distribution it prints a line
  *     TASK,TERMS,ARITHMETIC,DISTRIBUTION,RMS,ELEMENT,BIAS,OF_LIMIT
  * in spreads of class fp32; TERMS: of the first product's sums, 0 if there is none.
- * harness/inspect/calibrate makes a table of them. */
+ * harness/inspect/calibration makes a table of them. */
 #include "measure/accuracy.h"
 #include "base/error.h"
 #include "gpu/driver.h"
@@ -44,8 +45,28 @@ static double terms_of(const struct kp_task *t) {
     return 0;
 }
 
-/* Make of the tensors what this arithmetic sees of them. */
-static void treat(struct accuracy *acc, const struct arithmetic *a) {
+/* Leave the first term out of every sum of the first product.  False if its operand is no tensor:
+ * a view of one, or what another op made. */
+static bool drop(struct accuracy *acc) {
+    const struct kp_task *t = acc->r.task;
+    const struct kp_op *op = t->ops;
+    while (op < t->ops + t->nops && !op->def->has_inner) op++;
+    if (op == t->ops + t->nops) return false;
+    bool weight = op->def->in_name[1] != NULL; /* [results, terms...], else [..., terms] */
+    int i = op->in[weight].value;
+    if (i < 0 || i >= t->ntensors) return false;
+    const struct kp_shape *s = &t->tensors[i].shape;
+    size_t size = kp_dtype_size(t->tensors[i].dtype);
+    size_t terms = (size_t)(weight ? kp_shape_count(s) / s->dim[0] : s->dim[s->n - 1]);
+    size_t rows = (size_t)kp_shape_count(s) / terms;
+    device_check(
+        cudaMemset2DAsync(span_data(&acc->r.at[i]), terms * size, 0, size, rows, acc->r.stream),
+        "dropping a term");
+    return true;
+}
+
+/* Make of the tensors what this arithmetic sees of them.  False if there is no such thing. */
+static bool treat(struct accuracy *acc, const struct arithmetic *a) {
     const struct kp_task *t = acc->r.task;
     cudaStream_t s = acc->r.stream;
     for (int i = 0; i < t->ntensors; i++) {
@@ -54,9 +75,8 @@ static void treat(struct accuracy *acc, const struct arithmetic *a) {
         if (a->treatment == CUT_OPERANDS) device_cut(data, t->tensors[i].dtype, n, a->bits, s);
         if (a->treatment == BLOCKS)
             device_cut_blocks(data, t->tensors[i].dtype, n, BLOCK, a->bits, s);
-        if (a->treatment == DROP && i == 0)
-            device_check(cudaMemsetAsync(data, 0, kp_dtype_size(t->tensors[i].dtype), s), "a term");
     }
+    return a->treatment != DROP || drop(acc);
 }
 
 /* Judge one arithmetic on one distribution. */
@@ -68,7 +88,7 @@ static void try_one(struct accuracy *acc, const struct arithmetic *a, enum kp_di
     uint64_t seed = random_seed();
     referee_pointers(&acc->r, 0, tensors, outputs);
     referee_fill(&acc->r, 0, d, seed);
-    treat(acc, a);
+    if (!treat(acc, a)) return;
     kp_exec_run(acc->exec[a->baseline], tensors, outputs, acc->workspace, acc->r.stream);
     for (int k = 0; k < t->noutputs && a->treatment == CUT_RESULTS; k++) {
         const struct kp_value *v = &t->values[t->outputs[k]];
@@ -76,7 +96,7 @@ static void try_one(struct accuracy *acc, const struct arithmetic *a, enum kp_di
     }
     referee_fill(&acc->r, 0, d, seed);
     accuracy_sample(acc, 0, KP_CLASS_FP32, KP_SLICES, random_seed(), &found);
-    if (found.outside) return;
+    if (sample_outside(&found, d)) return;
     printf("%s,%.0f,%s,%s,%.3g,%.3g,%.3g,%.3g\n", t->name, terms_of(t), a->name,
            kp_distribution_name[d], found.candidate.rms, found.candidate.element,
            found.candidate.bias, found.candidate.of_limit);
@@ -84,7 +104,7 @@ static void try_one(struct accuracy *acc, const struct arithmetic *a, enum kp_di
 
 int main(int argc, char **argv) {
     kp_program("calibrate");
-    if (argc != 2) die(KP_USAGE, "usage: calibrate TASK.json (harness/inspect/calibrate runs it)");
+    if (argc != 2) die(KP_USAGE, "usage: calibrate TASK.json");
     struct accuracy acc = {0};
     const struct kp_task *t = task_load(argv[1]);
     size_t needed, free_bytes, total;

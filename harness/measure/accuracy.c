@@ -124,7 +124,12 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
         out->baseline[b] = judge(r->task, host + KP_MAX_OUTPUTS * (b + 1), spread, class);
     for (int k = 0; k < r->task->noutputs; k++) {
         out->spread = error_worst(out->spread, spread_as_error(&spread[k]));
-        out->outside |= host[KP_MAX_OUTPUTS + k].infinite > 0;
+        out->infinite |= host[KP_MAX_OUTPUTS + k].infinite > 0;
     }
     if (!all && much == KP_SOME) compare_all(acc, placement, c.rms, out);
+}
+
+bool sample_outside(const struct sample_errors *found, enum kp_distribution d) {
+    if (d == KP_DIST_DECLARED) return false;
+    return found->infinite || (d == KP_DIST_LARGE && !judgment_passes(&found->baseline[0]));
 }

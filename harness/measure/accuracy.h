@@ -25,9 +25,13 @@ struct sample_errors {
     struct kp_judgment candidate, baseline[KP_MAX_BASELINES];
     struct kp_error spread;                /* their size */
     struct kp_stray found[KP_MAX_OUTPUTS]; /* the candidate's, one for each output */
-    bool outside; /* the most accurate baseline is infinite where the oracle is not: such contents
-                   * are outside what the task can compute */
+    bool infinite; /* the most accurate baseline is, where the oracle is not */
 };
+
+/* Whether a sample's contents are outside what the task can compute in fp32: the most accurate
+ * baseline is infinite where the oracle is not, or strays where values are large, since something
+ * between overflowed.  The declared contents never are. */
+bool sample_outside(const struct sample_errors *found, enum kp_distribution d);
 
 /* Device memory that comparing takes beside the referee's buffers, without the oracle's slices. */
 size_t accuracy_bytes(const struct kp_task *t);

@@ -214,7 +214,7 @@ static bool check_oracle(struct rounds *t, const struct round *q) {
     accuracy_sample(&t->acc, q->placement, t->class, KP_SLICES, kp_mix(q->seed, NOISE_OF_SEED),
                     &found);
     t->oracle_checks++;
-    if (found.outside || judgment_passes(&found.candidate)) return true;
+    if (sample_outside(&found, q->distribution) || judgment_passes(&found.candidate)) return true;
     char reason[KP_TAPE_MESSAGE];
     snprintf(
         reason, sizeof reason,

@@ -6,20 +6,12 @@
 #include <math.h>
 #include <string.h>
 
-/* The 16-bit type that a task's tensors have, or KP_F32 if none has one. */
-static enum kp_dtype half_type(const struct kp_task *t) {
-    for (int i = 0; i < t->ntensors; i++)
-        if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
-            return t->tensors[i].dtype;
-    return KP_F32;
-}
-
 const char *class_name(const struct kp_task *t, enum kp_class c) {
     switch (c) {
     case KP_CLASS_FP32: return "fp32";
     case KP_CLASS_NORMWISE: return "fp32-normwise";
     case KP_CLASS_TF32: return "tf32";
-    case KP_CLASS_HALF: return half_type(t) == KP_BF16 ? "bf16" : "f16";
+    case KP_CLASS_HALF: return task_float_type(t) == KP_BF16 ? "bf16" : "f16";
     case KP_CLASS_COUNT: break;
     }
     die(KP_BUG, "class %d has no name", (int)c);
@@ -37,7 +29,7 @@ enum kp_class class_of_math(enum kp_math m) {
 
 int classes_of(const struct kp_task *t, enum kp_class out[KP_CLASS_COUNT]) {
     int n = 0;
-    if (half_type(t) != KP_F32) {
+    if (task_float_type(t) != KP_F32) {
         out[n++] = KP_CLASS_HALF;
         return n;
     }
@@ -67,9 +59,10 @@ static void of_draws(const struct kp_spread *own, double *rms, double *bias) {
     }
 }
 
-/* Whether the noise is as large as what it is on. */
+/* Whether noise takes the meaning from what it is on. */
 static bool swamped(const struct kp_spread *own) {
-    return own->sum_s2 * KP_AMPLIFIED * KP_AMPLIFIED > own->sum_o2;
+    const double factor = KP_AMPLIFIED * KP_SWAMPED;
+    return own->sum_s2 * factor * factor > own->sum_o2;
 }
 
 struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread *own,

@@ -260,8 +260,7 @@ static void measure_errors(struct verify *v, enum kp_class class) {
         for (int s = 0; s < seeds_of(d) && v->applies[d]; s++) {
             struct sample_errors found;
             take_sample(v, class, d, s, &found);
-            bool overflows = d == KP_DIST_LARGE && !judgment_passes(&found.baseline[0]);
-            if ((found.outside || overflows) && d != KP_DIST_DECLARED) {
+            if (sample_outside(&found, (enum kp_distribution)d)) {
                 v->applies[d] = false;
                 break;
             }

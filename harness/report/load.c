@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "task/family.h"
+#include "task/op.h"
 #include "task/task_text.h"
 
 #include <dirent.h>
@@ -68,16 +69,6 @@ static bool task_left_out(const cJSON *json) {
     return false;
 }
 
-/* The class that a task's tensors ask for. */
-static const char *class_of(const struct kp_task *t) {
-    const char *class = "fp32";
-    for (int i = 0; i < t->ntensors; i++) {
-        enum kp_dtype type = t->tensors[i].dtype;
-        if (type == KP_F16 || type == KP_BF16) class = kp_dtype_name(type);
-    }
-    return class;
-}
-
 /* Fill in what a row's task computes, and free the task.  One that cannot be read (NULL) stays
  * unknown: `task check` says what is wrong with it. */
 static void describe_task(struct row *row, struct kp_task *t) {
@@ -87,7 +78,8 @@ static void describe_task(struct row *row, struct kp_task *t) {
     if (!out) die(KP_MACHINE, "out of memory");
     task_text_meaning(t, out);
     fclose(out);
-    snprintf(row->class, sizeof row->class, "%s", class_of(t));
+    enum kp_dtype type = task_float_type(t);
+    snprintf(row->class, sizeof row->class, "%s", type == KP_F32 ? "fp32" : kp_dtype_name(type));
     row->kind = task_kind(t);
     task_free(t);
 }

@@ -47,6 +47,14 @@ void op_arguments(const struct kp_op *op, double number[KP_MAX_ARGUMENTS]) {
 }
 
 /* See op.h. */
+enum kp_dtype task_float_type(const struct kp_task *t) {
+    for (int i = 0; i < t->ntensors; i++)
+        if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
+            return t->tensors[i].dtype;
+    return KP_F32;
+}
+
+/* See op.h. */
 enum kp_op_kind task_kind(const struct kp_task *t) {
     enum kp_op_kind kind = KP_KIND_ELEMENTWISE;
     for (int i = 0; i < t->nops; i++)

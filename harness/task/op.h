@@ -75,6 +75,9 @@ int op_axis(const struct kp_op *op, const char *key, int n);
  * absent; 0 if it is malformed. */
 unsigned op_reduced_axes(const struct kp_op *op, int n);
 
+/* The type of arithmetic that a task asks for: the 16-bit type that its tensors have, else F32. */
+enum kp_dtype task_float_type(const struct kp_task *t);
+
 /* The kind of a task's heaviest op. */
 enum kp_op_kind task_kind(const struct kp_task *t);
 

@@ -1,4 +1,4 @@
-/* conv_f16.cuh: convolution as a matrix product on Hopper's tensor cores, at fp32 accuracy.
+/* conv_f16.cuh: convolution as a matrix product on Hopper's tensor cores, class fp32-normwise.
  *
  * out[pixel][channel] = patch[pixel][depth] * filter[depth][channel], each fp32 operand as the sum
  * of two f16 ones, hi + lo, together 22 bits, and three products: hi hi + hi lo + lo hi (lo lo is

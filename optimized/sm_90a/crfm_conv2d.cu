@@ -1,7 +1,8 @@
 // provenance: shipped
 /* 2-D convolution: 3 -> 96 channels, 11 x 11, stride 4, padding 2, with bias.
  *
- * Idea: three products of f16 parts on the tensor cores, fp32 sums (conv_f16.cuh).
+ * Idea: three products of f16 parts on the tensor cores, fp32 sums (conv_f16.cuh). Neighbouring pixels
+ * and channels share a scale, so the class is fp32-normwise.
  * Floor: three f16 passes at 770 Tflop/s, 82 us.
  * Measured: 182 us on an H200; cuDNN fp32 takes 1079. */
 #include "task.h"

@@ -1,7 +1,8 @@
 // provenance: shipped
 /* 3 x 3 convolution 64 -> 128 channels with bias, instance norm of each plane, divided by two.
  *
- * Idea: three products of f16 parts on the tensor cores, fp32 sums (conv_f16.cuh).
+ * Idea: three products of f16 parts on the tensor cores, fp32 sums (conv_f16.cuh). Neighbouring pixels
+ * and channels share a scale, so the class is fp32-normwise.
  * Then each plane through the registers of one block, in place (instance_norm.cuh).
  * Floor: three f16 passes at 770 Tflop/s, 1.2 ms, and 0.5 ms for the norm.
  * Measured: 1.92 ms on an H200; cuDNN fp32 and the norm take 8.9. */

@@ -2,7 +2,8 @@
 /* 3 x 3 convolution 64 -> 128 channels with bias, t = v * tanh(softplus(v)), batch norm of t with
  * the batch's own mean and variance.
  *
- * Idea: three products of f16 parts on the tensor cores, fp32 sums (conv_f16.cuh).
+ * Idea: three products of f16 parts on the tensor cores, fp32 sums (conv_f16.cuh). Neighbouring pixels
+ * and channels share a scale, so the class is fp32-normwise.
  * The activation is in its epilogue; then batch_norm.cuh.
  * Floor: three f16 passes at 770 Tflop/s, 0.6 ms, and 0.4 ms for the norm.
  * Measured: 1.36 ms on an H200; cuDNN fp32 and the rest take 5.1. */

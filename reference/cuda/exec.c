@@ -27,20 +27,12 @@ struct run {
     cudaStream_t stream;
 };
 
-/* The 16-bit type that a task's tensors have, or KP_F32 if none has one. */
-static enum kp_dtype half_type(const struct kp_task *t) {
-    for (int i = 0; i < t->ntensors; i++)
-        if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
-            return t->tensors[i].dtype;
-    return KP_F32;
-}
-
 /* See exec.h. */
 const char *kp_math_name(const struct kp_task *t, enum kp_math m) {
     switch (m) {
     case KP_MATH_FP32: return "fp32";
     case KP_MATH_TF32: return "tf32";
-    case KP_MATH_HALF: return half_type(t) == KP_BF16 ? "bf16" : "f16";
+    case KP_MATH_HALF: return task_float_type(t) == KP_BF16 ? "bf16" : "f16";
     case KP_MATH_F64: return "f64";
     }
     die(KP_BUG, "arithmetic %d has no name", (int)m);
@@ -48,7 +40,7 @@ const char *kp_math_name(const struct kp_task *t, enum kp_math m) {
 
 /* See exec.h. */
 int kp_baselines(const struct kp_task *t, enum kp_math out[2]) {
-    if (half_type(t) != KP_F32) {
+    if (task_float_type(t) != KP_F32) {
         out[0] = KP_MATH_HALF;
         return 1;
     }

@@ -135,14 +135,13 @@ void device_spread_reset(struct kp_spread *s, cudaStream_t stream) {
 }
 
 /* What the oracle's draws do at one element. */
-static void add_own(struct kp_spread *own, double o, const double *rough, double spread,
-                    double rms) {
+static void add_own(struct kp_spread *own, const struct kp_judged *j, double rms) {
     own->count++;
-    own->largest = fmax(own->largest, spread / (fabs(o) + rms));
-    own->sum_s2 += spread * spread, own->sum_o2 += o * o;
+    own->largest = fmax(own->largest, j->spread / (fabs(j->o) + rms));
+    own->sum_s2 += j->spread * j->spread, own->sum_o2 += j->o * j->o;
     for (int d = 0; d < KP_DRAWS; d++) {
-        double t = (rough[d] - o) / (KP_AMPLIFIED * spread);
-        own->t2[d] += t * t, own->bias[d] += o < 0 ? -t : t;
+        double t = (j->rough[d] - j->o) / (KP_AMPLIFIED * j->spread);
+        own->t2[d] += t * t, own->bias[d] += j->o < 0 ? -t : t;
     }
 }
 
@@ -152,14 +151,10 @@ void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *orac
     struct kp_type_limits limits = kp_limits_of(type);
     (void)stream;
     for (int64_t i = 0; i < count; i++) {
-        double a = load(y, type, i), o, rough[KP_DRAWS];
-        bool any = kp_draws_at(oracle, (uint64_t)i, &o, rough);
-        double spread = kp_spread_of(o, rough, limits);
-        struct kp_strayed e = kp_stray_of(a, o, spread, limits);
-        if (e.counted && !any && e.t > rule->limit && limits.unit > 0)
-            e = kp_stray_of(
-                a, o, fmax(spread, kp_spread_around(oracle, (uint64_t)i, (uint64_t)count, limits)),
-                limits);
+        double a = load(y, type, i);
+        const struct kp_judged j =
+            kp_judged_at(a, oracle, (uint64_t)i, (uint64_t)count, limits, rule->limit);
+        const struct kp_strayed e = j.e;
         s->lost += e.lost;
         s->infinite += e.counted && !isfinite(a);
         if (e.counted ? !(e.t <= rule->limit) : e.lost && rule->lost) {
@@ -167,16 +162,16 @@ void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *orac
             s->unwritten += is_poison(y, i, kp_dtype_size(type), rule->poison);
             if (s->first_bad == ~0ull) {
                 s->first_bad = (unsigned long long)(offset + i);
-                s->first_found = a, s->first_expected = o;
+                s->first_found = a, s->first_expected = j.o;
             }
         }
         if (!e.counted) continue;
         int part = kp_part_of((uint64_t)(offset + i), (uint64_t)total);
         s->part_count[part]++;
         s->part_t2[part] += e.t * e.t;
-        s->bias += fabs(a) < fabs(o) ? -e.t : e.t;
+        s->bias += fabs(a) < fabs(j.o) ? -e.t : e.t;
         s->largest = fmax(s->largest, e.t);
-        if (own && limits.unit > 0) add_own(own, o, rough, spread, rule->rms);
+        if (own && limits.unit > 0) add_own(own, &j, rule->rms);
     }
 }
 

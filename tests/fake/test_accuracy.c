@@ -297,7 +297,7 @@ static void test_sample(void **state) {
         struct sample_errors e = sample(&acc, row[i].how, row[i].on, row[i].class);
         if (judgment_passes(&e.candidate) != row[i].passes)
             fail_msg("row %zu: %g of the limit", i, e.candidate.of_limit);
-        if (!judgment_passes(&e.baseline[0]) || e.outside || !(e.spread.norm > 0) ||
+        if (!judgment_passes(&e.baseline[0]) || e.infinite || !(e.spread.norm > 0) ||
             isinf(e.spread.norm))
             fail_msg("row %zu: baseline at %g of the limit, spread %g", i, e.baseline[0].of_limit,
                      e.spread.norm);
@@ -356,13 +356,21 @@ static void test_outside(void **state) {
     struct accuracy acc = judge();
     const struct honest how = {0};
     setenv("CUDA_VISIBLE_DEVICES", "skew=1e30", 1);
-    assert_true(sample(&acc, how, KP_DIST_LARGE, KP_CLASS_FP32).outside);
-    assert_false(sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32).outside);
-    unsetenv("CUDA_VISIBLE_DEVICES");
     struct sample_errors e = sample(&acc, how, KP_DIST_LARGE, KP_CLASS_FP32);
+    assert_true(e.infinite);
+    for (int d = 0; d < KP_DIST_COUNT; d++)
+        assert_int_equal(sample_outside(&e, (enum kp_distribution)d), d != KP_DIST_DECLARED);
+    assert_false(sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32).infinite);
+    unsetenv("CUDA_VISIBLE_DEVICES");
+    e = sample(&acc, how, KP_DIST_LARGE, KP_CLASS_FP32);
     data(&acc, OUT)[7] = INFINITY;
     accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_ALL, 3, &e);
-    assert_false(e.outside || judgment_passes(&e.candidate));
+    assert_false(e.infinite || judgment_passes(&e.candidate));
+    for (int d = 0; d < KP_DIST_COUNT; d++)
+        assert_false(sample_outside(&e, (enum kp_distribution)d));
+    e.baseline[0].of_limit = 1.01; /* finite, and wrong: where values are large it overflowed */
+    for (int d = 0; d < KP_DIST_COUNT; d++)
+        assert_int_equal(sample_outside(&e, (enum kp_distribution)d), d == KP_DIST_LARGE);
 }
 
 /* What is still poison was not written; only the candidate's is. */

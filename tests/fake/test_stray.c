@@ -203,6 +203,24 @@ static void test_all_over(void **state) {
     free(x);
 }
 
+/* An element on which noise has no effect is judged by the spread around it, if it is off by its
+ * own; one with an effect, an integer and one that is not off by their own. */
+static void test_judged(void **state) {
+    (void)state;
+    const int at = 60 * STEP + 1;
+    struct flat *x = flat();
+    const struct kp_type_limits f32 = kp_limits_of(KP_F32), whole = kp_limits_of(KP_I64);
+    put(x, at + 1, 3);
+    struct kp_judged j = kp_judged_at(6, &x->draws, (uint64_t)at, WIDE, f32, 10);
+    near(j.e.t, 2);
+    assert_true(j.spread < 1e-30 && j.o == 0);
+    near(kp_judged_at(6, &x->draws, (uint64_t)at, WIDE, f32, INFINITY).e.t, 6 / j.spread);
+    assert_true(isinf(kp_judged_at(6, &x->draws, (uint64_t)at, WIDE, whole, 10).e.t));
+    put(x, at, 1e-3);
+    near(kp_judged_at(6, &x->draws, (uint64_t)at, WIDE, f32, 10).e.t, 6000);
+    free(x);
+}
+
 /* ---- An output in slices
  * -------------------------------------------------------------------------- */
 
@@ -378,7 +396,7 @@ int main(void) {
         cmocka_unit_test(test_parts),    cmocka_unit_test(test_right),
         cmocka_unit_test(test_errors),   cmocka_unit_test(test_bad),
         cmocka_unit_test(test_lost),     cmocka_unit_test(test_near),
-        cmocka_unit_test(test_all_over), cmocka_unit_test(test_flat),
-        cmocka_unit_test(test_integers)};
+        cmocka_unit_test(test_all_over), cmocka_unit_test(test_judged),
+        cmocka_unit_test(test_flat),     cmocka_unit_test(test_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
