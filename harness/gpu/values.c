@@ -57,7 +57,7 @@ static int tensor_of(const struct kp_task *t, int v, int *axis) {
         const struct kp_op *op = NULL;
         for (int i = 0; i < t->nops; i++)
             if (t->ops[i].out[0] == v) op = &t->ops[i];
-        if (!op || !op->def->is_view) return -1;
+        if (!op || !op->def->view) return -1;
         *axis = op->def->slice(t, op, *axis, 0);
         if (*axis < 0) return -1;
         v = op->in[0].value;
@@ -74,7 +74,7 @@ struct inner { /* one operand's inner index */
 /* The operand of op `i` in `slot`, as far as it is a tensor. */
 static bool inner_operand(const struct kp_task *t, int i, int slot, struct inner *out) {
     const struct kp_op *op = &t->ops[i];
-    if (op->nin <= slot || op->in[slot].is_scalar || op->in[slot].value < 0) return false;
+    if (!op_has(op, slot)) return false;
     int v = op->in[slot].value, axes = t->values[v].shape.n, axis = op->def->inner[slot];
     if (axis < 0) axis += axes;
     *out = (struct inner){.axis = axis, .sign = slot ? -1 : 1, .pair = i};

@@ -56,12 +56,18 @@ HEAD = "# PyTorch's times by `make pytorch`: microseconds, medians, cold L2; see
 
 # ---- A task as Python ----
 
-OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**"}
-METHODS = ("view", "transpose", "permute", "unsqueeze", "squeeze")
+OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "=="}
+METHODS = ("view", "transpose", "permute", "unsqueeze", "squeeze", "expand")
 IN_TORCH = ("flatten", "matmul", "relu", "sigmoid", "tanh", "sqrt", "sum", "mean", "max",
-            "cumsum")
+            "min", "argmax", "argmin", "norm", "logsumexp", "cumsum", "clamp", "minimum", "maximum",
+            "flip", "tril", "triu", "masked_fill", "index_select")
+BOUNDS = {"minimum": "max", "maximum": "min"}  # what of clamp does it with a number
+TERMS = ("smooth_l1_loss", "kl_div")  # losses whose terms are summed by an op of their own
+RECURRENT = {"lstm": 2, "gru": 1}     # and how many states a cell has
+TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
+         "bool": "bool"}
 PRODUCTS = {"matmul", "linear", "scaled_dot_product_attention"}
-CONVOLUTIONS = {"conv1d", "conv2d", "conv3d"}
+CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "lstm", "gru"}  # what cuDNN's flag is for
 
 
 def parse(line):
@@ -76,10 +82,20 @@ def parse(line):
 
 
 def literal(text):
-    """A value of a task file as Python writes it: true, [2,3], 1e-05, mean, "text"."""
+    """A value of a task file as Python writes it: true, [2,3], 1e-05, -inf, mean, "text"."""
     if text in ("true", "false"):
         return text.capitalize()
+    if text in ("inf", "-inf"):
+        return 'float("%s")' % text
     return repr(text) if re.fullmatch(r"[A-Za-z_]\w*", text) else text
+
+
+def part(dim, attributes):
+    """The index of a slice: `:, 1:-1:2` along axis 1, `..., 1:` along axis -1."""
+    places = "%s:%s" % (attributes.get("start", ""), attributes.get("end", ""))
+    if "step" in attributes:
+        places += ":" + attributes["step"]
+    return ", ".join([":"] * dim + [places]) if dim >= 0 else ", ".join(["...", places] + [":"] * ~dim)
 
 
 def expression(op, operands, attributes):
@@ -89,6 +105,28 @@ def expression(op, operands, attributes):
     if op in METHODS:
         values = ", ".join(value.strip("[]") for value in attributes.values())
         return "%s.%s(%s)" % (operands[0], op, values)
+    if op == "slice":
+        return operands[0] + "[%s]" % part(int(attributes["dim"]), attributes)
+    if op == "cat":
+        return "torch.cat([%s], dim=%s)" % (", ".join(operands), attributes["dim"])
+    if op == "full":
+        dtype = TYPES[attributes.get("dtype", "'f32'").strip("'")]
+        return "torch.full(%s, %s, dtype=torch.%s, device=\"cuda\")" % (
+            attributes["shape"], attributes["value"], dtype)
+    if op in RECURRENT:
+        last = 1 + RECURRENT[op]
+        states = "(%s)" % ", ".join(operands[1:last]) if last > 2 else operands[1]
+        layers, both, first = (attributes.get(key, value) for key, value in (
+            ("num_layers", "1"), ("bidirectional", "False"), ("batch_first", "False")))
+        return "torch.%s(%s, %s, (%s), True, %s, 0.0, False, %s, %s)" % (
+            op, operands[0], states, ", ".join(operands[last:]), layers, both, first)
+    if op in BOUNDS and not all(x.isidentifier() for x in operands):
+        x, number = sorted(operands, key=str.isidentifier, reverse=True)
+        return "torch.clamp(%s, %s=%s)" % (x, BOUNDS[op], number)
+    if op in TERMS:
+        attributes["reduction"] = repr("none")
+    if op == "flip":
+        attributes = {"dims": "[%s]" % attributes["dim"]}
     if op == "layer_norm":
         attributes["normalized_shape"] = attributes.pop("shape")
     if op == "batch_norm":
@@ -160,11 +198,10 @@ def filled(fill, shape, dtype, made):
 
 
 def contents(task):
-    types = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
-             "i64": torch.int64, "i32": torch.int32, "bool": torch.bool}
     made = {}
     for x in task["inputs"] + task["parameters"]:
-        made[x["name"]] = filled(x["fill"], x["shape"], types[x["dtype"]], made)
+        dtype = getattr(torch, TYPES[x["dtype"]])
+        made[x["name"]] = filled(x["fill"], x["shape"], dtype, made)
     return list(made.values())
 
 

@@ -105,7 +105,7 @@ static const char *tensor_wrong(const struct kp_task *t, const struct kp_tensor 
 static const char *innermost(const char **p, struct kp_task *t, int i, const char *word) {
     struct kp_fill *f = &t->tensors[i].fill;
     if (!strcmp(word, "transposed")) {
-        char name[48];
+        char name[KP_NAME];
         if (!lex_char(p, '(') || !lex_name(p, name, sizeof name) || !lex_char(p, ')'))
             return "expected transposed(NAME)";
         f->kind = KP_FILL_TRANSPOSED;

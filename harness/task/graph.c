@@ -2,15 +2,20 @@
  *
  *   t1[16,64] = linear(x, weight=w, bias=b)
  *   t2[16,1], t3[16,1]:i64 = max(t1; dim=1, keepdim=true)
+ *   t4[16,192] = cat(t1, x, t1; dim=1)              an op of any number of operands
+ *   t5[16,64]:bool = full(; shape=[16,64], value=1, dtype=bool)         one of none
  *
  * A line has the results with their shapes (and their dtype, if it is not that of the first
  * operand), the op, its operands, and after a semicolon its attributes.  The declared shapes must
  * be the inferred ones: they make a task file readable, and a mistake is found here. */
 #include "task/parse.h"
 #include "task/ops.h"
+#include "base/error.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST_NAME = 64 }; /* characters of an op's name, with its NUL */
@@ -105,16 +110,25 @@ static bool read_op_name(struct reader *r) {
 /* The slot of an operand: the one with its keyword, or, without one, the next.  -1 if there is
  * none. */
 static int slot_of(const struct kp_op_def *def, const char *keyword, int next) {
-    if (!keyword) return next < def->max_in && !def->in_name[next] ? next : -1;
-    for (int i = 0; i < def->max_in; i++)
+    if (!keyword) return next < def->max_in && !op_keyword(def, next) ? next : -1;
+    for (int i = 0; i < KP_SLOTS; i++)
         if (def->in_name[i] && !strcmp(def->in_name[i], keyword)) return i;
     return -1;
+}
+
+/* Make room for the operand in `slot`; no return without memory. */
+static void reserve(struct kp_op *op, int slot) {
+    if (op->in && (slot < KP_SLOTS || slot & (slot - 1))) return; /* room doubles */
+    int had = op->in ? slot : 0, room = op->in ? 2 * slot : KP_SLOTS;
+    op->in = realloc(op->in, (size_t)room * sizeof *op->in);
+    if (!op->in) die(KP_MACHINE, "out of memory for an op's operands; free some and try again");
+    for (int i = had; i < room; i++) op->in[i] = (struct kp_operand){.value = -1};
 }
 
 /* A number, the name of a value, or keyword=name. */
 static bool read_operand(struct reader *r, int *position) {
     struct kp_operand in = {.value = -1};
-    char name[48], keyword[48];
+    char name[KP_NAME], keyword[KP_NAME];
     bool integer, named = false;
     const char *at = r->p;
     if (lex_number(&r->p, &in.scalar, &integer)) {
@@ -138,6 +152,7 @@ static bool read_operand(struct reader *r, int *position) {
         return expected(r, named ? "a keyword that this op has"
                                  : "keyword=value here, or fewer operands");
     }
+    reserve(r->op, slot);
     if (r->op->in[slot].is_scalar || r->op->in[slot].value >= 0) {
         r->p = at;
         return expected(r, "each operand once");
@@ -148,25 +163,44 @@ static bool read_operand(struct reader *r, int *position) {
     return true;
 }
 
-/* All operands, up to the semicolon or parenthesis. */
+/* All operands, up to the semicolon or parenthesis; none for an op that takes none. */
 static bool read_operands(struct reader *r) {
     const struct kp_op_def *def = r->op->def;
     int position = 0;
-    do
+    reserve(r->op, 0);
+    while (def->max_in > 0) {
         if (!read_operand(r, &position)) return false;
-    while (lex_char(&r->p, ','));
-    for (int i = 0; i < def->min_in; i++)
-        if (!r->op->in[i].is_scalar && r->op->in[i].value < 0)
-            return parse_fail(r->s, r->op->line,
-                              "%s: operand %d (%s) is missing; expected %d to %d operands",
-                              def->name, i + 1, def->in_name[i] ? def->in_name[i] : "positional",
-                              def->min_in, def->max_in);
+        if (!lex_char(&r->p, ',')) break;
+    }
+    for (int i = 0; i < def->min_in; i++) {
+        if (op_has(r->op, i) || r->op->in[i].is_scalar) continue;
+        const char *keyword = op_keyword(def, i);
+        char count[48];
+        snprintf(count, sizeof count, def->max_in == KP_ANY ? "%d or more" : "%d to %d",
+                 def->min_in, def->max_in);
+        return parse_fail(r->s, r->op->line, "%s: operand %d (%s) is missing; expected %s operands",
+                          def->name, i + 1, keyword ? keyword : "positional", count);
+    }
+    return true;
+}
+
+/* inf or -inf. */
+static bool read_infinity(struct reader *r, double *out) {
+    const char *p = r->p;
+    char word[4];
+    *out = lex_char(&p, '-') ? -INFINITY : INFINITY;
+    if (!lex_name(&p, word, sizeof word) || strcmp(word, "inf")) return false;
+    r->p = p;
     return true;
 }
 
 /* The value of an attribute: a number, a list, a word or a quoted string. */
 static bool read_value(struct reader *r, struct kp_attr *a) {
     bool integer;
+    if (read_infinity(r, &a->number)) {
+        a->kind = KP_ATTR_FLOAT;
+        return true;
+    }
     if (lex_number(&r->p, &a->number, &integer)) {
         a->kind = integer ? KP_ATTR_INT : KP_ATTR_FLOAT;
         return true;
@@ -240,7 +274,7 @@ static bool check_result(struct reader *r, int i, const struct kp_value *got) {
     struct kp_value *v = &r->declared[i];
     char a[KP_SHAPE_TEXT], b[KP_SHAPE_TEXT];
     enum kp_dtype default_dtype =
-        r->op->in[0].value >= 0 ? r->t->values[r->op->in[0].value].dtype : got->dtype;
+        op_has(r->op, 0) ? r->t->values[r->op->in[0].value].dtype : got->dtype;
     if (!r->has_dtype[i]) v->dtype = default_dtype;
     bool same = v->shape.n == got->shape.n;
     for (int d = 0; same && d < got->shape.n; d++) same = v->shape.dim[d] == got->shape.dim[d];
@@ -266,7 +300,6 @@ bool op_parse(struct kp_source *s, int line, struct kp_task *t, const char *text
     struct reader r = {.s = s, .t = t, .text = text, .p = text, .op = op};
     struct kp_value inferred[KP_MAX_RESULTS] = {0};
     *op = (struct kp_op){.line = line};
-    for (int i = 0; i < KP_MAX_OPERANDS; i++) op->in[i].value = -1;
     if (!read_results(&r) || !read_op_name(&r) || !read_operands(&r)) return false;
     if (lex_char(&r.p, ';')) {
         do

@@ -25,6 +25,12 @@ const char *infer_gelu(const struct kp_task *t, struct kp_op *op, struct kp_valu
     return infer_unary(t, op, out);
 }
 
+/* Between two numbers, or on one side of one. */
+const char *infer_clamp(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    if (!op_attr(op, "min") && !op_attr(op, "max")) return "expected min=, max= or both";
+    return infer_unary(t, op, out);
+}
+
 /* A tensor to the power of a number. */
 const char *infer_pow(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
     const struct kp_value *x = op_operand(t, op, 0);
@@ -33,16 +39,18 @@ const char *infer_pow(const struct kp_task *t, struct kp_op *op, struct kp_value
     return infer_like_first(t, op, out);
 }
 
-/* Two tensors that broadcast, or a tensor and a number. */
+/* Two tensors that broadcast, or a tensor and a number.  Integers and masks beside a floating
+ * tensor count as numbers of its type. */
 const char *infer_binary(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
     const struct kp_value *a = op_operand(t, op, 0), *b = op_operand(t, op, 1);
     if (!a && !b) return "both operands are numbers; expected a tensor";
     const struct kp_value *x = a ? a : b, *y = b ? b : a;
-    if (!infer_is_float(x) || x->dtype != y->dtype)
+    const struct kp_value *wide = infer_is_float(x) ? x : y;
+    if (!infer_is_float(wide) || (infer_is_float(y) && x->dtype != y->dtype && wide == x))
         return infer_say("operands are %s and %s; expected one floating type",
                          kp_dtype_name(x->dtype), kp_dtype_name(y->dtype));
     op->nout = 1;
-    out->dtype = x->dtype;
+    out->dtype = wide->dtype;
     if (!infer_broadcast(&x->shape, &y->shape, &out->shape))
         return "shapes do not broadcast; expected equal sizes or 1, aligned at the right";
     return NULL;
@@ -125,13 +133,32 @@ const char *infer_reduce(const struct kp_task *t, struct kp_op *op, struct kp_va
     return NULL;
 }
 
-/* Two results: the largest values, and the index of each. */
-const char *infer_max(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+/* Euclidean, or the sum of sizes. */
+const char *infer_norm(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    double p = op_float(op, "p", 2);
+    if (p != 1 && p != 2) return infer_say("p is %g; expected 1 or 2", p);
+    return infer_reduce(t, op, out);
+}
+
+/* One axis. */
+const char *infer_logsumexp(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
     const char *wrong = infer_unary(t, op, out);
     if (wrong) return wrong;
-    int axis = op_axis(op, "dim", out->shape.n);
-    if (axis < 0) return "expected dim=, one axis of the operand";
-    reduce(&out->shape, 1u << axis, op_bool(op, "keepdim", false));
+    if (op_axis(op, "dim", out->shape.n) < 0) return "expected dim=, one axis of the operand";
+    return infer_reduce(t, op, out);
+}
+
+/* The index of an extreme element along one axis. */
+const char *infer_index(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const char *wrong = infer_logsumexp(t, op, out);
+    out->dtype = KP_I64;
+    return wrong;
+}
+
+/* Two results: the extreme values, and the index of each. */
+const char *infer_extreme(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const char *wrong = infer_logsumexp(t, op, out);
+    if (wrong) return wrong;
     out[1] = out[0];
     out[1].dtype = KP_I64;
     op->nout = 2;

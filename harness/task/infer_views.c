@@ -1,4 +1,5 @@
-/* infer_views.c: shapes of views: the same elements under other axes. */
+/* infer_views.c: shapes of views, and which part of their operand they show; shapes of ops that put
+ * elements together, replace some, or choose by them. */
 #include "task/infer.h"
 #include "task/rules.h"
 
@@ -98,6 +99,192 @@ const char *infer_flatten(const struct kp_task *t, struct kp_op *op, struct kp_v
     for (; end > start; end--) {
         out->shape.dim[start] *= out->shape.dim[start + 1];
         infer_drop_axis(&out->shape, start + 1);
+    }
+    return NULL;
+}
+
+/* Attribute `key` as a place along an axis of `size`, negative ones counted from the end. */
+static int64_t place(const struct kp_op *op, const char *key, int64_t size, int64_t otherwise) {
+    int64_t at = op_int(op, key, otherwise);
+    return at < 0 ? at + size : at;
+}
+
+/* slice: places from start (default 0) up to end (default the axis's size), step apart. */
+const char *part_slice(const struct kp_op *op, const struct kp_shape *x, struct kp_part *out) {
+    out->axis = op_axis(op, "dim", x->n);
+    if (out->axis < 0) return "expected dim=, an axis of the operand";
+    int64_t size = x->dim[out->axis], end = place(op, "end", size, size);
+    out->start = place(op, "start", size, 0);
+    out->step = op_int(op, "step", 1);
+    if (out->start < 0 || out->start >= end || end > size)
+        return infer_say("expected start < end, both within axis %d of size %lld", out->axis,
+                         (long long)size);
+    if (out->step < 1) return "step is below 1; expected 1 or more";
+    out->count = (end - out->start - 1) / out->step + 1;
+    return NULL;
+}
+
+/* flip: all places, the last one first. */
+const char *part_flip(const struct kp_op *op, const struct kp_shape *x, struct kp_part *out) {
+    out->axis = op_axis(op, "dim", x->n);
+    if (out->axis < 0) return "expected dim=, an axis of the operand";
+    out->count = x->dim[out->axis];
+    out->start = out->count - 1;
+    out->step = -1;
+    return NULL;
+}
+
+/* Some places along one axis. */
+const char *infer_part(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    struct kp_part part;
+    const char *wrong = infer_like_first(t, op, out);
+    if (wrong || (wrong = op->def->part(op, &out->shape, &part))) return wrong;
+    out->shape.dim[part.axis] = part.count;
+    return NULL;
+}
+
+/* The operand's axes of size 1, and axes that it lacks at the left, get the sizes of shape=. */
+const char *infer_expand(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const struct kp_attr *a = op_attr(op, "shape");
+    const char *wrong = infer_like_first(t, op, out);
+    if (wrong) return wrong;
+    if (!a) return "expected shape=[...]";
+    int first = a->n - out->shape.n; /* axes that the operand lacks */
+    struct kp_shape to = {.n = a->n};
+    for (int i = 0; i < a->n; i++) {
+        to.dim[i] = a->list[i];
+        int64_t from = i < first || first < 0 ? 1 : out->shape.dim[i - first];
+        if (first < 0 || to.dim[i] < 1 || (from != 1 && from != to.dim[i]))
+            return "shape does not follow by repeating; expected the operand's sizes, other ones "
+                   "only where it has 1 or no axis";
+    }
+    out->shape = to;
+    return NULL;
+}
+
+/* Tensors of one type, whose sizes differ along dim alone, one after the other. */
+const char *infer_cat(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const char *wrong = infer_like_first(t, op, out);
+    if (wrong) return wrong;
+    int axis = op_axis(op, "dim", out->shape.n);
+    if (axis < 0) return "expected dim=, an axis of the operands";
+    for (int k = 1; k < op->nin; k++) {
+        const struct kp_value *x = op_operand(t, op, k);
+        if (!x) return infer_say("operand %d is a number; expected a tensor", k + 1);
+        if (x->dtype != out->dtype)
+            return infer_say("%s is %s; expected %s as the first operand", x->name,
+                             kp_dtype_name(x->dtype), kp_dtype_name(out->dtype));
+        bool same = x->shape.n == out->shape.n;
+        for (int d = 0; same && d < out->shape.n; d++)
+            same = d == axis || x->shape.dim[d] == out->shape.dim[d];
+        if (!same)
+            return infer_say("%s has another shape; expected the first operand's but for axis %d",
+                             x->name, axis);
+        if (__builtin_add_overflow(out->shape.dim[axis], x->shape.dim[axis], &out->shape.dim[axis]))
+            return "the result has more than 2^63 places; expected fewer";
+    }
+    return NULL;
+}
+
+/* More places before and after each of the last axes: pad= has two numbers an axis, the last axis
+ * first. */
+const char *infer_pad(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const struct kp_attr *a = op_attr(op, "pad");
+    const char *wrong = infer_like_first(t, op, out);
+    if (wrong) return wrong;
+    if (!a || a->n % 2 || a->n > 2 * out->shape.n)
+        return "expected pad=[before,after,...], two numbers an axis, the last axis first";
+    for (int i = 0; i < a->n; i++) {
+        int64_t *size = &out->shape.dim[out->shape.n - 1 - i / 2];
+        if (a->list[i] < 0 || __builtin_add_overflow(*size, a->list[i], size))
+            return "pad has a number below 0 or too large; expected 0 or more";
+    }
+    return NULL;
+}
+
+/* A matrix in the last two axes. */
+const char *infer_triangle(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const char *wrong = infer_like_first(t, op, out);
+    if (wrong) return wrong;
+    return out->shape.n < 2 ? "expected an operand of 2 axes or more" : NULL;
+}
+
+/* A mask that broadcasts to the operand. */
+const char *infer_masked_fill(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const struct kp_value *mask = op_operand(t, op, 1);
+    struct kp_shape all;
+    const char *wrong = infer_like_first(t, op, out);
+    if (wrong) return wrong;
+    if (!mask || mask->dtype != KP_BOOL) return "expected mask=, a bool tensor";
+    if (!infer_broadcast(&out->shape, &mask->shape, &all) || all.n != out->shape.n ||
+        memcmp(all.dim, out->shape.dim, (size_t)all.n * sizeof *all.dim))
+        return "mask does not broadcast to the operand; expected sizes equal to its, or 1";
+    if (!op_attr(op, "value")) return "expected value=";
+    return NULL;
+}
+
+/* Two tensors of one type that broadcast, or a tensor and a number; the result is a mask. */
+const char *infer_compare(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const struct kp_value *a = op_operand(t, op, 0), *b = op_operand(t, op, 1);
+    if (!a && !b) return "both operands are numbers; expected a tensor";
+    const struct kp_value *x = a ? a : b, *y = b ? b : a;
+    if (x->dtype != y->dtype)
+        return infer_say("operands are %s and %s; expected one type", kp_dtype_name(x->dtype),
+                         kp_dtype_name(y->dtype));
+    op->nout = 1;
+    out->dtype = KP_BOOL;
+    if (!infer_broadcast(&x->shape, &y->shape, &out->shape))
+        return "shapes do not broadcast; expected equal sizes or 1, aligned at the right";
+    return NULL;
+}
+
+/* The task tensor that value v shows, itself or through views; NULL if it is computed. */
+static const struct kp_tensor *tensor_behind(const struct kp_task *t, int v) {
+    for (int i = t->nops - 1; i >= 0 && v >= t->ntensors; i--)
+        if (t->ops[i].out[0] == v && t->ops[i].def->view) v = t->ops[i].in[0].value;
+    return v < t->ntensors ? &t->tensors[v] : NULL;
+}
+
+/* Places along dim, by their numbers.  They come from a tensor that holds no others, so that no
+ * executor has to look for it. */
+const char *infer_index_select(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const struct kp_value *index = op_operand(t, op, 1);
+    const char *wrong = infer_like_first(t, op, out);
+    if (wrong) return wrong;
+    int axis = op_axis(op, "dim", out->shape.n);
+    if (axis < 0) return "expected dim=, an axis of the operand";
+    if (!index || index->dtype != KP_I64 || index->shape.n != 1)
+        return "expected index=, an i64 tensor of one axis";
+    const struct kp_tensor *from = tensor_behind(t, op->in[1].value);
+    int64_t size = out->shape.dim[axis];
+    if (!from || from->fill.kind != KP_FILL_INTEGERS || from->fill.a < 0 ||
+        from->fill.b > (double)size)
+        return infer_say("%s may be beyond axis %d; expected a tensor of integers(0,%lld)",
+                         index->name, axis, (long long)size);
+    out->shape.dim[axis] = index->shape.dim[0];
+    return NULL;
+}
+
+/* One number everywhere; the result is f32 unless dtype= says otherwise. */
+const char *infer_full(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const struct kp_attr *a = op_attr(op, "shape");
+    (void)t;
+    op->nout = 1;
+    if (!a) return "expected shape=[...]";
+    if (!op_attr(op, "value")) return "expected value=";
+    if (!dtype_parse(op_word(op, "dtype", "f32"), &out->dtype) || out->dtype == KP_F64)
+        return "dtype is unknown; expected f32, f16, bf16, i64, i32 or bool";
+    double value = op_float(op, "value", 0);
+    bool fits = out->dtype == KP_BOOL
+                    ? value == 0 || value == 1
+                    : value >= INT32_MIN && value <= INT32_MAX && value == (double)(int64_t)value;
+    if (!infer_is_float(out) && !fits)
+        return infer_say("value does not fit %s; expected one of its values",
+                         kp_dtype_name(out->dtype));
+    out->shape.n = a->n;
+    for (int i = 0; i < a->n; i++) {
+        if (a->list[i] < 1) return "shape has a size below 1; expected positive sizes";
+        out->shape.dim[i] = a->list[i];
     }
     return NULL;
 }

@@ -162,7 +162,7 @@ bool name_is_usable(const char *name) {
         /* the names of outputs in the generated header */
         "out", "out0", "out1", "out2", "out3"};
     const char *p = name;
-    char copy[48];
+    char copy[KP_NAME];
     if (!lex_name(&p, copy, sizeof copy) || *p || name[0] == '_') return false;
     for (size_t i = 0; i < sizeof reserved / sizeof *reserved; i++)
         if (!strcmp(name, reserved[i])) return false;

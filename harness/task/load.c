@@ -126,7 +126,7 @@ static bool check_name(struct kp_source *s, int line, const struct kp_task *t, c
 static bool read_tensor(struct kp_source *s, int line, struct kp_task *t, const cJSON *object,
                         bool parameter) {
     struct kp_tensor *x = &t->tensors[t->ntensors];
-    char name[48], dtype[8], fill[96], domain[16];
+    char name[KP_NAME], dtype[8], fill[96], domain[16];
     if (!cJSON_IsObject(object))
         return parse_fail(s, line, "not an object; expected {\"name\": ...}");
     if (!check_keys(s, line, object, "name shape dtype fill domain") ||
@@ -170,8 +170,7 @@ static bool read_graph(struct kp_source *s, struct kp_task *t, const cJSON *list
     cJSON_ArrayForEach(v, list) {
         int line = parse_line_of(s, "graph", t->nops);
         if (!cJSON_IsString(v)) return parse_fail(s, line, "not a string; expected an op line");
-        if (!op_parse(s, line, t, v->valuestring, &t->ops[t->nops])) return false;
-        t->nops++;
+        if (!op_parse(s, line, t, v->valuestring, &t->ops[t->nops++])) return false;
     }
     return true;
 }

@@ -11,8 +11,13 @@ const struct kp_attr_def *op_takes(const struct kp_op_def *def, const char *key)
 }
 
 /* See op.h. */
+const char *op_keyword(const struct kp_op_def *def, int slot) {
+    return slot < KP_SLOTS ? def->in_name[slot] : NULL;
+}
+
+/* See op.h. */
 const struct kp_value *op_operand(const struct kp_task *t, const struct kp_op *op, int slot) {
-    return slot < op->nin && op->in[slot].value >= 0 ? &t->values[op->in[slot].value] : NULL;
+    return op_has(op, slot) ? &t->values[op->in[slot].value] : NULL;
 }
 
 /* See op.h. */

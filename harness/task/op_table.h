@@ -15,12 +15,29 @@
 /* clang-format off */
 
 /* The same elements, seen otherwise */
-VIEW(view, RULES(view, view), ATTRS(LIST(shape)))
-VIEW(transpose, RULES(transpose, transpose), .moves_axes = true, ATTRS(LIST(dims)))
-VIEW(unsqueeze, RULES(unsqueeze, unsqueeze), ATTRS(INTEGERS(dim)))
-VIEW(squeeze, RULES(squeeze, squeeze), ATTRS(INTEGERS(dim)))
-VIEW(permute, RULES(permute, permute), .moves_axes = true, ATTRS(LIST(dims)))
-VIEW(flatten, RULES(flatten, flatten), ATTRS(INTEGER(start_dim), INTEGER(end_dim)))
+VIEW(view, SHOWS(ORDER), RULES(view, view), ATTRS(LIST(shape)))
+VIEW(transpose, SHOWS(AXES), RULES(transpose, transpose), ATTRS(LIST(dims)))
+VIEW(unsqueeze, SHOWS(ORDER), RULES(unsqueeze, unsqueeze), ATTRS(INTEGERS(dim)))
+VIEW(squeeze, SHOWS(ORDER), RULES(squeeze, squeeze), ATTRS(INTEGERS(dim)))
+VIEW(permute, SHOWS(AXES), RULES(permute, permute), ATTRS(LIST(dims)))
+VIEW(flatten, SHOWS(ORDER), RULES(flatten, flatten), ATTRS(INTEGER(start_dim), INTEGER(end_dim)))
+VIEW(slice, SHOWS_PART(slice),
+   ATTRS(INTEGER(dim), INTEGER(start), INTEGER(end), INTEGER(step)))
+VIEW(flip, SHOWS_PART(flip), ATTRS(INTEGER(dim)))
+VIEW(expand, SHOWS(REPEAT), RULES(expand, elementwise), ATTRS(LIST(shape)))
+
+/* Elements put together, replaced or chosen; none is computed */
+OP(cat, OPERANDS(1, KP_ANY), RULES(cat, along_axis), COSTS(nothing), ATTRS(INTEGER(dim)))
+OP(pad, ONE_OPERAND, RULES(pad, pad), COSTS(nothing), ATTRS(LIST(pad), NUMBER(value, 0)))
+OP(tril, ONE_OPERAND, RULES(triangle, triangle), COSTS(nothing), ATTRS(INTEGER(diagonal)))
+OP(triu, ONE_OPERAND, RULES(triangle, triangle), COSTS(nothing), ATTRS(INTEGER(diagonal)))
+OP(masked_fill, OPERANDS(2, 2), KEYWORDS(NULL, "mask"), RULES(masked_fill, elementwise),
+   COSTS(results), ATTRS(NUMBER(value, 0)))
+OP(eq, OPERANDS(2, 2), RULES(compare, elementwise), COSTS(results))
+OP(index_select, OPERANDS(2, 2), KEYWORDS(NULL, "index"), RULES(index_select, index_select),
+   COSTS(nothing), ATTRS(INTEGER(dim)))
+OP(full, OPERANDS(0, 0), RULES(full, elementwise), COSTS(nothing),
+   ATTRS(LIST(shape), NUMBER(value, 0), WORD(dtype)))
 
 /* Products */
 OP(matmul, OPERANDS(2, 2), KIND(PRODUCT), RULES(matmul, matmul), PRODUCT(matmul, matmul),
@@ -31,6 +48,10 @@ OP(scaled_dot_product_attention, OPERANDS(3, 3), KEYWORDS(NULL, "key", "value"),
    KIND(ATTENTION), RULES(attention, attention), PRODUCT(attention, attention_products),
    INNER(-1, -1),
    ATTRS(NUMBER(dropout_p, 0), FLAG(is_causal), NUMBER(scale, 0)))
+
+/* Recurrent networks, by the gates of a cell: task/recurrent.h */
+OP(lstm, RECURRENT(4), OPERANDS(7, KP_ANY))
+OP(gru, RECURRENT(3), OPERANDS(6, KP_ANY))
 
 /* Windows: convolutions and pools, by their spatial axes */
 OP(conv1d, CONVOLUTION(1))
@@ -48,12 +69,31 @@ OP(tanh, UNARY)
 OP(softplus, UNARY)
 OP(leaky_relu, UNARY, ATTRS(NUMBER(negative_slope, 0.01)))
 OP(hardtanh, UNARY, ATTRS(NUMBER(min_val, -1), NUMBER(max_val, 1)))
+OP(clamp, ONE_OPERAND, RULES(clamp, elementwise), COSTS(results),
+   ATTRS(NUMBER(min, -INFINITY), NUMBER(max, INFINITY)))
+OP(elu, UNARY, ATTRS(NUMBER(alpha, 1)))
+OP(selu, UNARY)
+OP(silu, UNARY)
+OP(mish, UNARY)
+OP(hardsigmoid, UNARY)
+OP(hardswish, UNARY)
 OP(sqrt, UNARY)
+OP(rsqrt, UNARY)
+OP(abs, UNARY)
+OP(neg, UNARY)
+OP(exp, UNARY)
+OP(log, UNARY)
+OP(sin, UNARY)
+OP(cos, UNARY)
 OP(pow, OPERANDS(2, 2), RULES(pow, elementwise), COSTS(results))
 OP(add, BINARY)
 OP(sub, BINARY)
 OP(mul, BINARY)
 OP(div, BINARY)
+OP(minimum, BINARY)
+OP(maximum, BINARY)
+OP(smooth_l1_loss, BINARY, KEYWORDS(NULL, "target"), ATTRS(NUMBER(beta, 1)))
+OP(kl_div, BINARY, KEYWORDS(NULL, "target"))
 
 /* Normalisations */
 OP(layer_norm, NORM(layer_norm), ATTRS(LIST(shape), NUMBER(eps, 1e-5)))
@@ -65,12 +105,17 @@ OP(batch_norm, NORM(batch_norm), ATTRS(FLAG(training), NUMBER(momentum, 0.1), NU
 /* Along one axis, or over several */
 OP(softmax, ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(five),
    ATTRS(INTEGERS(dim)))
-OP(sum, ONE_OPERAND, KIND(REDUCTION), RULES(reduce, reduce), COSTS(operand),
-   ATTRS(INTEGERS(dim), FLAG(keepdim)))
-OP(mean, ONE_OPERAND, KIND(REDUCTION), RULES(reduce, reduce), COSTS(operand),
-   ATTRS(INTEGERS(dim), FLAG(keepdim)))
-OP(max, ONE_OPERAND, KIND(REDUCTION), RULES(max, reduce), COSTS(operand),
-   ATTRS(INTEGERS(dim), FLAG(keepdim)))
+OP(log_softmax, ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(five),
+   ATTRS(INTEGERS(dim)))
+OP(sum, REDUCTION(reduce))
+OP(mean, REDUCTION(reduce))
+OP(norm, ONE_OPERAND, KIND(REDUCTION), RULES(norm, reduce), COSTS(operand),
+   ATTRS(INTEGERS(dim), FLAG(keepdim), NUMBER(p, 2)))
+OP(logsumexp, REDUCTION(logsumexp))
+OP(max, REDUCTION(extreme))
+OP(min, REDUCTION(extreme))
+OP(argmax, REDUCTION(index))
+OP(argmin, REDUCTION(index))
 OP(cumsum, SCAN)
 OP(cumprod, SCAN)
 OP(cross_entropy, OPERANDS(2, 2), KEYWORDS(NULL, "target"), KIND(REDUCTION),

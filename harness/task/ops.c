@@ -4,6 +4,7 @@
 #include "task/ops.h"
 #include "task/rules.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Attributes, by what their values may be. */
@@ -28,6 +29,8 @@
 #define WEIGHTED              KEYWORDS(NULL, "weight", "bias")
 #define RULES(shape, cut)     .infer = infer_##shape, .slice = slice_##cut
 #define COSTS(all)            .flops = flops_##all
+#define SHOWS(what)           .view = KP_VIEW_##what
+#define SHOWS_PART(rule)      SHOWS(PART), RULES(part, along_axis), .part = part_##rule
 #define INNER(of_0, of_1)     .has_inner = true, .inner = {of_0, of_1}
 #define KIND(kind_)           .kind = KP_KIND_##kind_
 #define PRODUCT(all, products) \
@@ -37,6 +40,9 @@
 #define UNARY      ONE_OPERAND, RULES(unary, elementwise), COSTS(results)
 #define BINARY     OPERANDS(2, 2), RULES(binary, elementwise), COSTS(results)
 #define NORM(rule) OPERANDS(1, 3), WEIGHTED, KIND(NORM), RULES(rule, rule), COSTS(five)
+#define REDUCTION(rule)                                                \
+    ONE_OPERAND, KIND(REDUCTION), RULES(rule, reduce), COSTS(operand), \
+        ATTRS(INTEGERS(dim), FLAG(keepdim))
 #define SCAN                                                                     \
     ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(operand), \
         ATTRS(INTEGERS(dim))
@@ -44,17 +50,17 @@
     OPERANDS(2, 3), WEIGHTED, KIND(CONVOLUTION),                                         \
         .axes = axes_, RULES(conv, conv), PRODUCT(filter_and_bias, filter), INNER(1, 1), \
         ATTRS(INTEGERS(stride), INTEGERS(padding), INTEGERS(dilation), INTEGER(groups))
+#define RECURRENT(gates_)                                    \
+    KIND(PRODUCT), .gates = gates_, RULES(recurrent, never), \
+                   PRODUCT(recurrent, recurrent_products),   \
+                   ATTRS(INTEGER(num_layers), FLAG(bidirectional), FLAG(batch_first))
 #define POOL(axes_) ONE_OPERAND, KIND(REDUCTION), .axes = axes_, RULES(pool, planes), COSTS(pool)
 
 static const struct kp_op_def table[KP_OP_COUNT] = {
 #define OP(name_, ...) [KP_OP_##name_] = {.id = KP_OP_##name_, .name = #name_, __VA_ARGS__},
-#define VIEW(name_, ...)                    \
-    [KP_OP_##name_] = {.id = KP_OP_##name_, \
-                       .name = #name_,      \
-                       .is_view = true,     \
-                       ONE_OPERAND,         \
-                       COSTS(nothing),      \
-                       __VA_ARGS__},
+#define VIEW(name_, ...) \
+    [KP_OP_##            \
+        name_] = {.id = KP_OP_##name_, .name = #name_, ONE_OPERAND, COSTS(nothing), __VA_ARGS__},
 #include "task/op_table.h"
 };
 

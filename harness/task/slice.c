@@ -71,6 +71,25 @@ int slice_squeeze(const struct kp_task *t, const struct kp_op *op, int axis, int
     return axis < d ? axis : axis + 1;
 }
 
+/* Every axis that is not padded. */
+int slice_pad(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    const struct kp_attr *a = op_attr(op, "pad");
+    int at = 2 * (axes_of(t, op, slot) - 1 - axis); /* of its two numbers */
+    return at < a->n && (a->list[at] || a->list[at + 1]) ? KP_NEVER : axis;
+}
+
+/* Matrices are independent of each other. */
+int slice_triangle(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    return axis < axes_of(t, op, slot) - 2 ? axis : KP_NEVER;
+}
+
+/* Along dim, places of the index; along other axes, the operand's. */
+int slice_index_select(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    bool along = axis == op_axis(op, "dim", axes_of(t, op, 0));
+    if (slot == 0) return along ? KP_WHOLE : axis;
+    return along ? 0 : KP_WHOLE;
+}
+
 /* Rows of the result come from rows of the first operand, columns from columns
  * of the second; leading axes broadcast. */
 int slice_matmul(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {

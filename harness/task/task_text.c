@@ -65,10 +65,11 @@ static void print_tensor(const struct kp_task *t, const struct kp_tensor *x, FIL
 
 /* Operand i as it stands in an op line. */
 static void print_operand(const struct kp_task *t, const struct kp_op *op, int i, FILE *out) {
+    const char *keyword = op_keyword(op->def, i);
     if (op->in[i].is_scalar)
         fprintf(out, "%.15g", op->in[i].scalar);
-    else if (op->def->in_name[i])
-        fprintf(out, "%s=%s", op->def->in_name[i], t->values[op->in[i].value].name);
+    else if (keyword)
+        fprintf(out, "%s=%s", keyword, t->values[op->in[i].value].name);
     else
         fprintf(out, "%s", t->values[op->in[i].value].name);
 }
@@ -161,8 +162,7 @@ void task_text_meaning(const struct kp_task *t, FILE *out) {
     for (int i = 0; i < t->nops; i++) {
         const struct kp_op *op = &t->ops[i];
         for (int k = 0; k < op->nin; k++)
-            if (!op->in[k].is_scalar && op->in[k].value >= 0)
-                number_value(&numbered, op->in[k].value, &n, out);
+            if (op_has(op, k)) number_value(&numbered, op->in[k].value, &n, out);
         for (int k = 0; k < op->nout; k++) number_value(&numbered, op->out[k], &n, out);
         task_text_op(&numbered, op, out);
         fputc('\n', out);
@@ -189,7 +189,7 @@ static const char *c_type(enum kp_dtype t) {
 
 /* #define NAME_DIM0 16, NAME_DIMS 2, NAME_ELEMENTS 1024LL */
 static void print_sizes(const char *name, const struct kp_shape *s, FILE *out) {
-    char upper[48];
+    char upper[KP_NAME];
     size_t n = strlen(name);
     for (size_t i = 0; i <= n; i++) upper[i] = (char)toupper((unsigned char)name[i]);
     for (int i = 0; i < s->n; i++)

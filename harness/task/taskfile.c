@@ -66,6 +66,11 @@ int value_find(const struct kp_task *t, const char *name) {
 }
 
 /* See taskfile.h. */
+bool op_has(const struct kp_op *op, int slot) {
+    return slot < op->nin && !op->in[slot].is_scalar && op->in[slot].value >= 0;
+}
+
+/* See taskfile.h. */
 const struct kp_attr *op_attr(const struct kp_op *op, const char *key) {
     for (int i = 0; i < op->nattr; i++)
         if (!strcmp(op->attr[i].key, key)) return &op->attr[i];
@@ -114,7 +119,7 @@ void task_live(const struct kp_task *t, bool *live) {
         bool needed = false;
         for (int k = 0; k < op->nout; k++) needed |= live[op->out[k]];
         for (int k = 0; needed && k < op->nin; k++)
-            if (op->in[k].value >= 0) live[op->in[k].value] = true;
+            if (op_has(op, k)) live[op->in[k].value] = true;
     }
 }
 
@@ -125,6 +130,7 @@ void task_free(struct kp_task *t) {
     for (int i = 0; i < t->nflags; i++) free(t->flags[i]);
     free(t->notes);
     free(t->flags);
+    for (int i = 0; i < t->nops; i++) free(t->ops[i].in);
     free(t->tensors);
     free(t->values);
     free(t->ops);

@@ -18,12 +18,18 @@ extern "C" {
 
 /* The most of each that there may be. */
 enum {
-    KP_MAX_DIMS = 8,     /* axes of a tensor or value */
-    KP_MAX_OPERANDS = 8, /* operands of an op */
-    KP_MAX_RESULTS = 2,  /* results of an op */
-    KP_MAX_ATTRS = 12,   /* attributes of an op */
-    KP_MAX_OUTPUTS = 4   /* outputs of a task */
+    KP_MAX_DIMS = 8,    /* axes of a tensor or value */
+    KP_MAX_RESULTS = 3, /* results of an op */
+    KP_MAX_ATTRS = 12,  /* attributes of an op */
+    KP_MAX_OUTPUTS = 4  /* outputs of a task */
 };
+
+/* Bytes of the name of a tensor or value, with its NUL. */
+enum { KP_NAME = 64 };
+
+/* Operands that an op can have by place or keyword: each may be absent.  An op that takes a list
+ * has as many more as its line names. */
+enum { KP_SLOTS = 8 };
 
 enum kp_dtype { KP_F64, KP_F32, KP_F16, KP_BF16, KP_I64, KP_I32, KP_BOOL };
 
@@ -94,7 +100,7 @@ enum kp_domain {
 };
 
 struct kp_tensor { /* an input or a parameter */
-    char name[48];
+    char name[KP_NAME];
     enum kp_dtype dtype;
     struct kp_shape shape;
     struct kp_fill fill;
@@ -103,7 +109,7 @@ struct kp_tensor { /* an input or a parameter */
 };
 
 struct kp_value { /* an SSA value: tensor i is value i, results of ops follow */
-    char name[48];
+    char name[KP_NAME];
     enum kp_dtype dtype;
     struct kp_shape shape;
 };
@@ -129,7 +135,7 @@ struct kp_op_def; /* op.h */
 struct kp_op {
     const struct kp_op_def *def;
     int nin;
-    struct kp_operand in[KP_MAX_OPERANDS]; /* positional; named ones at their slot in def */
+    struct kp_operand *in; /* positional; named ones at their slot in def; KP_SLOTS at least */
     int nout;
     int out[KP_MAX_RESULTS]; /* value indices */
     int nattr;
@@ -173,6 +179,9 @@ int value_find(const struct kp_task *t, const char *name);
 
 /* Mark the values that some output needs.  live has t->nvalues entries. */
 void task_live(const struct kp_task *t, bool *live);
+
+/* Whether operand `slot` of an op is there, and no number. */
+bool op_has(const struct kp_op *op, int slot);
 
 /* Attribute `key` of an op, or NULL. */
 const struct kp_attr *op_attr(const struct kp_op *op, const char *key);

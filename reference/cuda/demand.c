@@ -17,7 +17,7 @@ static void demand_add(int *demand, int wanted) {
 static bool can_cut(const struct kp_task *t, const struct kp_op *op, int axis) {
     int64_t rows = t->values[op->out[0]].shape.dim[axis];
     for (int k = 0; k < op->nin; k++) {
-        if (op->in[k].is_scalar || op->in[k].value < 0) continue;
+        if (!op_has(op, k)) continue;
         int cut = op->def->slice(t, op, axis, k);
         if (cut == KP_NEVER) return false;
         if (cut >= 0 && t->values[op->in[k].value].shape.dim[cut] != rows) return false;
@@ -43,7 +43,7 @@ void kp_plan_demand(const struct kp_task *t, int64_t rows, int *demand) {
         for (int r = 0; r < op->nout; r++)
             if (demand[op->out[r]] != KP_UNNEEDED) demand[op->out[r]] = wanted;
         for (int k = 0; k < op->nin; k++) {
-            if (op->in[k].is_scalar || op->in[k].value < 0) continue;
+            if (!op_has(op, k)) continue;
             int from = wanted >= 0 ? op->def->slice(t, op, wanted, k) : KP_WHOLE;
             demand_add(&demand[op->in[k].value], from);
         }

@@ -122,7 +122,7 @@ static void *locate(const struct kp_plan *p, const struct run *r, const struct k
         if (!kp_ref_exact(p, ref)) base += p->shared_bytes + (size_t)world * p->world_bytes;
         break;
     }
-    return base + row * ref->row_bytes;
+    return base + ref->offset + row * ref->row_bytes;
 }
 
 /* The unit roundoff of results that are stored in this type, beside fp32's. */
@@ -141,7 +141,7 @@ static void run_rough(const struct kp_plan *p, const struct kp_step *s, struct k
     (s->impl->rough ? s->impl->rough : s->impl->run)(call, s->state, scratch, r->stream);
     for (int k = 0; k < call->nout; k++) {
         double unit = unit_of(p->task->values[call->op->out[k]].dtype);
-        if (unit > 0 && call->out[k].data)
+        if (unit > 0 && s->impl->rough && call->out[k].data)
             kp_noise_round(call->out[k].data, kp_array_count(&call->out[k]), KP_AMPLIFIED * unit,
                            kp_noise_seed(noise.seed, -1 - k), r->stream);
     }
@@ -151,7 +151,7 @@ static void run_rough(const struct kp_plan *p, const struct kp_step *s, struct k
 static void run_op(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
                    int64_t row, int world) {
     struct kp_call call = s->call;
-    for (int k = 0; k < KP_MAX_OPERANDS; k++)
+    for (int k = 0; k < s->nin; k++)
         if (call.present[k]) call.in[k].data = locate(p, r, &s->in[k], row, world);
     for (int k = 0; k < call.nout; k++) call.out[k].data = locate(p, r, &s->out[k], row, world);
     char *scratch = s->scratch >= 0 ? r->workspace + p->buffers[s->scratch].offset : NULL;

@@ -5,6 +5,7 @@
  * every other op becomes a step.  Last, buffers that are not alive together share memory. */
 #include "cuda/plan.h"
 #include "cuda/demand.h"
+#include "cuda_base/strided.h"
 #include "cuda_ops/index.h"
 #include "base/error.h"
 #include <limits.h>
@@ -51,8 +52,8 @@ static const struct kp_op *producer(const struct kp_task *t, int v) {
     return NULL;
 }
 
-/* Let ops write directly into the caller's outputs.  The operand of a view that moves no axes is
- * the same memory, so its op can write there, too. */
+/* Let ops write directly into the caller's outputs.  The operand of a view that keeps the order
+ * is the same memory, so its op can write there, too. */
 static void find_direct(struct builder *b) {
     const struct kp_task *t = b->task;
     for (int v = 0; v < t->nvalues; v++) b->direct[v] = -1;
@@ -60,12 +61,12 @@ static void find_direct(struct builder *b) {
     for (int o = 0; o < t->noutputs; o++) {
         int v = t->outputs[o];
         const struct kp_op *op = producer(t, v);
-        while (op && op->def->is_view && !op->def->moves_axes) {
+        while (op && op->def->view == KP_VIEW_ORDER) {
             v = op->in[0].value;
             op = producer(t, v);
         }
         enum kp_dtype type = t->values[v].dtype;
-        if (!op || op->def->is_view || stored(b->plan->math, type) != type || b->direct[v] >= 0)
+        if (!op || op->def->view || stored(b->plan->math, type) != type || b->direct[v] >= 0)
             continue;
         b->direct[v] = o;
         b->written[o] = true;
@@ -74,8 +75,8 @@ static void find_direct(struct builder *b) {
 
 /* ---- steps and buffers ---- */
 
-/* Append an empty step; valid until the next one is appended. */
-static struct kp_step *add_step(struct builder *b) {
+/* Append a step that reads up to `nin` arrays; valid until the next one is appended. */
+static struct kp_step *add_step(struct builder *b, int nin) {
     struct kp_plan *p = b->plan;
     if (p->nsteps % 64 == 0) {
         p->steps = realloc(p->steps, (size_t)(p->nsteps + 64) * sizeof *p->steps);
@@ -83,6 +84,8 @@ static struct kp_step *add_step(struct builder *b) {
     }
     struct kp_step *s = &p->steps[p->nsteps++];
     memset(s, 0, sizeof *s);
+    s->in = need((size_t)nin, sizeof *s->in);
+    s->nin = nin;
     s->scratch = -1;
     return s;
 }
@@ -119,7 +122,7 @@ static struct kp_ref materialise(struct builder *b, const struct kp_ref *from, e
     struct kp_shape shape = {.n = from->array.n};
     memcpy(shape.dim, from->array.dim, sizeof shape.dim);
     struct kp_ref to = {.where = KP_IN_BUFFER, .array = kp_array_dense(t, &shape)};
-    struct kp_step *s = add_step(b);
+    struct kp_step *s = add_step(b, 1);
     s->kind = KP_STEP_COPY;
     touch(b, from);
     to.index = add_buffer(b, kp_array_bytes(&to.array));
@@ -171,18 +174,37 @@ static int operand_axis(const struct builder *b, const struct kp_op *op, int k, 
     return wanted >= 0 ? op->def->slice(b->task, op, wanted, k) : KP_WHOLE;
 }
 
-/* A view costs nothing unless its operand's strides cannot express it.  Where it moves axes,
- * slice() says where each one comes from. */
+/* The strides of a view that shows its operand's elements at other places. */
+static void place_view(const struct builder *b, const struct kp_op *op, const struct kp_ref *from,
+                       struct kp_ref *to) {
+    struct kp_array *x = &to->array;
+    struct kp_part part;
+    switch (op->def->view) {
+    case KP_VIEW_AXES:
+        for (int i = 0; i < x->n; i++)
+            x->stride[i] = from->array.stride[op->def->slice(b->task, op, i, 0)];
+        return;
+    case KP_VIEW_PART:
+        op->def->part(op, &b->task->values[op->in[0].value].shape, &part);
+        to->offset += part.start * x->stride[part.axis] * (int64_t)kp_dtype_size(x->dtype);
+        x->stride[part.axis] *= part.step;
+        return;
+    case KP_VIEW_REPEAT:
+        for (int i = 0; i < x->n; i++) x->stride[i] = kp_stride_along(&from->array, x->n, i);
+        return;
+    default: die(KP_BUG, "%s: a view of no kind", op->def->name);
+    }
+}
+
+/* A view costs nothing unless its operand's strides cannot express it. */
 static void add_view(struct builder *b, const struct kp_op *op, int wanted) {
     int v = op->out[0];
     struct kp_ref from = value(b, op->in[0].value, operand_axis(b, op, 0, wanted)), to = from;
     struct kp_shape shape = shape_now(b, v);
-    if (op->def->moves_axes) {
-        for (int i = 0; i < shape.n; i++) {
-            int axis = op->def->slice(b->task, op, i, 0);
-            to.array.dim[i] = from.array.dim[axis];
-            to.array.stride[i] = from.array.stride[axis];
-        }
+    if (op->def->view != KP_VIEW_ORDER) {
+        to.array.n = shape.n;
+        memcpy(to.array.dim, shape.dim, sizeof shape.dim);
+        place_view(b, op, &from, &to);
     } else if (!kp_array_reshape(&from.array, &shape, &to.array)) {
         to = from = materialise(b, &from, from.array.dtype);
         kp_array_reshape(&from.array, &shape, &to.array);
@@ -191,14 +213,19 @@ static void add_view(struct builder *b, const struct kp_op *op, int wanted) {
     b->ready[v] = true;
 }
 
-/* Operand k in the form that the implementation asks for: dense, or of the result's type (a mask
- * times a float). */
+/* Where operands begin for libraries, and for device code that asks for dense ones. */
+enum { ALIGNMENT = 256 };
+
+/* Operand k in the form that the implementation asks for: dense, aligned, or of the result's type
+ * (a mask times a float). */
 static struct kp_ref operand(struct builder *b, const struct kp_op *op, int k, int wanted) {
     const struct kp_impl *impl = kp_impl_of(op->def->id);
     struct kp_ref r = value(b, op->in[k].value, operand_axis(b, op, k, wanted));
     enum kp_dtype type = r.array.dtype;
     if (impl->asks & KP_ONE_TYPE) type = stored(b->plan->math, b->task->values[op->out[0]].dtype);
-    if (type != r.array.dtype || (impl->asks & KP_DENSE && !kp_array_is_dense(&r.array)))
+    bool dense = impl->asks & KP_DENSE, aligned = dense || op->def->tensor_cores;
+    if (type != r.array.dtype || (dense && !kp_array_is_dense(&r.array)) ||
+        (aligned && r.offset % ALIGNMENT))
         r = materialise(b, &r, type);
     return r;
 }
@@ -238,23 +265,24 @@ static void add_transpose(struct builder *b, const struct kp_op *op, struct kp_s
 /* An op that computes becomes one step, after steps that copy the operands that it cannot take as
  * they are. */
 static void add_op(struct builder *b, const struct kp_op *op, int wanted) {
-    struct kp_ref in[KP_MAX_OPERANDS] = {0};
-    bool present[KP_MAX_OPERANDS] = {0};
-    for (int k = 0; k < op->nin; k++) {
-        present[k] = !op->in[k].is_scalar && op->in[k].value >= 0;
-        if (present[k]) in[k] = operand(b, op, k, wanted);
-    }
-    struct kp_step *s = add_step(b);
+    int slots = op->nin > KP_SLOTS ? op->nin : KP_SLOTS;
+    struct kp_ref *in = need((size_t)slots, sizeof *in);
+    for (int k = 0; k < op->nin; k++)
+        if (op_has(op, k)) in[k] = operand(b, op, k, wanted);
+    struct kp_step *s = add_step(b, slots);
     s->kind = KP_STEP_OP;
     s->impl = kp_impl_of(op->def->id);
     s->call = (struct kp_call){.task = b->task, .op = op, .math = b->plan->math};
     s->call.nin = op->nin;
     s->call.nout = op->nout;
-    memcpy(s->in, in, sizeof in);
-    memcpy(s->call.present, present, sizeof present);
+    s->call.in = need((size_t)slots, sizeof *s->call.in);
+    s->call.present = need((size_t)slots, sizeof *s->call.present);
+    memcpy(s->in, in, (size_t)slots * sizeof *in);
+    free(in);
+    for (int k = 0; k < op->nin; k++) s->call.present[k] = op_has(op, k);
     add_transpose(b, op, s);
     s->call.exact_operands = true;
-    for (int k = 0; k < KP_MAX_OPERANDS; k++) {
+    for (int k = 0; k < slots; k++) {
         if (!s->call.present[k]) continue;
         touch(b, &s->in[k]);
         s->call.in[k] = s->in[k].array;
@@ -280,7 +308,7 @@ static void add_output(struct builder *b, int o) {
     bool oracle = b->plan->math == KP_MATH_F64;
     if (oracle && (from.array.dtype != KP_F64 || !kp_array_is_dense(&from.array)))
         from = materialise(b, &from, KP_F64);
-    struct kp_step *s = add_step(b);
+    struct kp_step *s = add_step(b, 1);
     s->kind = oracle ? KP_STEP_SINK : KP_STEP_COPY;
     s->output = o;
     s->in[0] = from;
@@ -306,7 +334,7 @@ static void add_phase(struct builder *b, enum kp_phase phase, int64_t rows) {
         for (int r = 0; r < op->nout; r++)
             if (b->demand[op->out[r]] != KP_UNNEEDED) wanted = b->demand[op->out[r]];
         if (wanted == KP_UNNEEDED || (wanted < 0) != whole) continue;
-        if (op->def->is_view)
+        if (op->def->view)
             add_view(b, op, wanted);
         else
             add_op(b, op, wanted);
@@ -391,6 +419,9 @@ void kp_plan_free(struct kp_plan *p) {
     for (int i = 0; i < p->nsteps; i++) {
         struct kp_step *s = &p->steps[i];
         if (s->kind == KP_STEP_OP && s->impl->destroy) s->impl->destroy(s->state);
+        free(s->call.present);
+        free(s->call.in);
+        free(s->in);
     }
     free(p->steps);
     free(p->buffers);

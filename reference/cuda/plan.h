@@ -16,6 +16,7 @@ enum kp_where { KP_NOWHERE, KP_IN_TENSOR, KP_IN_OUTPUT, KP_IN_BUFFER };
 struct kp_ref { /* an array, and where it will be when the step runs */
     enum kp_where where;
     int index;         /* of the tensor, output or buffer */
+    int64_t offset;    /* bytes from its beginning to the array's */
     int64_t row_bytes; /* in a slice from row r the array begins r * row_bytes further */
     struct kp_array array;
 };
@@ -24,10 +25,12 @@ struct kp_step {
     enum { KP_STEP_OP, KP_STEP_COPY, KP_STEP_SINK } kind;
     const struct kp_impl *impl; /* OP */
     void *state;
-    struct kp_call call; /* OP: its arrays are those of the refs, without data */
-    struct kp_ref in[KP_MAX_OPERANDS], out[KP_MAX_RESULTS]; /* COPY: in[0] to out[0]; SINK: in[0] */
-    int scratch;                                            /* buffer, or -1 */
-    int output;                                             /* SINK */
+    struct kp_call call; /* OP: its arrays are those of the refs; a run fills in their data */
+    struct kp_ref *in;   /* COPY, SINK: one; OP: as many as call.in has */
+    struct kp_ref out[KP_MAX_RESULTS]; /* COPY: one */
+    int nin;                           /* entries of in */
+    int scratch;                       /* buffer, or -1 */
+    int output;                        /* SINK */
     bool exact; /* noise changes nothing: no operand has any, and the step adds none */
 };
 

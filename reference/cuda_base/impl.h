@@ -21,8 +21,8 @@ struct kp_call { /* one op on concrete arrays */
     const struct kp_op *op;
     enum kp_math math;
     int nin;
-    bool present[KP_MAX_OPERANDS]; /* false: an absent operand, or a number (op->in[k].scalar) */
-    struct kp_array in[KP_MAX_OPERANDS];
+    bool *present;       /* false: an absent operand, or a number (op->in[k].scalar) */
+    struct kp_array *in; /* these two have KP_SLOTS entries at least */
     int nout;
     struct kp_array out[KP_MAX_RESULTS]; /* always dense; data NULL if nobody reads that result */
     /* For rough(): */

@@ -390,6 +390,8 @@ struct attention {
     struct product scores, result;
     struct kp_op softmax_op;
     struct kp_call softmax;
+    struct kp_array softmax_in;
+    bool softmax_present;
     void *softmax_state;
     double scale;
     size_t at_scores, at_weights; /* in the scratch; library scratch begins at 0 */
@@ -403,8 +405,10 @@ static size_t plan_softmax(struct attention *s, const struct kp_call *c,
     s->softmax_op.attr[0] = (struct kp_attr){.key = "dim", .kind = KP_ATTR_INT, .number = -1};
     s->softmax = (struct kp_call){.task = c->task, .math = c->math, .nin = 1, .nout = 1};
     s->softmax.op = &s->softmax_op;
-    s->softmax.present[0] = true;
-    s->softmax.in[0] = s->softmax.out[0] = *scores;
+    s->softmax.present = &s->softmax_present;
+    s->softmax.in = &s->softmax_in;
+    s->softmax_present = true;
+    s->softmax_in = s->softmax.out[0] = *scores;
     size_t bytes = 0;
     if (kp_impl_softmax.prepare) s->softmax_state = kp_impl_softmax.prepare(&s->softmax, &bytes);
     return bytes;

@@ -18,7 +18,8 @@ extern "C" {
 const char *define_run(const struct kp_task *t, const double *const tensors[],
                        double *const outputs[]);
 
-/* Run one op on dense arrays of double; in[k] is NULL for an operand that is absent or a number.
+/* Run one op on dense arrays of double; in[k] is NULL for an operand that is absent or a number,
+ * and in has KP_SLOTS entries at least.
  * Returns NULL, or a message. */
 const char *define_op(const struct kp_task *t, const struct kp_op *op, const double *const in[],
                       double *const out[]);

@@ -20,11 +20,31 @@ ELEMENTWISE(tanh, 1, 0, tanh(x))
 ELEMENTWISE(softplus, 1, 0, x > C(20) ? x : log1p(exp(x)))   /* PyTorch's threshold */
 ELEMENTWISE(leaky_relu, 1, 1, x > C(0) ? x : x * y)
 ELEMENTWISE(hardtanh, 1, 2, x < y ? y : x > z ? z : x)
+ELEMENTWISE(clamp, 1, 2, ({ __typeof__(x) above = x < y ? y : x; above > z ? z : above; }))
+ELEMENTWISE(elu, 1, 1, x > C(0) ? x : y * expm1(x))
+ELEMENTWISE(selu, 1, 0, C(1.0507009873554805) * (x > C(0) ? x : C(1.6732632423543772) * expm1(x)))
+ELEMENTWISE(silu, 1, 0, x / (C(1) + exp(-x)))
+ELEMENTWISE(mish, 1, 0, x * tanh(log1p(exp(x))))
+ELEMENTWISE(hardsigmoid, 1, 0, ({ __typeof__(x) a = x + C(3); (a < C(0) ? C(0) : a > C(6) ? C(6) : a) / C(6); }))
+ELEMENTWISE(hardswish, 1, 0, ({ __typeof__(x) a = x + C(3); x * (a < C(0) ? C(0) : a > C(6) ? C(6) : a) / C(6); }))
 ELEMENTWISE(sqrt, 1, 0, sqrt(x))
+ELEMENTWISE(rsqrt, 1, 0, C(1) / sqrt(x))
+ELEMENTWISE(abs, 1, 0, fabs(x))
+ELEMENTWISE(neg, 1, 0, -x)
+ELEMENTWISE(exp, 1, 0, exp(x))
+ELEMENTWISE(log, 1, 0, log(x))
+ELEMENTWISE(sin, 1, 0, sin(x))
+ELEMENTWISE(cos, 1, 0, cos(x))
 ELEMENTWISE(add, 2, 0, x + y)
 ELEMENTWISE(sub, 2, 0, x - y)
 ELEMENTWISE(mul, 2, 0, x * y)
 ELEMENTWISE(div, 2, 0, x / y)
+ELEMENTWISE(minimum, 2, 0, isnan(x) || x < y ? x : y)
+ELEMENTWISE(maximum, 2, 0, isnan(x) || x > y ? x : y)
+
+/* The terms of losses; a sum or a mean of them is an op of its own.  kl_div: 0 log 0 is 0. */
+ELEMENTWISE(smooth_l1_loss, 2, 1, ({ __typeof__(x) d = fabs(x - y); d < z ? C(0.5) * d * d / z : d - C(0.5) * z; }))
+ELEMENTWISE(kl_div, 2, 0, (isnan(y) || y < C(0) || y > C(0) ? y * log(y) : C(0)) - y * x)
 
 /* x P(X <= x), X standard normal.  erfc keeps its digits where 1 + erf cancels; the float form is
  * PyTorch's. */
@@ -38,7 +58,6 @@ FORM(gelu_tanh, 1, 0, ({ __typeof__(x) inner = C(0.79788456080286535588) * (x + 
 FORM(power, 2, 0, pow(x, y))
 FORM(square, 1, 0, x * x)
 FORM(cube, 1, 0, x * x * x)
-FORM(rsqrt, 1, 0, C(1) / sqrt(x))
 
 /* clang-format on */
 #undef ELEMENTWISE

@@ -27,7 +27,7 @@ static void last_uses(const struct kp_task *t, int *last) {
         const struct kp_op *op = &t->ops[i];
         for (int k = 0; k < op->nout; k++) last[op->out[k]] = i;
         for (int k = 0; k < op->nin; k++)
-            if (!op->in[k].is_scalar && op->in[k].value >= 0) last[op->in[k].value] = i;
+            if (op_has(op, k)) last[op->in[k].value] = i;
     }
     for (int i = 0; i < t->noutputs; i++) last[t->outputs[i]] = t->nops;
 }
@@ -35,18 +35,21 @@ static void last_uses(const struct kp_task *t, int *last) {
 /* Allocate the results of one op and run it.  Returns NULL, or a message. */
 static const char *run_op(const struct kp_task *t, const struct kp_op *op,
                           const double *const tensors[], double **values) {
-    const double *in[KP_MAX_OPERANDS] = {0};
+    const double **in = calloc((size_t)op->nin + KP_SLOTS, sizeof *in);
     double *out[KP_MAX_RESULTS] = {0};
-    for (int k = 0; k < op->nin; k++) {
-        int v = op->in[k].is_scalar ? -1 : op->in[k].value;
+    const char *message = in ? NULL : "out of memory";
+    for (int k = 0; k < op->nin && in; k++) {
+        int v = op_has(op, k) ? op->in[k].value : -1;
         if (v >= 0) in[k] = v < t->ntensors ? tensors[v] : values[v];
     }
     for (int k = 0; k < op->nout; k++) {
         int64_t count = kp_shape_count(&t->values[op->out[k]].shape);
         out[k] = values[op->out[k]] = calloc((size_t)count, sizeof(double));
-        if (!out[k]) return "out of memory";
+        if (!out[k]) message = "out of memory";
     }
-    return define_op(t, op, in, out);
+    if (!message) message = define_op(t, op, in, out);
+    free(in);
+    return message;
 }
 
 /* See define.h. */

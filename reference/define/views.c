@@ -1,4 +1,4 @@
-/* views.c: ops that move elements and change none. */
+/* views.c: ops that show elements of their operand and change none. */
 #include "define/parts.h"
 #include <string.h>
 
@@ -19,13 +19,18 @@ void define_unsqueeze(const struct call *c) {
     define_view(c);
 }
 
+/* The elements of the operand, in the order of a walk that begins at element `first`. */
+static void show(const struct call *c, const struct walk *w, int64_t first) {
+    int64_t count = kp_shape_count(&w->shape);
+    for (int64_t i = 0; i < count; i++) c->out[0][i] = c->in[0][first + walk_at(w, i)];
+}
+
 /* Result axis d is operand axis dims[d]. */
 static void rearrange(const struct call *c, const int64_t dims[]) {
     struct walk dense = walk_dense(shape_in(c, 0)), w = {.shape = *shape_out(c, 0)};
     for (int d = 0; d < w.shape.n; d++)
         w.stride[d] = dense.stride[dims[d] < 0 ? dims[d] + w.shape.n : dims[d]];
-    int64_t count = kp_shape_count(&w.shape);
-    for (int64_t i = 0; i < count; i++) c->out[0][i] = c->in[0][walk_at(&w, i)];
+    show(c, &w, 0);
 }
 
 /* permute: out[i0,i1,...] = x with index i_d on axis dims[d] */
@@ -43,4 +48,24 @@ void define_transpose(const struct call *c) {
     for (int k = 0; k < 2; k++) swap[k] += swap[k] < 0 ? n : 0;
     for (int d = 0; d < n; d++) dims[d] = d == swap[0] ? swap[1] : d == swap[1] ? swap[0] : d;
     rearrange(c, dims);
+}
+
+/* slice, flip: result place i along axis dim is operand place start + i * step */
+void define_slice(const struct call *c) {
+    struct kp_part part;
+    struct walk w = walk_dense(shape_in(c, 0));
+    c->op->def->part(c->op, shape_in(c, 0), &part);
+    int64_t first = part.start * w.stride[part.axis];
+    w.stride[part.axis] *= part.step;
+    w.shape = *shape_out(c, 0);
+    show(c, &w, first);
+}
+void define_flip(const struct call *c) {
+    define_slice(c);
+}
+
+/* expand: the operand, repeated along axes in which it has size 1, or which it lacks */
+void define_expand(const struct call *c) {
+    struct walk w = walk_broadcast(shape_in(c, 0), shape_out(c, 0));
+    show(c, &w, 0);
 }

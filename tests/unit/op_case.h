@@ -23,12 +23,16 @@ static inline size_t op_case_inputs(const cJSON *c, const char *dtype, char *tex
         char name[48] = "", shape[96] = "", fill[64] = "normal(0,1)";
         sscanf(p, "%47s %95s", name, shape);
         const char *type = dtype;
-        char *kind = name + strcspn(name, "+:=");
+        char *kind = name + strcspn(name, "+:=?");
         if (*kind == '+') strcpy(fill, "uniform(0.5,1.5)");
         if (*kind == '=') snprintf(fill, sizeof fill, "transposed(%s)", kind + 1);
         if (*kind == ':') {
             snprintf(fill, sizeof fill, "integers(0,%s)", kind + 1);
             type = "i64";
+        }
+        if (*kind == '?') {
+            strcpy(fill, "bernoulli(0.5)");
+            type = "bool";
         }
         *kind = '\0';
         n += (size_t)snprintf(text + n, size - n,
