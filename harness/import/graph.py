@@ -66,7 +66,7 @@ class Line:
         operands = ["%s%s" % (key + "=" if key else "", x.name if isinstance(x, Value) else number(x))
                     for key, x in self.operands]
         attributes = ", ".join("%s=%s" % pair for pair in self.attributes)
-        inside = ", ".join(operands) + ("; " if operands and attributes else "") + attributes
+        inside = ", ".join(operands) + ("; " if attributes else "") + attributes
         return "%s = %s(%s)" % (left, self.op, inside)
 
 

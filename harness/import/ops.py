@@ -26,7 +26,6 @@ LINES = {
     "cat": "cat(*tensors; dim)", "tril": "tril(self; diagonal)", "triu": "triu(self; diagonal)",
     "masked_fill.Scalar": "masked_fill(self, mask=mask; value)",
     "eq.Scalar": "eq(self, other)", "eq.Tensor": "eq(self, other)",
-    "bitwise_not": "bitwise_not(self)", "logical_not": "bitwise_not(self)",
     "flip": "flip(self; dim=dims)",
     "index_select": "index_select(self, index=index; dim)",
     # products
@@ -72,6 +71,8 @@ LINES = {
     "max.dim": "max(self; dim, keepdim)", "min.dim": "min(self; dim, keepdim)",
     "argmax": "argmax(self; dim, keepdim)", "argmin": "argmin(self; dim, keepdim)",
     "linalg_vector_norm": "norm(self; dim, keepdim, p=ord)",
+    "lstm": "lstm(input, *hx, *params; num_layers, bidirectional, batch_first)",
+    "gru": "gru(input, hx, *params; num_layers, bidirectional, batch_first)",
     # losses
     "smooth_l1_loss": "smooth_l1_loss(self, target=target; beta)",
     "kl_div": "kl_div(self, target=target)",
@@ -81,7 +82,8 @@ LINES = {
 
 # Arguments that change no value, or only state that no output shows.
 IGNORED = {"memory_format", "layout", "device", "pin_memory", "non_blocking", "copy", "momentum",
-           "running_mean", "running_var", "cudnn_enabled", "implicit", "requires_grad", "reduction"}
+           "running_mean", "running_var", "cudnn_enabled", "implicit", "requires_grad", "reduction", "has_biases",
+           "dropout", "train"}
 # Lists that are one number where all of several entries agree.
 WINDOW = {"kernel_size", "stride", "padding", "dilation", "output_padding", "output_size"}
 
@@ -261,6 +263,9 @@ MADE_OF = {
     "broadcast_tensors": lambda a: [x.expand(torch.broadcast_shapes(*(y.shape for y in a["tensors"])))
                                     for x in a["tensors"]],
     "repeat": lambda a: repeated(a["self"], a["repeats"]),
+    "bitwise_not": lambda a: a["self"] == 0, "logical_not": lambda a: a["self"] == 0,
+    "ne.Scalar": lambda a: (a["self"] == a["other"]) == 0,
+    "ne.Tensor": lambda a: (a["self"] == a["other"]) == 0,
     "rsub.Tensor": lambda a: a["other"] - a["self"] * a["alpha"],
     "addmm": lambda a: a["self"] * a["beta"] + torch.mm(a["mat1"], a["mat2"]) * a["alpha"],
     "baddbmm": lambda a: a["self"] * a["beta"] + torch.bmm(a["batch1"], a["batch2"]) * a["alpha"],
@@ -292,6 +297,8 @@ def repeated(x, repeats):
 
 def special(name, a):
     """The entry of MADE_OF for these arguments, or None: what is another op only for some."""
+    if name in ("lstm", "gru") and (not a["has_biases"] or a["dropout"] and a["train"]):
+        raise Refused("%s without biases, or with live dropout between its layers, is no op of a task" % name)
     if name == "matmul" and min(a["self"].dim(), a["other"].dim()) == 1:
         return lambda a: vector_product(a["self"], a["other"])
     if name in ("add.Tensor", "sub.Tensor") and a["alpha"] != 1:

@@ -6,6 +6,7 @@ import os
 import re
 
 import torch
+from torch.overrides import TorchFunctionMode
 
 import ops
 from graph import Graph, Tensor
@@ -17,7 +18,7 @@ RESERVED = set("""alignas alignof and asm auto bool break case catch char class 
     public register restrict return short signed sizeof static struct switch template this throw true
     try typedef typeid typename typeof union unsigned using virtual void volatile while xor out out0
     out1 out2 out3""".split())
-LONGEST = 47  # characters of a tensor's name
+LONGEST = 63  # characters of a tensor's name
 
 
 class Function(torch.nn.Module):
@@ -51,11 +52,38 @@ def register(module):
                 part.register_buffer(name, x, persistent=False)
 
 
+class Recurrent(TorchFunctionMode):
+    """Keeps lstm and gru whole: PyTorch would trace them step by step."""
+    FLAGS = ("bool has_biases, int num_layers, float dropout, bool train, bool bidirectional, "
+             "bool batch_first")
+    library = torch.library.Library("kernelproof", "DEF")
+    library.define("lstm(Tensor input, Tensor[] hx, Tensor[] params, %s) -> (Tensor, Tensor, Tensor)" % FLAGS)
+    library.define("gru(Tensor input, Tensor hx, Tensor[] params, %s) -> (Tensor, Tensor)" % FLAGS)
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        for op in ("lstm", "gru"):
+            if func is getattr(torch, op):
+                return getattr(torch.ops.kernelproof, op)(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+@torch.library.register_fake("kernelproof::lstm")
+def _(x, states, params, biases, layers, dropout, train, both, batch_first):
+    return (x.new_empty(x.shape[0], x.shape[1], states[0].shape[2] * (2 if both else 1)),
+            torch.empty_like(states[0]), torch.empty_like(states[1]))
+
+
+@torch.library.register_fake("kernelproof::gru")
+def _(x, state, params, biases, layers, dropout, train, both, batch_first):
+    return (x.new_empty(x.shape[0], x.shape[1], state.shape[2] * (2 if both else 1)),
+            torch.empty_like(state))
+
+
 def exported(module, inputs):
     """What torch.export makes of it; its complaints in one line."""
     export = getattr(torch.export, "export_for_training", torch.export.export)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), Recurrent():
             return export(module, tuple(inputs), strict=False)
     except Refused:
         raise
