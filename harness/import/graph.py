@@ -12,7 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 import ops
-from record import MOST_REAL, RANDOM, Refused, arguments, number, random_fill, text_of
+from record import MOST_REAL, RANDOM, Refused, arguments, number, random_fill, real_fill, text_of
 
 DTYPES = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int64: "i64",
           torch.int32: "i32", torch.bool: "bool", torch.float64: "f64"}
@@ -125,8 +125,7 @@ class Graph:
                         attributes[1] = ("value", number(value.item()))
                         whole = self.line("full", [], attributes, [x.fake])[0]
                         return self.line(word, [(None, whole)], [("diagonal", diagonal)], [x.fake])[0]
-        fill = "values(%s)" % ",".join(number(v) for v in flat.tolist())
-        return self.tensor(Tensor(x.fake, "constant", fill, "buffer"))
+        return self.tensor(Tensor(x.fake, "constant", text_of(real_fill(real)), "buffer"))
 
     def tensor(self, tensor):
         self.tensors.append(tensor)

@@ -5,6 +5,7 @@ stand its real values, where they are small and nothing random went into them, o
 harness/task/taskfile.h that it was drawn with.  A fill is a tuple, ("uniform", 0, 1), around
 others where it wraps, ("lower", ("uniform", 0, 1))."""
 
+import itertools
 import math
 
 import torch
@@ -13,6 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 MOST_REAL = 1 << 23  # elements of a tensor whose values are computed
+MOST_VALUES = 1 << 18  # elements of a constant tensor, as `values` of taskfile.h
 FAR = 4              # standard deviations at which a cut normal law counts as a normal one
 
 
@@ -58,6 +60,9 @@ def text_of(fill):
         n = round(rest[1] ** -2)
         if n >= 1 and math.isclose(n ** -0.5, rest[1], rel_tol=1e-9):
             return "fan_in(%d)" % n
+    if kind == "values":
+        runs = ((number(x), len(list(same))) for x, same in itertools.groupby(rest))
+        return "values(%s)" % ",".join(x if n == 1 else "%s*%d" % (x, n) for x, n in runs)
     return "%s(%s)" % (kind, ",".join(text_of(x) if isinstance(x, tuple) else number(x) for x in rest))
 
 
@@ -74,6 +79,9 @@ def real_fill(value):
         for word, cut in (("lower", torch.tril), ("upper", torch.triu)):
             if bool((cut(torch.full_like(value, value.flatten()[-1].item())) == value).all()):
                 return (word, ("constant", flat[-1].item()))
+    if value.numel() > MOST_VALUES:
+        raise Refused("holds %d values of its own, and a task file at most %d; make it an input or a "
+                      "parameter" % (value.numel(), MOST_VALUES))
     return ("values", *flat.tolist())
 
 

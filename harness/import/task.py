@@ -121,9 +121,9 @@ def identifier(name):
 
 def placeholders(graph, program, module, inputs, recorder):
     """Bind the exported graph's placeholders.  Order: inputs, parameters, buffers."""
-    names, given = signature(module, inputs), iter(inputs)
+    names = signature(module, inputs)
     specs = {s.arg.name: s for s in program.graph_signature.input_specs}
-    position = 0
+    position, known = 0, {}  # buffers of the same values are one
     for node in program.graph.nodes:
         if node.op != "placeholder":
             continue
@@ -145,7 +145,12 @@ def placeholders(graph, program, module, inputs, recorder):
         if tensor == "buffer" and real is not None and real.numel() == 1:
             graph.env[node] = graph.real(real.detach())
             continue
-        graph.env[node] = graph.tensor(Tensor(node.meta["val"], name, (recorder, x), tensor))
+        same = known.get((real.dtype, real.shape, real.numpy().tobytes())) if tensor == "buffer" and \
+            real is not None else None
+        value = same or graph.tensor(Tensor(node.meta["val"], name, (recorder, x), tensor))
+        if tensor == "buffer" and real is not None:
+            known[real.dtype, real.shape, real.numpy().tobytes()] = value
+        graph.env[node] = value
 
 
 def live(graph, outputs):
