@@ -75,8 +75,8 @@ static const char *numbers_wrong(const struct kp_fill *f) {
 static const char *tensor_wrong(const struct kp_task *t, const struct kp_tensor *x) {
     const struct kp_fill *f = &x->fill;
     const struct kp_shape *s = &x->shape;
-    bool whole = f->kind == KP_FILL_INTEGERS || f->kind == KP_FILL_VALUES || f->kind == KP_FILL_BERNOULLI ||
-                 f->kind == KP_FILL_TRANSPOSED ||
+    bool whole = f->kind == KP_FILL_INTEGERS || f->kind == KP_FILL_VALUES ||
+                 f->kind == KP_FILL_BERNOULLI || f->kind == KP_FILL_TRANSPOSED ||
                  (f->kind == KP_FILL_CONSTANT && f->a == floor(f->a));
     if (x->dtype >= KP_I64 && (!whole || f->wrap))
         return "an integer tensor; expected integers, bernoulli or constant";
@@ -197,9 +197,8 @@ bool domain_parse(struct kp_source *s, int line, struct kp_tensor *x, const char
         if (!strcmp(text, names[i])) {
             x->domain = (enum kp_domain)i;
             if (integer && i != KP_DOMAIN_DECLARED)
-                return parse_fail(s, line,
-                                  "%s: domain `%s` of %s; expected declared", x->name, text,
-                                  fixed ? "given values" : "an integer tensor");
+                return parse_fail(s, line, "%s: domain `%s` of %s; expected declared", x->name,
+                                  text, fixed ? "given values" : "an integer tensor");
             return true;
         }
     return parse_fail(s, line,
