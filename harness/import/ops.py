@@ -221,6 +221,10 @@ def reduced(loss, reduction):
     return loss if reduction == 0 else loss.mean() if reduction == 1 else loss.sum()
 
 
+def normal(x, a):
+    return x / torch.linalg.vector_norm(x, 2, a["dim"], True).clamp(min=a["eps"])
+
+
 def distance(a, other):
     return torch.linalg.vector_norm(a["anchor"] - a[other] + a["eps"], a["p"], -1)
 
@@ -269,6 +273,10 @@ MADE_OF = {
     "rsub.Tensor": lambda a: a["other"] - a["self"] * a["alpha"],
     "addmm": lambda a: a["self"] * a["beta"] + torch.mm(a["mat1"], a["mat2"]) * a["alpha"],
     "baddbmm": lambda a: a["self"] * a["beta"] + torch.bmm(a["batch1"], a["batch2"]) * a["alpha"],
+    "diag": lambda a: a["self"].expand(a["self"].shape[0], -1).tril().triu(),
+    "prod.dim_int": lambda a: a["self"].cumprod(a["dim"]).narrow(a["dim"], a["self"].shape[a["dim"]] - 1, 1)
+                    if a["keepdim"] else a["self"].cumprod(a["dim"]).select(a["dim"], -1),
+    "cosine_similarity": lambda a: (normal(a["x1"], a) * normal(a["x2"], a)).sum(a["dim"]),
     "einsum": lambda a: einsum(a["equation"], a["tensors"]),
     "dot": lambda a: vector_product(a["self"], a["tensor"]),
     "mv": lambda a: vector_product(a["self"], a["vec"]),
@@ -299,6 +307,8 @@ def special(name, a):
     """The entry of MADE_OF for these arguments, or None: what is another op only for some."""
     if name in ("lstm", "gru") and (not a["has_biases"] or a["dropout"] and a["train"]):
         raise Refused("%s without biases, or with live dropout between its layers, is no op of a task" % name)
+    if name == "diag" and (a["self"].dim() != 1 or a["diagonal"]):
+        raise Refused("diag of anything but a vector, or beside the diagonal, is no op of a task")
     if name == "matmul" and min(a["self"].dim(), a["other"].dim()) == 1:
         return lambda a: vector_product(a["self"], a["other"])
     if name in ("add.Tensor", "sub.Tensor") and a["alpha"] != 1:

@@ -85,7 +85,7 @@ def exported(module, inputs):
     try:
         with torch.no_grad(), Recurrent():
             return export(module, tuple(inputs), strict=False)
-    except Refused:
+    except (Refused, ModuleNotFoundError):
         raise
     except Exception as e:
         kind = type(e).__name__
