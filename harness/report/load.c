@@ -43,6 +43,7 @@ static struct row *add_row(struct report *r, const char *task, const char *suite
     struct row *row = &r->rows[r->nrows++];
     snprintf(row->task, sizeof row->task, "%s", task);
     snprintf(row->suite, sizeof row->suite, "%s", suite);
+    row->aside = !strcmp(suite, "my") || !strcmp(suite, "v0"); /* `aside` of the Makefile */
     for (int i = 0; i < r->ncolumns; i++)
         r->columns[i].cell = grown(r->columns[i].cell, r->nrows - 1, sizeof *r->columns[i].cell);
     return row;
@@ -285,6 +286,28 @@ static int by_arch(const void *x, const void *y) {
     return archs ? archs : strcmp(a->name, b->name);
 }
 
+/* Whether a row has a result. */
+static bool measured(const struct report *r, int row) {
+    for (int i = 0; i < r->ncolumns; i++)
+        if (*r->columns[i].cell[row].verdict) return true;
+    return false;
+}
+
+/* Drop the rows that are aside and have no result. */
+static void drop_unmeasured(struct report *r) {
+    int kept = 0;
+    for (int i = 0; i < r->nrows; i++) {
+        if (r->rows[i].aside && !measured(r, i)) {
+            free(r->rows[i].meaning);
+            continue;
+        }
+        r->rows[kept] = r->rows[i];
+        for (int j = 0; j < r->ncolumns; j++) r->columns[j].cell[kept] = r->columns[j].cell[i];
+        kept++;
+    }
+    r->nrows = kept;
+}
+
 /* Sort the rows, and every column's cells with them. */
 static void sort_rows(struct report *r) {
     struct row *sorted = calloc((size_t)r->nrows + 1, sizeof *sorted);
@@ -321,6 +344,7 @@ void report_load(struct report *r, const char *results, const char *tasks) {
     r->rows_known = r->nrows > 0;
     load_results(r, results);
     boards_load(&r->boards, results);
+    drop_unmeasured(r);
     sort_rows(r);
     find_twins(r);
     if (r->ncolumns) qsort(r->columns, (size_t)r->ncolumns, sizeof *r->columns, by_arch);

@@ -15,6 +15,7 @@
 struct row { /* a task */
     char task[64];
     char suite[24];
+    bool aside;    /* of a suite that no mean counts, and that is there only where it was measured */
     bool left_out; /* the task itself is flagged, whatever its results say */
     char *meaning; /* what it computes (task_text_meaning); NULL if its graph cannot be read */
     char class[8]; /* its own, by its tensors: f16, bf16 or fp32; "", any, without a meaning */

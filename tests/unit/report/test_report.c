@@ -103,6 +103,31 @@ static void test_level2_and_all(void **state) {
     report_free(&r);
 }
 
+/* A task of one's own is a row where it was measured, and no other; no mean over all counts it. */
+static void test_aside(void **state) {
+    struct report r, plain;
+    (void)state;
+    assert_int_equal(
+        system("rm -rf build/tests/aside && mkdir -p build/tests && cp -r " HERE
+               " build/tests/aside && cd build/tests/aside && mkdir tasks/my tasks/v0 && "
+               "sed 's/eight/own/; s/level1/my/' tasks/level1/eight.json > tasks/my/own.json && "
+               "sed 's/eight/old/; s/level1/v0/' tasks/level1/eight.json > tasks/v0/old.json && "
+               "sed 's/eight/own/; s/level1/my/' recorded/testgpu/eight.json > "
+               "recorded/testgpu/own.json"),
+        0);
+    report_load(&r, "build/tests/aside/recorded", "build/tests/aside/tasks");
+    load(&plain);
+    assert_int_equal(r.read, plain.read + 1);
+    assert_int_equal(r.refused, 0);
+    assert_int_equal(r.nrows, plain.nrows + 1);
+    struct aggregate all = report_aggregate(&r, &r.columns[0], NULL),
+                     before = report_aggregate(&plain, &plain.columns[0], NULL);
+    assert_memory_equal(&all, &before, sizeof all);
+    assert_int_equal(report_aggregate(&r, &r.columns[0], "my").correct, 1);
+    report_free(&r);
+    report_free(&plain);
+}
+
 /* Every file below broken/ is refused, and says why. */
 static void test_broken(void **state) {
     static const char *const broken[][2] = {{"half", "is not JSON from line"},
@@ -249,10 +274,10 @@ static void test_same_code(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_level1),     cmocka_unit_test(test_level2_and_all),
-        cmocka_unit_test(test_broken),     cmocka_unit_test(test_without_tasks),
-        cmocka_unit_test(test_lines),      cmocka_unit_test(test_judgments),
-        cmocka_unit_test(test_no_numbers), cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_same_code)};
+        cmocka_unit_test(test_level1),        cmocka_unit_test(test_level2_and_all),
+        cmocka_unit_test(test_aside),         cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_without_tasks), cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_judgments),     cmocka_unit_test(test_no_numbers),
+        cmocka_unit_test(test_kernels),       cmocka_unit_test(test_same_code)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
