@@ -36,6 +36,8 @@ fake_tests := $(patsubst tests/fake/%.c,build/fake/%,$(wildcard tests/fake/test_
 $(fake_tests): build/fake/%: build/obj/tests/fake/%.o build/obj/tests/unit/chosen_case.o $(fake_parts) | $(call need,libcmocka-dev)
 	@echo "  LD $@"
 	$Q$(call fake_link,-lcmocka)
+# This one has the real reference, but for device code.
+build/fake/test_plan: $(patsubst %,build/obj/reference/%.o,cuda/exec cuda/plan cuda/demand cuda_base/array)
 $(patsubst %.c,build/obj/%.o,$(wildcard tests/fake/*.c)): build/cuda.flags
 
 # NAMES chooses tests; an end-to-end test names the programs that it runs in a line `# uses: `.

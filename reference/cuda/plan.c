@@ -222,7 +222,9 @@ static struct kp_ref operand(struct builder *b, const struct kp_op *op, int k, i
     const struct kp_impl *impl = kp_impl_of(op->def->id);
     struct kp_ref r = value(b, op->in[k].value, operand_axis(b, op, k, wanted));
     enum kp_dtype type = r.array.dtype;
-    if (impl->asks & KP_ONE_TYPE) type = stored(b->plan->math, b->task->values[op->out[0]].dtype);
+    bool mask = impl->asks & KP_MASKS && k == 1 && type == KP_BOOL && b->plan->math != KP_MATH_F64;
+    if (impl->asks & KP_ONE_TYPE && !mask)
+        type = stored(b->plan->math, b->task->values[op->out[0]].dtype);
     bool dense = impl->asks & KP_DENSE, aligned = dense || op->def->tensor_cores;
     if (type != r.array.dtype || (dense && !kp_array_is_dense(&r.array)) ||
         (aligned && r.offset % ALIGNMENT))

@@ -38,8 +38,9 @@ enum {
     KP_DENSE = 1,    /* dense operands: strided ones are copied first */
     KP_ONE_TYPE = 2, /* operands of the result's type: others are converted first */
     KP_GIVEN_TRANSPOSE =
-        4,          /* the given transpose of operand 1, where a task has it, as operand 2 */
-    KP_BY_CUDNN = 8 /* cuDNN: without it the op is slower than a vendor library's */
+        4,           /* the given transpose of operand 1, where a task has it, as operand 2 */
+    KP_BY_CUDNN = 8, /* cuDNN: without it the op is slower than a vendor library's */
+    KP_MASKS = 16    /* beside KP_ONE_TYPE: operand 1 may stay a mask (bool), but in float64 */
 };
 
 struct kp_impl {

@@ -24,6 +24,13 @@ template <typename T> struct operand {
     bool packed; /* moves along the last axis */
 };
 
+/* A mask that stands for numbers of type T, 0 and 1. */
+template <typename T> struct mask_operand {
+    const unsigned char *data; /* not NULL */
+    math_type<T> constant;
+    bool packed;
+};
+
 /* The second argument, and the number that is the third. */
 template <typename T> struct operand_and_number : operand<T> { math_type<T> third; };
 
@@ -76,8 +83,25 @@ __device__ __forceinline__ kp_pack<T, V> load(const operand<T> &x, int64_t at, i
     return r;
 }
 
-/* Items of V elements, KP_UNROLL a thread, all loads before the arithmetic.
- * FLAT: operands lie as the result does, and the last item may be short.  B: rest_of<F, T>. */
+/* The same of a mask, as numbers. */
+template <typename T, int V>
+__device__ __forceinline__ kp_pack<T, V> load(const mask_operand<T> &x, int64_t at, int64_t left) {
+    kp_pack<unsigned char, V> m;
+    kp_pack<T, V> r;
+    if (V > 1 && x.packed && left >= V) {
+        m = *(const kp_pack<unsigned char, V> *)(x.data + at);
+    } else {
+#pragma unroll
+        for (int j = 0; j < V; j++)
+            if (j < left) m.v[j] = x.data[at + (x.packed ? j : 0)];
+    }
+#pragma unroll
+    for (int j = 0; j < V; j++) r.v[j] = narrow<T>(j < left ? m.v[j] : 0);
+    return r;
+}
+
+/* Items of V elements, KP_UNROLL a thread, all loads before the arithmetic.  FLAT: operands lie as
+ * the result does, and the last item may be short.  B: rest_of<F, T>, or mask_operand<T>. */
 template <class F, typename T, int V, bool FLAT, class B>
 __global__ void __launch_bounds__(KP_THREADS)
     elementwise(T *out, operand<T> a, B b, struct kp_loop l, int64_t count) {
@@ -114,13 +138,13 @@ __global__ void __launch_bounds__(KP_THREADS)
 }
 
 /* True if an operand lies as the result does, or is a constant. */
-template <typename T> static bool lies_flat(const struct kp_walk *w, int k, const operand<T> *x) {
+template <class X> static bool lies_flat(const struct kp_walk *w, int k, const X *x) {
     return !x->data || (w->n == 1 && w->stride[k][0] == 1 && (uintptr_t)x->data % 16 == 0);
 }
 
 /* Choose the form and launch it, in parts if 32 bits cannot count it. */
-template <class F, typename T>
-static void launch(T *out, operand<T> a, rest_of<F, T> b, struct kp_walk w, cudaStream_t stream) {
+template <class F, typename T, class B>
+static void launch(T *out, operand<T> a, B b, struct kp_walk w, cudaStream_t stream) {
     constexpr int V = 16 / sizeof(T);
     constexpr bool binary = F::operands == 2;
     int last = w.n - 1;
@@ -128,15 +152,15 @@ static void launch(T *out, operand<T> a, rest_of<F, T> b, struct kp_walk w, cuda
     bool flat = aligned && lies_flat(&w, 0, &a) && lies_flat(&w, 1, &b);
     bool packs = !flat && binary && aligned && w.dim[last] % V == 0 &&
                  kp_walk_packs(&w, 0, a.data, V, sizeof(T)) &&
-                 kp_walk_packs(&w, 1, b.data, V, sizeof(T));
+                 kp_walk_packs(&w, 1, b.data, V, sizeof *b.data);
     int64_t items = flat || packs ? (w.count + V - 1) / V : w.count;
     if (!flat && items > INT32_MAX) {
         int64_t at, shift[KP_WALKERS];
         struct kp_walk rest = kp_walk_split(&w, &at, shift);
-        launch<F, T>(out, a, b, w, stream);
+        launch<F>(out, a, b, w, stream);
         if (a.data) a.data += shift[0];
         if (b.data) b.data += shift[1];
-        launch<F, T>(out + at, a, b, rest, stream);
+        launch<F>(out + at, a, b, rest, stream);
         return;
     }
     a.packed = flat || w.stride[0][last] != 0;
@@ -163,6 +187,9 @@ template <typename T> static operand<T> take(const struct kp_call *c, int k, dou
     return x;
 }
 
+/* The functions that take a mask as their second argument as it is. */
+template <class F> constexpr bool takes_mask = std::is_same_v<F, form_mul>;
+
 /* Launch F on the arrays of a call whose elements are T. */
 template <class F, typename T> static void run_type(const struct kp_call *c, cudaStream_t stream) {
     const struct kp_array *x[KP_WALKERS] = {c->present[0] ? &c->in[0] : NULL,
@@ -170,10 +197,17 @@ template <class F, typename T> static void run_type(const struct kp_call *c, cud
     struct kp_walk w = kp_walk_make(&c->out[0], x);
     double number[KP_MAX_ARGUMENTS];
     op_arguments(c->op, number);
+    if constexpr (takes_mask<F> && !std::is_same_v<T, double>) {
+        if (c->present[1] && c->in[1].dtype == KP_BOOL) {
+            mask_operand<T> m = {(const unsigned char *)c->in[1].data, 0, false};
+            launch<F>((T *)c->out[0].data, take<T>(c, 0, number[0]), m, w, stream);
+            return;
+        }
+    }
     rest_of<F, T> b;
     static_cast<operand<T> &>(b) = take<T>(c, 1, number[1]);
     if constexpr (F::operands + F::numbers > 2) b.third = (math_type<T>)number[2];
-    launch<F, T>((T *)c->out[0].data, take<T>(c, 0, number[0]), b, w, stream);
+    launch<F>((T *)c->out[0].data, take<T>(c, 0, number[0]), b, w, stream);
 }
 
 /* Refuse types that no form has.  There is no scratch and no state: pointers decide the form. */
@@ -278,6 +312,7 @@ static void rough_pow(const struct kp_call *c, void *, void *, cudaStream_t stre
 KP_IMPL(gelu, prepare, run_gelu, rough_gelu, NULL, KP_ONE_TYPE);
 KP_IMPL(pow, prepare, run_pow, rough_pow, NULL, KP_ONE_TYPE);
 #define FORM(name, operands, numbers, expression)
-#define ELEMENTWISE(name, operands, numbers, expression) \
-    KP_IMPL(name, prepare, run<form_##name>, rough<form_##name>, NULL, KP_ONE_TYPE);
+#define ELEMENTWISE(name, operands, numbers, expression)               \
+    KP_IMPL(name, prepare, run<form_##name>, rough<form_##name>, NULL, \
+            KP_ONE_TYPE | (takes_mask<form_##name> ? KP_MASKS : 0));
 #include "define/elementwise.h"

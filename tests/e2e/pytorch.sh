@@ -142,6 +142,22 @@ STUB_NO_TRITON=1 measure TASKS=product
 check 'without a compiler calls and replays are measured' is "$(times product)" 100.00,90.00,,100.00,90.00,,10.00,9.00,
 check 'and why is said' says '^product: torch.compile: no triton$'
 
+cat > tasks/level1/moves.json <<'JSON'
+{"task": "moves", "inputs": [{"name": "x"}, {"name": "m"}, {"name": "i"}], "parameters": [], "graph": ["a[4,2] = slice(x; dim=1, start=1, end=-1)", "b[2,4] = slice(x; dim=-2, step=2)",
+  "c[4,4] = cat(a, a; dim=1)", "d[4,4] = masked_fill(c, mask=m; value=-inf)", "e[4,4] = flip(d; dim=0)", "f[2,4]:bool = full(; shape=[2,4], value=1, dtype=bool)",
+  "g[2,4] = index_select(b, index=i; dim=0)", "h[2,4]:bool = eq(g, 0)"], "outputs": ["e", "f", "h"]}
+JSON
+python3 harness/pytorch/times.py --show tasks/level1/moves.json | sed -n 's/^    //; / = /p' > shown
+check 'parts, lists, masks and constants as in PyTorch' is "$(cat shown)" 'a = x[:, 1:-1]
+b = x[..., ::2, :]
+c = torch.cat([a, a], dim=1)
+d = torch.masked_fill(c, mask=m, value=float("-inf"))
+e = torch.flip(d, dims=[0])
+f = torch.full([2,4], 1, dtype=torch.bool, device="cuda")
+g = torch.index_select(b, index=i, dim=0)
+h = g == 0'
+rm tasks/level1/moves.json
+
 echo 'task,old' > $csv
 measure TASKS=half
 check 'a file with other columns begins anew' is "$(grep -vc '^#' $csv)" 2

@@ -90,6 +90,10 @@ for folder in $(folders); do
     [ -z "$(find "$folder" -maxdepth 1 -name '*.c')" ] || check "no circle between files of $folder" none "$(circles "$name")"
 done
 
+# ---- Mutations ------------------------------------------------------------------------------
+
+check 'each mutation has something to change' none "$(tests/mutate --check | sed '$d')"
+
 # ---- Where a main stands, and sizes ---------------------------------------------------------
 
 check 'a main is in PROGRAM_main.c' none "$(sources harness reference | xargs grep -l '^int main(' | grep -v '_main\.c$')"
