@@ -64,6 +64,7 @@ const char *shape_text(const struct kp_shape *s, char out[KP_SHAPE_TEXT]);
  *   scaled(FILL)          FILL times one uniform(0,1) scalar for the whole tensor
  *   softmax(FILL)         softmax of FILL over the last axis
  *   signs()               -1 or +1
+ *   values(c,c*n,...)     these, in order; c*n is n times c.  The domain is `declared`
  *   transposed(NAME)      the transpose (last two axes) of an earlier tensor of this task */
 enum kp_fill_kind {
     KP_FILL_UNIFORM,
@@ -73,8 +74,10 @@ enum kp_fill_kind {
     KP_FILL_FAN_IN,
     KP_FILL_BERNOULLI,
     KP_FILL_SIGNS,
+    KP_FILL_VALUES,
     KP_FILL_TRANSPOSED
 };
+enum { KP_MOST_VALUES = 1 << 18 }; /* of values(...) */
 enum kp_fill_wrap { /* bits; at most one of SYMMETRIC, UPPER, LOWER */
                     KP_WRAP_SYMMETRIC = 1,
                     KP_WRAP_UPPER = 2,
@@ -85,7 +88,9 @@ enum kp_fill_wrap { /* bits; at most one of SYMMETRIC, UPPER, LOWER */
 struct kp_fill {
     enum kp_fill_kind kind;
     int wrap;    /* bits of kp_fill_wrap */
-    double a, b; /* uniform lo,hi; normal mean,std; constant c; integers lo,hi; fan_in n; p */
+    double a, b; /* uniform lo,hi; normal mean,std; constant c; integers lo,hi; fan_in n; p;
+                    values: all are in [a,b) */
+    double *values; /* of values(...): one for each element, the task's; else NULL */
     int source;  /* tensor index, for transposed(NAME) */
 };
 
