@@ -3,7 +3,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "record/recorded.h"
-#include "task/family.h"
+#include "task/taskfile.h"
 #include "task/op.h"
 #include "task/task_text.h"
 
