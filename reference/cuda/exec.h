@@ -1,6 +1,6 @@
-/* exec.h: runs a task's graph on the GPU: products by cuBLAS, convolutions by cuDNN, every other op
- * by one launch.  It is the baseline (what a PyTorch user gets) and, in float64 and in slices, the
- * oracle.
+/* exec.h: runs a task's graph on the GPU: products by cuBLAS, convolutions and recurrent networks by
+ * cuDNN, every other op by one launch.  It is the baseline (what a PyTorch user gets) and, in
+ * float64 and in slices, the oracle.
  *
  * All pointers are device pointers to dense row-major tensors.  A run only enqueues work on the
  * given stream and may be captured.  Any CUDA, cuBLAS or cuDNN failure is a machine error and ends
@@ -25,8 +25,8 @@ const char *kp_math_name(const struct kp_task *t, enum kp_math m);
  * TF32 is listed only if the graph has an op with tensor_cores. */
 int kp_baselines(const struct kp_task *t, enum kp_math out[2]);
 
-/* True if the baseline is known to be slower than a vendor library's (a convolution in a build
- * without cuDNN).  Such a cell is flagged weak-baseline. */
+/* True if the baseline is known to be slower than a vendor library's (a convolution or a recurrent
+ * network in a build without cuDNN).  Such a cell is flagged weak-baseline. */
 bool kp_exec_weak(const struct kp_task *t);
 
 struct kp_exec; /* a task prepared for one arithmetic: algorithms chosen, memory planned */
@@ -46,12 +46,12 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
 
 /* The oracle (F64 only): computes the outputs in float64, cut along axis 0 into slices, and with
  * `noise` KP_DRAWS times more, each time with other noise.  Slices are chosen at creation so that
- * the workspace stays below workspace_limit; values that do not depend on the slice are computed
- * once.  With `most` above 0 only some slices are computed, drawn by lot from the noise's seed: as
- * many as have `most` elements of outputs, but one at least.  For each slice it calls `sink` with
- * the output's index, the offset and count of the slice in elements of the dense output, and the
- * float64 values (rough: NULL without noise).  They are valid for what sink enqueues on the same
- * stream.  Returns whether it computed all. */
+ * the workspace stays below workspace_limit, and not far above what thin ones need; values that do
+ * not depend on the slice are computed once.  With `most` above 0 only some slices are computed,
+ * drawn by lot from the noise's seed: as many as have `most` elements of outputs, but one at least.
+ * For each slice it calls `sink` with the output's index, the offset and count of the slice in
+ * elements of the dense output, and the float64 values (rough: NULL without noise).  They are valid
+ * for what sink enqueues on the same stream.  Returns whether it computed all. */
 typedef void kp_sink(void *context, int output, int64_t offset, int64_t count,
                      const struct kp_draws *values, cudaStream_t stream);
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit);
