@@ -10,7 +10,7 @@
 #include "llm/llm.h"
 #include "task/taskfile.h"
 
-enum { PROMPT_MESSAGES = 2, PROMPT_MAX_BYTES = 163840 }; /* both messages together */
+enum { PROMPT_MESSAGES = 2, PROMPT_MAX_BYTES = 262144 }; /* both messages together */
 
 struct prompt_cell { /* the same in every turn */
     const struct kp_task *task;

@@ -26,7 +26,7 @@ tracked > before
 experiment SEEDS=2 BUDGET=6
 check 'an experiment succeeds' exits 0 $?
 check 'with as many calls for each task, mode and seed' asked 48
-check 'a search sees its own attempts alone' is "$(jq -r .shown[] build/attempts/repair-1.r2a1/h200/$relu.gen.json)" repair-1.r1a1
+check 'a search sees its own attempts alone' is "$(jq -r .shown[] build/attempts/repair-1.r2a1/h200/$relu.gen.json | cut -d. -f1)" repair-1
 check 'independent draws go on being independent' is "$(jq -c .shown build/attempts/best_of_n-2.r1a6/h200/$relu.gen.json)" '[]'
 check 'modes take turns' is "$(jq -r 'select(.request) | .body' "$journal" | grep -oE 'Request (best_of_n|repair)-[0-9]+\.r[0-9]+a[0-9]+' | awk '{ mode = $2; sub(/-.*/, "", mode); if (NR <= 16) seen[mode]++ } END { print seen["best_of_n"], seen["repair"] }')" '8 8'
 check 'who learns from feedback wins' is "$(beats repair best_of_n) $(beats best_of_n repair)" '1.00 0.00'

@@ -173,7 +173,7 @@ check 'and is in no pair' is "$(jq -r .attempt doubt/sft.jsonl doubt/correct.jso
 # Tasks that are the same under two names must not be on both sides.
 twins=$(cd "$root" && for f in tasks/*/*.json; do
     [ "${f##*/}" != template.json ] || continue
-    t=$(basename "$f" .json) h=$(printf %s "$(basename "$f" .json)" | sha256sum | cut -c 1-8)
+    t=$(basename "$f" .json); h=$(printf %s "$(cut -c 1-40 <<< "${t#v0_}" | tr -d "\n")" | sha256sum | cut -c 1-8)
     [ $((0x$h * 10 / 4294967296)) -lt 2 ] && side='test' || side='train'
     echo "$(jq -c '[[.inputs[], .parameters[] | .shape, .dtype], (.graph | map(gsub("=[a-z_]+"; "=")))]' "$f" | sha256sum | cut -c 1-8) $side $t"
 done | sort | awk '{ if ($1 == last && $2 != side) print $3, "is on the", $2, "side,", name, "is not"; last = $1; side = $2; name = $3 }')

@@ -235,6 +235,7 @@ static void test_every_task(void **state) {
         struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
         put_attempts(t->name);
         for (int k = 0; k < ASKS; k++) {
+            if (i >= 20 && k != (int)i % ASKS) continue; /* of most tasks one request */
             struct prompt_turn turn = turn_of(asks[k]);
             struct built a = build(&c, &turn);
             check_prompt(t, &turn, &a);
