@@ -203,8 +203,9 @@ optimized/include/%:;
 
 # ---- Results: published data, never a target of measurement -------------------
 
+draw = build/report $(if $(SUITE),--suites '$(SUITE)')
 report: build/report | $(INSTALL)
-	build/report
+	$(draw)
 
 # Compiles on all cores (make/toolchain.mk), and measures after that (COMPILED makes each
 # measurement wait for every kernel).  A machine that fails on one cell must not cost the others:
@@ -213,13 +214,13 @@ compiled: $(cells:%=build/%.build.json)
 reproduce: build/report $(if $(gpus),build/cells build/compare) | $(INSTALL)
 ifneq ($(gpus),)
 	+@status=0; $(MAKE) --no-print-directory -k COMPILED=compiled time || status=4; $(if $(dry),exit $$status;) \
-	harness/record/record-results compare && harness/record/record-results new && build/report || exit; \
+	harness/record/record-results compare && harness/record/record-results new && $(draw) || exit; \
 	[ $$status = 0 ] || echo 'reproduce: the machine failed on some cells, see above; the next make reproduce tries those again' >&2; \
 	exit $$status
 else
 	@make/detect --why
 	@echo 'reproduce: nothing is measured; the recorded results are drawn'
-	build/report
+	$(draw)
 endif
 
 compare: build/compare build/cells

@@ -25,6 +25,24 @@ static void *grown(void *array, int n, size_t size) {
 
 /* ---- rows ---- */
 
+/* Whether a word is among those of a text. */
+static bool among(const char *text, const char *word) {
+    size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at += n)
+        if ((at == text || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
+}
+
+/* Whether README speaks of a suite; where all are asked for, it does of each. */
+static bool is_published(const struct report *r, const char *suite) {
+    return !r->shown || among("crfm hgemm level1 level2 level3", suite);
+}
+
+/* Whether a suite has rows. */
+static bool is_shown(const struct report *r, const char *suite) {
+    return is_published(r, suite) || among(r->shown, suite);
+}
+
 /* Find the row of a task.  Returns -1 if there is none.  The search begins where the last one
  * ended, as results come in nearly the same order as rows. */
 static int find_row(struct report *r, const char *task) {
@@ -43,6 +61,7 @@ static struct row *add_row(struct report *r, const char *task, const char *suite
     struct row *row = &r->rows[r->nrows++];
     snprintf(row->task, sizeof row->task, "%s", task);
     snprintf(row->suite, sizeof row->suite, "%s", suite);
+    row->own = !is_published(r, suite);
     for (int i = 0; i < r->ncolumns; i++)
         r->columns[i].cell = grown(r->columns[i].cell, r->nrows - 1, sizeof *r->columns[i].cell);
     return row;
@@ -161,10 +180,9 @@ static void load_tasks(struct report *r, const char *tasks) {
     struct dirent **sub = NULL, **file = NULL;
     int nsub = scandir(tasks, &sub, visible, alphasort);
     for (int i = 0; i < nsub; i++) {
+        bool wanted = fits(sub[i]->d_name, sizeof row->suite) && is_shown(r, sub[i]->d_name);
         char *folder = text_format("%s/%s", tasks, sub[i]->d_name);
-        int nfile = fits(sub[i]->d_name, sizeof row->suite)
-                        ? scandir(folder, &file, is_json, alphasort)
-                        : 0;
+        int nfile = wanted ? scandir(folder, &file, is_json, alphasort) : 0;
         for (int j = 0; j < nfile; j++) {
             char *path = text_format("%s/%s", folder, file[j]->d_name);
             if (!strcmp(file[j]->d_name, "template.json"))
@@ -234,6 +252,7 @@ static bool load_cell(void *state, const char *where, const char *as, cJSON *jso
     char why[256] = "";
     const char *refused = why;
     if (json && result_take(json, as, &cell, why, sizeof why)) {
+        if (*cell.suite && !is_shown(r, cell.suite)) return result_free(&cell), true;
         refused = place(r, &cell);
         if (refused) result_free(&cell);
     }
@@ -315,8 +334,9 @@ static void find_twins(struct report *r) {
     }
 }
 
-void report_load(struct report *r, const char *results, const char *tasks) {
+void report_load(struct report *r, const char *results, const char *tasks, const char *shown) {
     memset(r, 0, sizeof *r);
+    r->shown = shown;
     load_tasks(r, tasks);
     r->rows_known = r->nrows > 0;
     load_results(r, results);

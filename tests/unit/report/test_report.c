@@ -29,7 +29,7 @@ static void near(double x, double expected) {
 
 /* Loads the grid of the recorded cells. */
 static void load(struct report *r) {
-    report_load(r, HERE "/recorded", HERE "/tasks");
+    report_load(r, HERE "/recorded", HERE "/tasks", NULL);
 }
 
 /* Keeps stderr out of the test's output: each refusal is a line there. */
@@ -123,7 +123,7 @@ static void test_broken(void **state) {
         if (!strstr(why, broken[i][1])) fail_msg("%s: %s", path, why);
     }
     int kept = mute();
-    report_load(&r, HERE "/broken", HERE "/tasks");
+    report_load(&r, HERE "/broken", HERE "/tasks", NULL);
     unmute(kept);
     assert_int_equal(r.read, 0);
     assert_int_equal(r.refused, 7);
@@ -135,13 +135,13 @@ static void test_broken(void **state) {
 static void test_without_tasks(void **state) {
     struct report r;
     (void)state;
-    report_load(&r, HERE "/recorded", HERE "/no such folder");
+    report_load(&r, HERE "/recorded", HERE "/no such folder", NULL);
     assert_int_equal(r.nrows, 7); /* the rows are the tasks that have results */
     assert_int_equal(r.read, 7);
     struct aggregate a = report_aggregate(&r, &r.columns[0], "level2");
     assert_int_equal(a.left_out, 1); /* the cell says so itself */
     report_free(&r);
-    report_load(&r, HERE "/no such folder", HERE "/no such folder");
+    report_load(&r, HERE "/no such folder", HERE "/no such folder", NULL);
     assert_int_equal(r.nrows + r.ncolumns + r.read + r.refused, 0);
     report_free(&r);
 }
