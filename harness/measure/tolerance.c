@@ -35,7 +35,7 @@ int classes_of(const struct kp_task *t, enum kp_class out[KP_CLASS_COUNT]) {
     }
     out[n++] = KP_CLASS_FP32;
     bool products = false;
-    for (int i = 0; i < t->nops; i++) products |= t->ops[i].def->has_inner;
+    for (int i = 0; i < t->nops; i++) products |= t->ops[i].def->tensor_cores;
     if (!products) return n;
     out[n++] = KP_CLASS_NORMWISE;
     out[n++] = KP_CLASS_TF32;

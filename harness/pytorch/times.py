@@ -59,11 +59,16 @@ HEAD = "# PyTorch's times by `make pytorch`: microseconds, medians, cold L2; see
 OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "=="}
 METHODS = ("view", "transpose", "permute", "unsqueeze", "squeeze", "expand")
 IN_TORCH = ("flatten", "matmul", "relu", "sigmoid", "tanh", "sqrt", "sum", "mean", "max",
-            "cumsum", "flip", "tril", "triu", "masked_fill", "index_select")
+            "min", "argmax", "argmin", "norm", "logsumexp", "cumsum", "clamp", "minimum", "maximum",
+            "flip", "tril", "triu", "masked_fill", "index_select")
+BOUNDS = {"minimum": "max", "maximum": "min"}  # what of clamp does it with a number
+TERMS = ("smooth_l1_loss", "kl_div")  # losses whose terms are summed by an op of their own
+RECURRENT = {"lstm": 2, "gru": 1}     # and how many states a cell has
 TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
          "bool": "bool"}
 PRODUCTS = {"matmul", "linear", "scaled_dot_product_attention"}
 CONVOLUTIONS = {kind + axes for kind in ("conv", "conv_transpose") for axes in ("1d", "2d", "3d")}
+CONVOLUTIONS |= set(RECURRENT)  # what cuDNN's flag is for
 
 
 def parse(line):
@@ -109,6 +114,18 @@ def expression(op, operands, attributes):
         dtype = TYPES[attributes.get("dtype", "'f32'").strip("'")]
         return "torch.full(%s, %s, dtype=torch.%s, device=\"cuda\")" % (
             attributes["shape"], attributes["value"], dtype)
+    if op in RECURRENT:
+        last = 1 + RECURRENT[op]
+        states = "(%s)" % ", ".join(operands[1:last]) if last > 2 else operands[1]
+        layers, both, first = (attributes.get(key, value) for key, value in (
+            ("num_layers", "1"), ("bidirectional", "False"), ("batch_first", "False")))
+        return "torch.%s(%s, %s, (%s), True, %s, 0.0, False, %s, %s)" % (
+            op, operands[0], states, ", ".join(operands[last:]), layers, both, first)
+    if op in BOUNDS and not all(x.isidentifier() for x in operands):
+        x, number = sorted(operands, key=str.isidentifier, reverse=True)
+        return "torch.clamp(%s, %s=%s)" % (x, BOUNDS[op], number)
+    if op in TERMS:
+        attributes["reduction"] = repr("none")
     if op == "flip":
         attributes = {"dims": "[%s]" % attributes["dim"]}
     if op == "layer_norm":

@@ -1,4 +1,5 @@
 /* cost.c: what ops cost, and a task as a whole. */
+#include "task/recurrent.h"
 #include "task/rules.h"
 #include "base/error.h"
 
@@ -71,6 +72,31 @@ double flops_attention(const struct kp_task *t, const struct kp_op *op) {
     const struct kp_shape *q = &op_operand(t, op, 0)->shape, *k = &op_operand(t, op, 1)->shape;
     double scores = flops_operand(t, op) / (double)q->dim[q->n - 1] * (double)k->dim[k->n - 2];
     return flops_attention_products(t, op) + 5 * scores;
+}
+
+/* The sizes of a recurrent network. */
+static struct kp_recurrent sizes(const struct kp_task *t, const struct kp_op *op) {
+    return recurrent_of(op, op_operand(t, op, 0)->shape.dim, op_operand(t, op, 1)->shape.dim);
+}
+
+/* Cells that compute: one for each step, sample, layer, direction and hidden unit. */
+static double cells(const struct kp_recurrent *r, int layers) {
+    return (double)(r->steps * r->batch * r->hidden) * r->directions * layers;
+}
+
+/* Each gate of each cell multiplies what the layer reads, and h. */
+double flops_recurrent_products(const struct kp_task *t, const struct kp_op *op) {
+    struct kp_recurrent r = sizes(t, op);
+    double sum = 0;
+    for (int l = 0; l < r.layers; l++)
+        sum += 2 * r.gates * cells(&r, 1) * (double)(recurrent_width(&r, l) + r.hidden);
+    return sum;
+}
+
+/* The products; and six for each gate, and six that combine them. */
+double flops_recurrent(const struct kp_task *t, const struct kp_op *op) {
+    struct kp_recurrent r = sizes(t, op);
+    return flops_recurrent_products(t, op) + (6 * r.gates + 6) * cells(&r, r.layers);
 }
 
 /* Each element of the result is a product with one filter: the weights of one output channel.

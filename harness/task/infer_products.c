@@ -3,6 +3,7 @@
  * What no executor implements (dropout, causal attention, return_indices) is refused here, so that
  * no executor has to look for it. */
 #include "task/infer.h"
+#include "task/recurrent.h"
 #include "task/rules.h"
 
 /* [..,m,k] by [..,k,n]; leading axes broadcast. */
@@ -56,6 +57,46 @@ const char *infer_attention(const struct kp_task *t, struct kp_op *op, struct kp
         return "value length differs; expected that of the key";
     infer_like_first(t, op, out);
     out->shape.dim[q->n - 1] = v->dim[q->n - 1];
+    return NULL;
+}
+
+/* The weights of a layer in one direction.  Returns NULL, or a message. */
+static const char *cell_weights(const struct kp_task *t, const struct kp_op *op,
+                                const struct kp_recurrent *r, int l, int direction) {
+    int64_t rows = r->gates * r->hidden;
+    int64_t dim[KP_CELL_WEIGHTS][2] = {
+        {rows, recurrent_width(r, l)}, {rows, r->hidden}, {rows}, {rows}};
+    const char *wrong = NULL;
+    for (int w = 0; w < KP_CELL_WEIGHTS && !wrong; w++)
+        wrong = infer_sizes(t, op, recurrent_slot(r, l, direction, w), w < KP_B_IH ? 2 : 1, dim[w]);
+    return wrong;
+}
+
+/* A sequence, the states before it, and the weights of each layer and direction: task/recurrent.h.
+ * Results: the last layer's sequence, and the states after it. */
+const char *infer_recurrent(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const char *wrong = infer_floats(t, op);
+    if (wrong) return wrong;
+    const struct kp_value *x = op_operand(t, op, 0), *h = op_operand(t, op, 1);
+    int64_t layers = op_int(op, "num_layers", 1);
+    if (x->shape.n != 3 || h->shape.n != 3)
+        return "expected a sequence [steps,batch,input] and states [layers,batch,hidden]";
+    if (layers < 1 || layers > INT16_MAX) return "expected num_layers=, 1 or more";
+    struct kp_recurrent r = recurrent_of(op, x->shape.dim, h->shape.dim);
+    int64_t state[] = {r.layers * r.directions, r.batch, r.hidden};
+    int operands = recurrent_slot(&r, r.layers, 0, 0);
+    for (int s = 1; s <= r.states; s++)
+        if ((wrong = infer_sizes(t, op, s, 3, state))) return wrong;
+    if (op->nin != operands)
+        return infer_say("%d operands; expected %d, with four weights for each layer and direction",
+                         op->nin, operands);
+    for (int l = 0; l < r.layers; l++)
+        for (int d = 0; d < r.directions; d++)
+            if ((wrong = cell_weights(t, op, &r, l, d))) return wrong;
+    op->nout = 1 + r.states;
+    out[0] = *x;
+    out[0].shape.dim[2] = r.directions * r.hidden;
+    for (int s = 1; s <= r.states; s++) out[s] = *h;
     return NULL;
 }
 

@@ -25,6 +25,12 @@ const char *infer_gelu(const struct kp_task *t, struct kp_op *op, struct kp_valu
     return infer_unary(t, op, out);
 }
 
+/* Between two numbers, or on one side of one. */
+const char *infer_clamp(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    if (!op_attr(op, "min") && !op_attr(op, "max")) return "expected min=, max= or both";
+    return infer_unary(t, op, out);
+}
+
 /* A tensor to the power of a number. */
 const char *infer_pow(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
     const struct kp_value *x = op_operand(t, op, 0);
@@ -127,13 +133,32 @@ const char *infer_reduce(const struct kp_task *t, struct kp_op *op, struct kp_va
     return NULL;
 }
 
-/* Two results: the largest values, and the index of each. */
-const char *infer_max(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+/* Euclidean, or the sum of sizes. */
+const char *infer_norm(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    double p = op_float(op, "p", 2);
+    if (p != 1 && p != 2) return infer_say("p is %g; expected 1 or 2", p);
+    return infer_reduce(t, op, out);
+}
+
+/* One axis. */
+const char *infer_logsumexp(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
     const char *wrong = infer_unary(t, op, out);
     if (wrong) return wrong;
-    int axis = op_axis(op, "dim", out->shape.n);
-    if (axis < 0) return "expected dim=, one axis of the operand";
-    reduce(&out->shape, 1u << axis, op_bool(op, "keepdim", false));
+    if (op_axis(op, "dim", out->shape.n) < 0) return "expected dim=, one axis of the operand";
+    return infer_reduce(t, op, out);
+}
+
+/* The index of an extreme element along one axis. */
+const char *infer_index(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const char *wrong = infer_logsumexp(t, op, out);
+    out->dtype = KP_I64;
+    return wrong;
+}
+
+/* Two results: the extreme values, and the index of each. */
+const char *infer_extreme(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    const char *wrong = infer_logsumexp(t, op, out);
+    if (wrong) return wrong;
     out[1] = out[0];
     out[1].dtype = KP_I64;
     op->nout = 2;

@@ -61,6 +61,7 @@ struct kp_op_def {
     enum kp_op_kind kind;
     int axes;          /* spatial axes of a convolution or a pool */
     bool transposed;   /* a convolution from the places of its result to those of its operand */
+    int gates;         /* of a recurrent network's cell */
     enum kp_view view; /* what it shows, if it computes nothing */
     bool tensor_cores; /* products and convolutions: has TF32 and half forms */
     bool has_inner;    /* a product: operands 0 and 1 have an index in common that is summed over */

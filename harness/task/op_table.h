@@ -49,6 +49,10 @@ OP(scaled_dot_product_attention, OPERANDS(3, 3), KEYWORDS(NULL, "key", "value"),
    INNER(-1, -1),
    ATTRS(NUMBER(dropout_p, 0), FLAG(is_causal), NUMBER(scale, 0)))
 
+/* Recurrent networks, by the gates of a cell: task/recurrent.h */
+OP(lstm, RECURRENT(4), OPERANDS(7, KP_ANY))
+OP(gru, RECURRENT(3), OPERANDS(6, KP_ANY))
+
 /* Windows: convolutions and pools, by their spatial axes */
 OP(conv1d, CONVOLUTION(1))
 OP(conv2d, CONVOLUTION(2))
@@ -66,7 +70,7 @@ OP(adaptive_avg_pool1d, ADAPTIVE_POOL(1))
 OP(adaptive_avg_pool2d, ADAPTIVE_POOL(2))
 OP(adaptive_avg_pool3d, ADAPTIVE_POOL(3))
 
-/* Elementwise: one expression each in define/elementwise.h */
+/* Elementwise: one expression each in define/elementwise.h or functions.h */
 OP(relu, UNARY)
 OP(gelu, ONE_OPERAND, RULES(gelu, elementwise), COSTS(results), ATTRS(WORD(approximate)))
 OP(sigmoid, UNARY)
@@ -74,12 +78,31 @@ OP(tanh, UNARY)
 OP(softplus, UNARY)
 OP(leaky_relu, UNARY, ATTRS(NUMBER(negative_slope, 0.01)))
 OP(hardtanh, UNARY, ATTRS(NUMBER(min_val, -1), NUMBER(max_val, 1)))
+OP(clamp, ONE_OPERAND, RULES(clamp, elementwise), COSTS(results),
+   ATTRS(NUMBER(min, -INFINITY), NUMBER(max, INFINITY)))
+OP(elu, UNARY, ATTRS(NUMBER(alpha, 1)))
+OP(selu, UNARY)
+OP(silu, UNARY)
+OP(mish, UNARY)
+OP(hardsigmoid, UNARY)
+OP(hardswish, UNARY)
 OP(sqrt, UNARY)
+OP(rsqrt, UNARY)
+OP(abs, UNARY)
+OP(neg, UNARY)
+OP(exp, UNARY)
+OP(log, UNARY)
+OP(sin, UNARY)
+OP(cos, UNARY)
 OP(pow, OPERANDS(2, 2), RULES(pow, elementwise), COSTS(results))
 OP(add, BINARY)
 OP(sub, BINARY)
 OP(mul, BINARY)
 OP(div, BINARY)
+OP(minimum, BINARY)
+OP(maximum, BINARY)
+OP(smooth_l1_loss, BINARY, KEYWORDS(NULL, "target"), ATTRS(NUMBER(beta, 1)))
+OP(kl_div, BINARY, KEYWORDS(NULL, "target"))
 
 /* Normalisations */
 OP(layer_norm, NORM(layer_norm), ATTRS(LIST(shape), NUMBER(eps, 1e-5)))
@@ -91,12 +114,18 @@ OP(batch_norm, NORM(batch_norm), ATTRS(FLAG(training), NUMBER(momentum, 0.1), NU
 /* Along one axis, or over several */
 OP(softmax, ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(five),
    ATTRS(INTEGERS(dim)))
-OP(sum, ONE_OPERAND, KIND(REDUCTION), RULES(reduce, reduce), COSTS(operand),
+OP(log_softmax, ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(five),
+   ATTRS(INTEGERS(dim)))
+OP(sum, REDUCTION(reduce))
+OP(mean, REDUCTION(reduce))
+OP(norm, ONE_OPERAND, KIND(REDUCTION), RULES(norm, reduce), COSTS(operand),
+   ATTRS(INTEGERS(dim), FLAG(keepdim), NUMBER(p, 2)))
+OP(logsumexp, ONE_OPERAND, KIND(REDUCTION), RULES(logsumexp, reduce), COSTS(five),
    ATTRS(INTEGERS(dim), FLAG(keepdim)))
-OP(mean, ONE_OPERAND, KIND(REDUCTION), RULES(reduce, reduce), COSTS(operand),
-   ATTRS(INTEGERS(dim), FLAG(keepdim)))
-OP(max, ONE_OPERAND, KIND(REDUCTION), RULES(max, reduce), COSTS(operand),
-   ATTRS(INTEGERS(dim), FLAG(keepdim)))
+OP(max, REDUCTION(extreme))
+OP(min, REDUCTION(extreme))
+OP(argmax, REDUCTION(index))
+OP(argmin, REDUCTION(index))
 OP(cumsum, SCAN)
 OP(cumprod, SCAN)
 OP(cross_entropy, OPERANDS(2, 2), KEYWORDS(NULL, "target"), KIND(REDUCTION),

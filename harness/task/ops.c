@@ -4,6 +4,7 @@
 #include "task/ops.h"
 #include "task/rules.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Attributes, by what their values may be. */
@@ -39,6 +40,9 @@
 #define UNARY      ONE_OPERAND, RULES(unary, elementwise), COSTS(results)
 #define BINARY     OPERANDS(2, 2), RULES(binary, elementwise), COSTS(results)
 #define NORM(rule) OPERANDS(1, 3), WEIGHTED, KIND(NORM), RULES(rule, rule), COSTS(five)
+#define REDUCTION(rule)                                                \
+    ONE_OPERAND, KIND(REDUCTION), RULES(rule, reduce), COSTS(operand), \
+        ATTRS(INTEGERS(dim), FLAG(keepdim))
 #define SCAN                                                                     \
     ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(operand), \
         ATTRS(INTEGERS(dim))
@@ -51,6 +55,10 @@
     FILTERED(axes_), .transposed = true, RULES(conv_transpose, conv_transpose), INNER(1, 0), \
                      ATTRS(INTEGERS(stride), INTEGERS(padding), INTEGERS(output_padding),    \
                            INTEGER(groups), INTEGERS(dilation))
+#define RECURRENT(gates_)                                    \
+    KIND(PRODUCT), .gates = gates_, RULES(recurrent, never), \
+                   PRODUCT(recurrent, recurrent_products),   \
+                   ATTRS(INTEGER(num_layers), FLAG(bidirectional), FLAG(batch_first))
 #define POOL(axes_) ONE_OPERAND, KIND(REDUCTION), .axes = axes_, RULES(pool, planes), COSTS(pool)
 #define MAX_POOL(axes_)                                                            \
     POOL(axes_), ATTRS(INTEGERS(kernel_size), INTEGERS(stride), INTEGERS(padding), \

@@ -93,6 +93,13 @@ __device__ inline bool operator>(Rough a, Rough b) {
     return a.v > b.v;
 }
 
+__device__ inline bool isnan(Rough a) {
+    return ::isnan(a.v);
+}
+__device__ inline Rough fabs(Rough a) {
+    return {::fabs(a.v), a.seed};
+}
+
 /* Functions, by the largest error of their fp32 forms in the CUDA Programming Guide: so many units
  * in the last place, each two unit roundoffs. */
 #define KP_ROUGH(name, ulps)                             \
@@ -100,11 +107,14 @@ __device__ inline bool operator>(Rough a, Rough b) {
         return Rough::of(::name(x.v), x.seed, 2 * ulps); \
     }
 KP_ROUGH(exp, 2)
+KP_ROUGH(expm1, 1)
 KP_ROUGH(log, 1)
 KP_ROUGH(log1p, 2)
 KP_ROUGH(tanh, 2)
 KP_ROUGH(erf, 2)
 KP_ROUGH(erfc, 4)
+KP_ROUGH(sin, 2)
+KP_ROUGH(cos, 2)
 #undef KP_ROUGH
 __device__ inline Rough sqrt(Rough x) {
     return Rough::of(::sqrt(x.v), x.seed, 1);

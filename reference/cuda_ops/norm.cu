@@ -2,13 +2,15 @@
  *
  * All four are one thing: rows, each normalised by its own mean and (biased)
  * variance, then scaled and shifted.  A row is `segments` runs of `span`
- * contiguous elements (several runs for batch_norm only).  Short rows stay in
+ * contiguous elements (several runs for batch_norm only, whose runs of one
+ * element are columns: norm_columns.cu).  Short rows stay in
  * registers; rows enough to fill the machine take one block each; few long rows
  * are cut into parts, with one launch for statistics and one to apply them.
  * Means and squared deviations are merged pairwise (Chan), never as a
  * difference of large sums. */
-#include "cuda_base/device.cuh"
 #include "cuda_base/noise.cuh"
+#include "cuda_ops/moments.cuh"
+#include "cuda_ops/norm_columns.h"
 
 namespace {
 
@@ -28,29 +30,6 @@ struct Rows {
     /* Weight of element j of a run of row r: (r % modulus) * channels + j / per. */
     int64_t modulus, channels, per;
 };
-
-template <class A> struct Moments {
-    A n, mean, m2; /* m2: sum of squared deviations from the mean */
-};
-struct Merge {
-    template <class A> __device__ Moments<A> operator()(Moments<A> a, Moments<A> b) const {
-        if (b.n == 0) return a;
-        if (a.n == 0) return b;
-        A n = a.n + b.n, share = b.n / n, delta = b.mean - a.mean;
-        return {n, a.mean + delta * share, a.m2 + b.m2 + delta * delta * a.n * share};
-    }
-};
-
-/* The moments of N values by themselves, two passes over registers. */
-template <int N, class A> __device__ inline Moments<A> moments_of(const A (&x)[N]) {
-    A sum = 0, m2 = 0;
-#pragma unroll
-    for (int i = 0; i < N; i++) sum += x[i];
-    A mean = sum / N;
-#pragma unroll
-    for (int i = 0; i < N; i++) m2 += (x[i] - mean) * (x[i] - mean);
-    return {A(N), mean, m2};
-}
 
 /* Offset of pack t of a row from the row's start; *j: its place within its run. */
 template <int V>
@@ -342,6 +321,23 @@ void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t strea
     KP_BY_TYPE(c->in[0].dtype, launch_type<T>(g, c, parts, scratch, stream))
 }
 
+/* batch_norm of [N, C]: neighbours are of different rows. */
+bool by_columns(const struct kp_call *c) {
+    Axes a = axes_of(c);
+    return a.space == 1 && a.n > 1;
+}
+void *prepare_batch(const struct kp_call *c, size_t *scratch) {
+    if (!by_columns(c)) return prepare<batch_rows>(c, scratch);
+    *scratch = kp_norm_columns_bytes(c);
+    return NULL;
+}
+void run_batch(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+    if (by_columns(c))
+        kp_norm_columns(c, scratch, stream);
+    else
+        run<batch_rows>(c, state, scratch, stream);
+}
+
 /* ---- the same with noise: what two honest passes over a row round ---- */
 
 enum { ROUGH_BLOCK = 1024, OF_MEAN = 1, OF_VARIANCE, OF_LOST };
@@ -411,4 +407,4 @@ KP_IMPL(layer_norm, prepare<layer_rows>, run<layer_rows>, rough<layer_rows>, fre
 KP_IMPL(group_norm, prepare<group_rows>, run<group_rows>, rough<group_rows>, free, KP_DENSE);
 KP_IMPL(instance_norm, prepare<instance_rows>, run<instance_rows>, rough<instance_rows>, free,
         KP_DENSE);
-KP_IMPL(batch_norm, prepare<batch_rows>, run<batch_rows>, rough<batch_rows>, free, KP_DENSE);
+KP_IMPL(batch_norm, prepare_batch, run_batch, rough<batch_rows>, free, KP_DENSE);

@@ -1,38 +1,30 @@
-/* reduce.cu: sum, mean and max (with the first index) of a dense tensor over any
- * set of axes.
- *
- * Neighbouring axes that are reduced merge into one, and such groups are reduced
- * one after another from the innermost, each as [outer, n, inner] -> [outer,
- * inner].  Where that leaves too few blocks, n is cut into parts and the partial
- * results are reduced again.  Partial results stay in the accumulate type. */
-#include "cuda_base/device.cuh"
+/* reduce.cu: sum, mean and norm: sums of elements, of their sizes or of their squares. */
+#include "cuda_base/noise.cuh"
+#include "cuda_ops/reduce.cuh"
 #include "cuda_ops/reduce.h"
 
 namespace {
-
-using namespace kp;
-
-enum {
-    BLOCK = 256,
-    SHORT_ROW = 4 * 32 * 8, /* packs; up to here a warp takes a row, not a block */
-    ENOUGH_BLOCKS = 2048,   /* below, rows are cut into parts */
-    MIN_PART = 4096,        /* elements of a row in a part, at least */
-    MIN_COLUMN = 64,        /* the same, where elements are `inner` apart */
-    WIDE = 4,               /* columns a thread, when there are enough */
-    MAX_STAGES = 2 * KP_MAX_DIMS
-};
-
-struct Stage { /* [outer, n, inner] -> [outer, parts, inner] */
-    int64_t outer, n, inner;
-    int parts;
-};
 
 /* sum and mean.  A partial result is a number. */
 template <class T> struct Sum {
     using State = Acc<T>;
     static __device__ State empty() { return 0; }
     static __device__ State take(T x, int64_t) { return widen(x); }
+    static __device__ void put(const Target<T> &to, int64_t i, State s) {
+        if (to.value) to.value[i] = narrow<T>(s / (State)to.count);
+    }
     __device__ State operator()(State a, State b) const { return a + b; }
+};
+
+/* norm: the sum of sizes, and the root of the sum of squares. */
+template <class T> struct Sizes : Sum<T> {
+    static __device__ Acc<T> take(T x, int64_t) { return fabs(widen(x)); }
+};
+template <class T> struct Length : Sum<T> {
+    static __device__ Acc<T> take(T x, int64_t) { return widen(x) * widen(x); }
+    static __device__ void put(const Target<T> &to, int64_t i, Acc<T> s) {
+        if (to.value) to.value[i] = narrow<T>(sqrt(s));
+    }
 };
 
 /* The sum of squares, and the floor's, which the noise of a sum is made from. */
@@ -42,302 +34,18 @@ struct Squares : Sum<double> {
     }
 };
 
-/* max: NaN is larger than all else; of equals the first counts. */
-template <class T> struct Max {
-    struct State {
-        Acc<T> value;
-        int64_t index;
-    };
-    static __device__ State empty() { return {-INFINITY, INT64_MAX}; }
-    static __device__ State take(T x, int64_t i) { return {widen(x), i}; }
-    __device__ State operator()(State a, State b) const {
-        bool an = isnan(a.value), bn = isnan(b.value), second = b.index < a.index;
-        if (an || bn) return bn && (!an || second) ? b : a;
-        return b.value > a.value || (b.value == a.value && second) ? b : a;
-    }
+/* The terms of a Length, and their squares. */
+struct LengthTerms : Sum<double> {
+    static __device__ double take(double x, int64_t) { return x * x; }
+};
+struct LengthSquares : Sum<double> {
+    static __device__ double take(double x, int64_t i) { return Squares::take(x * x, i); }
 };
 
-/* What a stage reads: elements of the tensor, or partial results of a stage before. */
-template <class Op, class T> struct Elements {
-    using In = T;
-    static __device__ typename Op::State take(T x, int64_t i) { return Op::take(x, i); }
-};
-template <class Op> struct Partials {
-    using In = typename Op::State;
-    static __device__ In take(In x, int64_t) { return x; }
-};
-
-/* Where results go: partial results, or values (divided by `count`) and indices. */
-template <class T> struct Target {
-    void *partial;      /* not NULL: State[], and nothing else is written */
-    T *value;           /* may be NULL */
-    void *index;        /* may be NULL */
-    bool index_is_real; /* float64 runs keep indices as double */
-    double count;
-};
-
-/* Write result i: a partial one, or the value, or the value and its index. */
-template <class T> __device__ inline void put(const Target<T> &to, int64_t i, Acc<T> s) {
-    if (to.partial)
-        ((Acc<T> *)to.partial)[i] = s;
-    else if (to.value)
-        to.value[i] = narrow<T>(s / (Acc<T>)to.count);
-}
-
-template <class T>
-__device__ inline void put(const Target<T> &to, int64_t i, typename Max<T>::State s) {
-    if (to.partial) {
-        ((typename Max<T>::State *)to.partial)[i] = s;
-        return;
-    }
-    if (to.value) to.value[i] = narrow<T>(s.value);
-    if (to.index && to.index_is_real)
-        ((double *)to.index)[i] = (double)s.index;
-    else if (to.index)
-        ((int64_t *)to.index)[i] = s.index;
-}
-
-/* One thread's share of packs [first, end) by `step`; those in flight are combined in pairs.
- * `row` is the whole row, so that positions are indices. */
-template <class Op, class Src, int V>
-__device__ inline typename Op::State scan(const typename Src::In *__restrict__ row, int64_t first,
-                                          int64_t end, int step) {
-    using S = typename Op::State;
-    Op op;
-    static_assert(kInFlight == 4, "combined in two pairs");
-    S s = Op::empty();
-    int64_t i = first;
-    for (; i + (kInFlight - 1) * (int64_t)step < end; i += kInFlight * step) {
-        Pack<typename Src::In, V> p[kInFlight];
-        S part[kInFlight];
-#pragma unroll
-        for (int u = 0; u < kInFlight; u++) p[u] = load<V>(row + (i + u * step) * V);
-#pragma unroll
-        for (int u = 0; u < kInFlight; u++) {
-            part[u] = Src::take(p[u].v[0], (i + u * step) * V);
-#pragma unroll
-            for (int e = 1; e < V; e++)
-                part[u] = op(part[u], Src::take(p[u].v[e], (i + u * step) * V + e));
-        }
-        s = op(s, op(op(part[0], part[1]), op(part[2], part[3])));
-    }
-    for (; i < end; i += step) {
-        Pack<typename Src::In, V> p = load<V>(row + i * V);
-#pragma unroll
-        for (int e = 0; e < V; e++) s = op(s, Src::take(p.v[e], i * V + e));
-    }
-    return s;
-}
-
-/* Contiguous rows (inner == 1).  A warp or a block takes one part of one row. */
-template <class Op, class Src, class T, int V, bool WARP>
-__global__ void __launch_bounds__(BLOCK)
-    reduce_rows(const typename Src::In *__restrict__ in, Stage g, Target<T> to) {
-    int64_t job = WARP ? (int64_t)blockIdx.x * (BLOCK / 32) + threadIdx.x / 32 : blockIdx.x;
-    int lane = WARP ? threadIdx.x % 32 : threadIdx.x;
-    if (job >= g.outer * g.parts) return; /* whole warps, or whole blocks */
-    int64_t row = job / g.parts, packs = g.n / V, each = (packs + g.parts - 1) / g.parts;
-    int64_t begin = job % g.parts * each, end = min(begin + each, packs);
-    typename Op::State s = scan<Op, Src, V>(in + row * g.n, begin + lane, end, WARP ? 32 : BLOCK);
-    if constexpr (WARP)
-        s = warp_reduce(s, Op());
-    else
-        s = block_reduce(s, Op::empty(), Op());
-    if (lane == 0) put(to, job, s);
-}
-
-/* Elements `inner` apart: threadIdx.x walks columns, threadIdx.y shares each. */
-template <class Op, class Src, class T, int C>
-__global__ void __launch_bounds__(BLOCK)
-    reduce_columns(const typename Src::In *__restrict__ in, Stage g, Target<T> to, int64_t tiles) {
-    using S = typename Op::State;
-    __shared__ S part[C][BLOCK];
-    Op op;
-    int64_t tile = blockIdx.x % tiles, job = blockIdx.x / tiles; /* job: outer and part */
-    int64_t each = (g.n + g.parts - 1) / g.parts, begin = job % g.parts * each;
-    int64_t end = min(begin + each, g.n), column[C]; /* past the edge: the last, not stored */
-    int id = threadIdx.y * blockDim.x + threadIdx.x, step = blockDim.y;
-    S s[C];
-
-    in += job / g.parts * g.n * g.inner;
-#pragma unroll
-    for (int c = 0; c < C; c++) {
-        column[c] = min((tile * C + c) * blockDim.x + threadIdx.x, g.inner - 1);
-        s[c] = Op::empty();
-    }
-    int64_t i = begin + threadIdx.y;
-    for (; i + (kInFlight - 1) * step < end; i += kInFlight * step) {
-        typename Src::In x[kInFlight][C];
-#pragma unroll
-        for (int u = 0; u < kInFlight; u++)
-#pragma unroll
-            for (int c = 0; c < C; c++) x[u][c] = in[(i + u * step) * g.inner + column[c]];
-#pragma unroll
-        for (int c = 0; c < C; c++) {
-            S p = op(Src::take(x[0][c], i), Src::take(x[1][c], i + step));
-            S q = op(Src::take(x[2][c], i + 2 * step), Src::take(x[3][c], i + 3 * step));
-            s[c] = op(s[c], op(p, q));
-        }
-    }
-    for (; i < end; i += step)
-#pragma unroll
-        for (int c = 0; c < C; c++) s[c] = op(s[c], Src::take(in[i * g.inner + column[c]], i));
-
-#pragma unroll
-    for (int c = 0; c < C; c++) part[c][id] = s[c];
-    for (int half = blockDim.y / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.y < half)
-#pragma unroll
-            for (int c = 0; c < C; c++)
-                part[c][id] = op(part[c][id], part[c][id + half * blockDim.x]);
-    }
-    if (threadIdx.y == 0)
-#pragma unroll
-        for (int c = 0; c < C; c++)
-            if ((tile * C + c) * blockDim.x + threadIdx.x < g.inner)
-                put(to, job * g.inner + column[c], part[c][id]);
-}
-
-/* Width of a tile of columns, in threads. */
-int across(int64_t inner) {
-    int n = 1;
-    while (n < 32 && n < inner) n *= 2;
-    return n;
-}
-
-/* Blocks of a launch; too many are an error. */
-unsigned grid(int64_t blocks) {
-    if (blocks > INT32_MAX) die(KP_INPUT, "reduction: more than 2^31 blocks; use a smaller task");
-    return (unsigned)blocks;
-}
-
-/* Launch one stage in the form that suits its shape. */
-template <class Op, class Src, class T>
-void launch_stage(const void *in_, const Stage &g, const Target<T> &to, cudaStream_t stream) {
-    using In = typename Src::In;
-    constexpr int V = sizeof(In) < 16 ? kPack<In> : 1;
-    const In *in = (const In *)in_;
-    int64_t jobs = g.outer * g.parts;
-
-    if (g.inner > 1) {
-        int x = across(g.inner);
-        bool wide = g.inner >= WIDE * 32;
-        int64_t width = wide ? WIDE * x : x, tiles = (g.inner + width - 1) / width;
-        dim3 block(x, BLOCK / x);
-        if (wide)
-            reduce_columns<Op, Src, T, WIDE>
-                <<<grid(jobs * tiles), block, 0, stream>>>(in, g, to, tiles);
-        else
-            reduce_columns<Op, Src, T, 1>
-                <<<grid(jobs * tiles), block, 0, stream>>>(in, g, to, tiles);
-    } else if (V > 1 && packs<In>(in, g.n)) {
-        if (g.n / V / g.parts <= SHORT_ROW)
-            reduce_rows<Op, Src, T, V, true><<<grid((jobs + 7) / 8), BLOCK, 0, stream>>>(in, g, to);
-        else
-            reduce_rows<Op, Src, T, V, false><<<grid(jobs), BLOCK, 0, stream>>>(in, g, to);
-    } else {
-        if (g.n / g.parts <= SHORT_ROW)
-            reduce_rows<Op, Src, T, 1, true><<<grid((jobs + 7) / 8), BLOCK, 0, stream>>>(in, g, to);
-        else
-            reduce_rows<Op, Src, T, 1, false><<<grid(jobs), BLOCK, 0, stream>>>(in, g, to);
-    }
-    KP_CUDA(cudaGetLastError());
-}
-
-/* Into how many parts to cut n, so that about ENOUGH_BLOCKS blocks run. */
-int part_count(int64_t outer, int64_t n, int64_t inner) {
-    int64_t tiles = inner > 1 ? (inner + 32 * WIDE - 1) / (32 * WIDE) : 1;
-    int64_t least = inner > 1 ? MIN_COLUMN : MIN_PART, most = (n + least - 1) / least;
-    int64_t wanted = (ENOUGH_BLOCKS + outer * tiles - 1) / (outer * tiles);
-    int64_t parts = wanted < most ? wanted : most;
-    return parts > 1024 ? 1024 : (int)parts;
-}
-
-struct State {
-    int nparts, parts[MAX_STAGES]; /* fixed when prepared: a slice may be smaller later */
-};
-
-/* The stages of a call, in order; returns how many.  With `fixed`, parts are taken
- * from there, else chosen.  *count: elements behind each result. */
-int plan(const struct kp_call *c, const State *fixed, Stage *stage, double *count) {
-    const struct kp_array *x = &c->in[0];
-    unsigned axes = op_reduced_axes(c->op, x->n);
-    int64_t inner = 1; /* what has been kept inside of the current group */
-    int stages = 0;
-
-    *count = 1;
-    for (int i = x->n - 1; i >= 0;) {
-        if (!(axes & 1u << i)) {
-            inner *= x->dim[i--];
-            continue;
-        }
-        Stage s = {1, 1, inner, 1};
-        for (; i >= 0 && (axes & 1u << i); i--) s.n *= x->dim[i];
-        for (int k = 0; k <= i; k++) s.outer *= x->dim[k];
-        *count *= (double)s.n;
-        s.parts = fixed ? fixed->parts[stages] : part_count(s.outer, s.n, s.inner);
-        stage[stages++] = s;
-        if (s.parts > 1) stage[stages++] = {s.outer, s.parts, s.inner, 1};
-    }
-    if (!stages) stage[stages++] = {1, 1, 1, 1}; /* a scalar */
-    return stages;
-}
-
-/* Run the stages; partial results go to `scratch`, one area after another. */
-template <class Op, class T>
-void run_stages(const struct kp_call *c, const Stage *stage, int stages, double count,
-                char *scratch, cudaStream_t stream) {
-    using S = typename Op::State;
-    const void *in = c->in[0].data;
-    for (int i = 0; i < stages; i++) {
-        Target<T> to = {NULL, (T *)c->out[0].data, NULL, false, count};
-        if (c->nout > 1) {
-            to.index = c->out[1].data;
-            to.index_is_real = c->out[1].dtype == KP_F64;
-        }
-        if (i + 1 < stages) to.partial = scratch;
-        if (i == 0)
-            launch_stage<Op, Elements<Op, T>, T>(in, stage[i], to, stream);
-        else
-            launch_stage<Op, Partials<Op>, T>(in, stage[i], to, stream);
-        in = scratch;
-        scratch += (stage[i].outer * stage[i].parts * stage[i].inner * sizeof(S) + 255) / 256 * 256;
-    }
-}
-
-/* Cut long rows into parts; room for their partial results. */
-void *prepare(const struct kp_call *c, size_t *scratch) {
-    Stage stage[MAX_STAGES];
-    double count;
-    int n = plan(c, NULL, stage, &count);
-    State *s = (State *)malloc(sizeof *s);
-    if (!s) die(KP_MACHINE, "%s: out of memory", c->op->def->name);
-    *scratch = 0;
-    s->nparts = n;
-    for (int i = 0; i < n; i++) {
-        s->parts[i] = stage[i].parts;
-        if (i + 1 < n) /* 16 bytes: the largest state */
-            *scratch += (size_t)(stage[i].outer * stage[i].parts * stage[i].inner) * 16 + 256;
-    }
-    if (c->math == KP_MATH_F64) *scratch += kp_align(kp_array_bytes(&c->out[0])); /* of rough() */
-    return s;
-}
-
-/* Reduce with Op.  MEAN: results are divided by how many elements they are of. */
-template <template <class> class Op, bool MEAN>
-void run(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
-    Stage stage[MAX_STAGES];
-    double count;
-    int n = plan(c, (const State *)state, stage, &count);
-    if (!MEAN) count = 1;
-    KP_BY_TYPE(c->in[0].dtype, run_stages<Op<T>, T>(c, stage, n, count, (char *)scratch, stream))
-}
-
-/* sum and mean with the noise of a sum, of a mean's division also.  The sum of squares of what is
- * divided by `count` is divided by its square. */
-template <bool MEAN>
-void rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+/* Sums of Term with the noise of a sum, made from those of Square, its squares; what is divided by
+ * a count is divided by its square there. */
+template <class Term, class Square, bool MEAN>
+void noisy_sums(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     Stage stage[MAX_STAGES];
     struct kp_call squares = *c;
     double terms, *y = (double *)c->out[0].data, *q = (double *)scratch;
@@ -345,14 +53,49 @@ void rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t str
     char *parts = (char *)scratch + kp_align(kp_array_bytes(&c->out[0]));
     int n = plan(c, (const State *)state, stage, &terms);
     squares.out[0].data = q;
-    run_stages<Sum<double>, double>(c, stage, n, MEAN ? terms : 1, parts, stream);
-    run_stages<Squares, double>(&squares, stage, n, MEAN ? terms * terms : 1, parts, stream);
+    run_stages<Term, double>(c, stage, n, MEAN ? terms : 1, parts, stream);
+    run_stages<Square, double>(&squares, stage, n, MEAN ? terms * terms : 1, parts, stream);
     kp_noise_sum(y, q, count, terms, KP_SUM_CHAIN, c->noise, stream);
-    if (MEAN) kp_noise_round(y, count, c->noise->sum, ~c->noise->seed, stream);
+}
+
+/* sum and mean: of a mean's division also. */
+template <bool MEAN>
+void rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+    noisy_sums<Sum<double>, Squares, MEAN>(c, state, scratch, stream);
+    if (MEAN)
+        kp_noise_round((double *)c->out[0].data, kp_array_count(&c->out[0]), c->noise->sum,
+                       ~c->noise->seed, stream);
+}
+
+/* Whether a call's norm is the sum of sizes; else it is a root. */
+bool of_sizes(const struct kp_call *c) {
+    return op_float(c->op, "p", 2) == 1;
+}
+
+void run_norm(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+    (of_sizes(c) ? run<Sizes, false> : run<Length, false>)(c, state, scratch, stream);
+}
+
+/* The root of a sum with noise, rounded once more.  Noise may have carried it below 0. */
+__global__ void __launch_bounds__(BLOCK) root(double *y, int64_t count, kp_noise noise) {
+    int64_t i = blockIdx.x * (int64_t)BLOCK + threadIdx.x;
+    if (i < count) y[i] = sqrt(Rough(y[i] < 0 ? 0 : y[i], noise.seed)).v;
+}
+
+void rough_norm(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+    if (of_sizes(c)) {
+        noisy_sums<Sizes<double>, Squares, false>(c, state, scratch, stream);
+        return;
+    }
+    int64_t count = kp_array_count(&c->out[0]);
+    noisy_sums<LengthTerms, LengthSquares, false>(c, state, scratch, stream);
+    root<<<grid((count + BLOCK - 1) / BLOCK), BLOCK, 0, stream>>>((double *)c->out[0].data, count,
+                                                                  *c->noise);
+    KP_CUDA(cudaGetLastError());
 }
 
 } // namespace
 
 KP_IMPL(sum, prepare, (run<Sum, false>), rough<false>, free, KP_DENSE);
 KP_IMPL(mean, prepare, (run<Sum, true>), rough<true>, free, KP_DENSE);
-KP_IMPL(max, prepare, (run<Max, false>), NULL, free, KP_DENSE);
+KP_IMPL(norm, prepare, run_norm, rough_norm, free, KP_DENSE);

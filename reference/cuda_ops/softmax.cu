@@ -1,4 +1,4 @@
-/* softmax.cu: softmax along any axis of a dense tensor.
+/* softmax.cu: softmax and its logarithm along any axis of a dense tensor.
  *
  * A row (the softmax axis) is read once for its maximum and the sum of its
  * exponentials, kept together online, and once more to be normalised.  Rows
@@ -12,8 +12,22 @@ using namespace kp;
 
 enum { BLOCK = 256, LONG_BLOCK = 1024, LONG_ROW = 16384 /* packs */ };
 
+/* A result, from exp(x - max) and their sum; LOG: from x - max. */
+template <bool LOG, class A> __device__ inline A share(A x, A sum) {
+    if constexpr (LOG)
+        return x - log(sum);
+    else
+        return x / sum;
+}
+template <bool LOG, class A> __device__ inline A term(A x, A max) {
+    if constexpr (LOG)
+        return x - max;
+    else
+        return exp(x - max);
+}
+
 /* Short contiguous rows: `lanes` neighbouring lanes hold one row, K packs each. */
-template <class T, int V, int K>
+template <bool LOG, class T, int V, int K>
 __global__ void __launch_bounds__(BLOCK)
     softmax_short(const T *__restrict__ in, T *__restrict__ out, int64_t rows, int packs,
                   int lanes) {
@@ -42,21 +56,21 @@ __global__ void __launch_bounds__(BLOCK)
 #pragma unroll
         for (int e = 0; e < V; e++)
             if (live && lane + k * lanes < packs) {
-                x[k * V + e] = exp(widen(p[k].v[e]) - max);
-                sum += x[k * V + e];
+                x[k * V + e] = term<LOG>(widen(p[k].v[e]), max);
+                sum += LOG ? exp(x[k * V + e]) : x[k * V + e];
             }
     sum = warp_reduce(sum, Add(), lanes);
 #pragma unroll
     for (int k = 0; k < K; k++)
         if (live && lane + k * lanes < packs) {
 #pragma unroll
-            for (int e = 0; e < V; e++) p[k].v[e] = narrow<T>(x[k * V + e] / sum);
+            for (int e = 0; e < V; e++) p[k].v[e] = narrow<T>(share<LOG>(x[k * V + e], sum));
             store<V>(out + row * packs * V + (lane + k * lanes) * V, p[k]);
         }
 }
 
 /* Long contiguous rows: one block a row. */
-template <class T, int V>
+template <bool LOG, class T, int V>
 __global__ void __launch_bounds__(LONG_BLOCK)
     softmax_long(const T *__restrict__ in, T *__restrict__ out, int64_t packs) {
     using A = Acc<T>;
@@ -68,14 +82,15 @@ __global__ void __launch_bounds__(LONG_BLOCK)
     for (int64_t i = threadIdx.x; i < packs; i += blockDim.x) {
         Pack<T, V> p = load<V>(in + i * V);
 #pragma unroll
-        for (int e = 0; e < V; e++) p.v[e] = narrow<T>(exp(widen(p.v[e]) - s.max) / s.sum);
+        for (int e = 0; e < V; e++)
+            p.v[e] = narrow<T>(share<LOG>(term<LOG>(widen(p.v[e]), s.max), s.sum));
         store<V>(out + i * V, p);
     }
 }
 
 /* Any other axis: blockDim.x neighbouring columns, each shared by blockDim.y
  * threads.  Elements of a column are `inner` apart. */
-template <class T>
+template <bool LOG, class T>
 __global__ void softmax_columns(const T *__restrict__ in, T *out, int64_t n, int64_t inner,
                                 int64_t tiles) {
     using A = Acc<T>;
@@ -108,15 +123,16 @@ __global__ void softmax_columns(const T *__restrict__ in, T *out, int64_t n, int
     if (!live) return;
 #pragma unroll 4
     for (i = threadIdx.y; i < n; i += step)
-        out[base + i * inner] = narrow<T>(exp(widen(in[base + i * inner]) - s.max) / s.sum);
+        out[base + i * inner] =
+            narrow<T>(share<LOG>(term<LOG>(widen(in[base + i * inner]), s.max), s.sum));
 }
 
 /* Contiguous rows of `packs` packs of V. */
-template <class T, int V>
+template <bool LOG, class T, int V>
 void launch_rows(const T *in, T *out, int64_t rows, int64_t packs, cudaStream_t stream) {
     if (packs > 32 * 8) {
         int threads = packs >= LONG_ROW ? LONG_BLOCK : BLOCK;
-        softmax_long<T, V><<<(unsigned)rows, threads, 0, stream>>>(in, out, packs);
+        softmax_long<LOG, T, V><<<(unsigned)rows, threads, 0, stream>>>(in, out, packs);
         KP_CUDA(cudaGetLastError());
         return;
     }
@@ -124,42 +140,44 @@ void launch_rows(const T *in, T *out, int64_t rows, int64_t packs, cudaStream_t 
     while (lanes < 32 && lanes * 4 < packs) lanes *= 2;
     unsigned blocks = (unsigned)((rows * lanes + BLOCK - 1) / BLOCK);
     if (packs <= lanes * 4)
-        softmax_short<T, V, 4><<<blocks, BLOCK, 0, stream>>>(in, out, rows, (int)packs, lanes);
+        softmax_short<LOG, T, V, 4><<<blocks, BLOCK, 0, stream>>>(in, out, rows, (int)packs, lanes);
     else
-        softmax_short<T, V, 8><<<blocks, BLOCK, 0, stream>>>(in, out, rows, (int)packs, lanes);
+        softmax_short<LOG, T, V, 8><<<blocks, BLOCK, 0, stream>>>(in, out, rows, (int)packs, lanes);
     KP_CUDA(cudaGetLastError());
 }
 
 /* Launch the form that suits the axis. */
-template <class T>
+template <bool LOG, class T>
 void launch(const void *in_, void *out_, int64_t outer, int64_t n, int64_t inner,
             cudaStream_t stream) {
     const T *in = (const T *)in_;
     T *out = (T *)out_;
     if (inner == 1 && packs<T>(in, n) && packs<T>(out, n)) {
-        launch_rows<T, kPack<T>>(in, out, outer, n / kPack<T>, stream);
+        launch_rows<LOG, T, kPack<T>>(in, out, outer, n / kPack<T>, stream);
     } else if (inner == 1) {
-        launch_rows<T, 1>(in, out, outer, n, stream);
+        launch_rows<LOG, T, 1>(in, out, outer, n, stream);
     } else {
         int across = 1;
         while (across < 32 && across < inner) across *= 2;
         int64_t tiles = (inner + across - 1) / across;
-        softmax_columns<T><<<(unsigned)(outer * tiles), dim3(across, BLOCK / across), 0, stream>>>(
-            in, out, n, inner, tiles);
+        softmax_columns<LOG, T>
+            <<<(unsigned)(outer * tiles), dim3(across, BLOCK / across), 0, stream>>>(in, out, n,
+                                                                                     inner, tiles);
         KP_CUDA(cudaGetLastError());
     }
 }
 
 /* Enqueue the softmax. */
-void run(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+template <bool LOG> void run(const struct kp_call *c, void *, void *, cudaStream_t stream) {
     const struct kp_array *x = &c->in[0];
     Axis s = axis_of(c);
     if (s.outer * ((s.inner + 31) / 32) > INT32_MAX)
         die(KP_INPUT, "softmax: more than 2^31 rows; use a smaller task");
-    KP_BY_TYPE(x->dtype, launch<T>(x->data, c->out[0].data, s.outer, s.n, s.inner, stream))
+    KP_BY_TYPE(x->dtype, launch<LOG, T>(x->data, c->out[0].data, s.outer, s.n, s.inner, stream))
 }
 
 /* Rows with noise: one block a row, row after row.  The noise of the sum is common to a row. */
+template <bool LOG>
 __global__ void __launch_bounds__(LONG_BLOCK)
     softmax_rough(const double *__restrict__ in, double *__restrict__ out, Axis s, kp_noise noise) {
     for (int64_t r = blockIdx.x; r < s.outer * s.inner; r += gridDim.x) {
@@ -175,22 +193,25 @@ __global__ void __launch_bounds__(LONG_BLOCK)
         Rough total = noisy(sum, (double)s.n, noise, 1, r);
         for (int64_t i = threadIdx.x; i < s.n; i += blockDim.x) {
             int64_t at = base + i * s.inner;
-            out[at] = (exp_below(Rough(in[at], noise.seed), max) / total).v;
+            Rough x = {in[at], noise.seed};
+            out[at] = LOG ? (x - Rough(max) - log(Rough(total.v, noise.seed))).v
+                          : (exp_below(x, max) / total).v;
         }
     }
 }
 
 /* Enqueue the softmax with noise. */
-void rough(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+template <bool LOG> void rough(const struct kp_call *c, void *, void *, cudaStream_t stream) {
     Axis s = axis_of(c);
     int64_t rows = s.outer * s.inner;
     int threads = 32;
     while (threads < LONG_BLOCK && threads < s.n) threads *= 2;
-    softmax_rough<<<(unsigned)(rows < INT32_MAX ? rows : INT32_MAX), threads, 0, stream>>>(
+    softmax_rough<LOG><<<(unsigned)(rows < INT32_MAX ? rows : INT32_MAX), threads, 0, stream>>>(
         (const double *)c->in[0].data, (double *)c->out[0].data, s, *c->noise);
     KP_CUDA(cudaGetLastError());
 }
 
 } // namespace
 
-KP_IMPL(softmax, NULL, run, rough, NULL, KP_DENSE);
+KP_IMPL(softmax, NULL, run<false>, rough<false>, NULL, KP_DENSE);
+KP_IMPL(log_softmax, NULL, run<true>, rough<true>, NULL, KP_DENSE);

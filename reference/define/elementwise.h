@@ -1,4 +1,4 @@
-/* elementwise.h: the elementwise ops, an expression each.
+/* elementwise.h: elementwise ops, an expression each; functions.h has the others.
  *
  *     ELEMENTWISE(NAME, OPERANDS, NUMBERS, EXPRESSION)
  *
@@ -7,9 +7,9 @@
  * is computed in.  A comparison must be false for NaN where NaN has to come out.
  *
  * Both halves of the reference include this: define/elementwise.c compiles it in double, and
- * cuda_ops/elementwise.cu in float, in double, and in numbers that round at random
- * (cuda_base/noise.cuh).  What an expression says is checked against
- * values found elsewhere (tests/data), not against the other half.
+ * cuda_ops in float, in double, and in numbers that round at random (cuda_base/noise.cuh).  What
+ * an expression says is checked against values found elsewhere (tests/data), not against the other
+ * half.
  *
  * FORM is an expression that is no op by itself: gelu and pow choose among several. */
 /* clang-format off */
@@ -21,6 +21,7 @@ ELEMENTWISE(softplus, 1, 0, x > C(20) ? x : log1p(exp(x)))   /* PyTorch's thresh
 ELEMENTWISE(leaky_relu, 1, 1, x > C(0) ? x : x * y)
 ELEMENTWISE(hardtanh, 1, 2, x < y ? y : x > z ? z : x)
 ELEMENTWISE(sqrt, 1, 0, sqrt(x))
+ELEMENTWISE(rsqrt, 1, 0, C(1) / sqrt(x))
 ELEMENTWISE(add, 2, 0, x + y)
 ELEMENTWISE(sub, 2, 0, x - y)
 ELEMENTWISE(mul, 2, 0, x * y)
@@ -38,8 +39,6 @@ FORM(gelu_tanh, 1, 0, ({ __typeof__(x) inner = C(0.79788456080286535588) * (x + 
 FORM(power, 2, 0, pow(x, y))
 FORM(square, 1, 0, x * x)
 FORM(cube, 1, 0, x * x * x)
-FORM(rsqrt, 1, 0, C(1) / sqrt(x))
 
 /* clang-format on */
 #undef ELEMENTWISE
-#undef FORM

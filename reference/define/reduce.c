@@ -6,19 +6,51 @@
 
 #include <math.h>
 
-/* softmax: out_i = exp(x_i - m) / sum_j exp(x_j - m), m the row's maximum */
-void define_softmax(const struct call *c) {
+/* The largest number of a row, and the sum of exp(x - origin), which a NaN makes NaN. */
+static double largest(const double *x, const struct walk *cut) {
+    int64_t length = kp_shape_count(&cut->shape);
+    double top = -INFINITY;
+    for (int64_t i = 0; i < length; i++) top = fmax(top, x[walk_at(cut, i)]);
+    return top;
+}
+static double sum_exp(const double *x, const struct walk *cut, double origin) {
+    int64_t length = kp_shape_count(&cut->shape);
+    double sum = 0;
+    for (int64_t i = 0; i < length; i++) sum += exp(x[walk_at(cut, i)] - origin);
+    return sum;
+}
+
+/* out_i = exp(x_i - m) / sum_j exp(x_j - m), m the row's maximum; or its logarithm */
+static void softmax(const struct call *c, bool logarithm) {
     struct walk kept, cut;
     walk_split(shape_in(c, 0), op_reduced_axes(c->op, shape_in(c, 0)->n), &kept, &cut);
     int64_t rows = kp_shape_count(&kept.shape), length = kp_shape_count(&cut.shape);
     for (int64_t r = 0; r < rows; r++) {
         const double *x = c->in[0] + walk_at(&kept, r);
         double *out = c->out[0] + walk_at(&kept, r);
-        double top = -INFINITY, sum = 0;
-        for (int64_t i = 0; i < length; i++) top = fmax(top, x[walk_at(&cut, i)]);
-        for (int64_t i = 0; i < length; i++) sum += exp(x[walk_at(&cut, i)] - top);
-        for (int64_t i = 0; i < length; i++)
-            out[walk_at(&cut, i)] = exp(x[walk_at(&cut, i)] - top) / sum;
+        double top = largest(x, &cut), sum = sum_exp(x, &cut, top);
+        for (int64_t i = 0; i < length; i++) {
+            double below = x[walk_at(&cut, i)] - top;
+            out[walk_at(&cut, i)] = logarithm ? below - log(sum) : exp(below) / sum;
+        }
+    }
+}
+void define_softmax(const struct call *c) {
+    softmax(c, false);
+}
+void define_log_softmax(const struct call *c) {
+    softmax(c, true);
+}
+
+/* logsumexp: log sum_j exp(x_j); an infinity that is the largest x is the result */
+void define_logsumexp(const struct call *c) {
+    struct walk kept, cut;
+    walk_split(shape_in(c, 0), op_reduced_axes(c->op, shape_in(c, 0)->n), &kept, &cut);
+    int64_t rows = kp_shape_count(&kept.shape);
+    for (int64_t r = 0; r < rows; r++) {
+        const double *x = c->in[0] + walk_at(&kept, r);
+        double top = largest(x, &cut), origin = isinf(top) ? 0 : top;
+        c->out[0][r] = origin + log(sum_exp(x, &cut, origin));
     }
 }
 
@@ -47,22 +79,62 @@ void define_mean(const struct call *c) {
     for (int64_t r = 0; r < rows; r++) c->out[0][r] /= (double)length;
 }
 
-/* max: the largest element of a row and its first index; a NaN is larger than any number, and the
- * first NaN wins */
-void define_max(const struct call *c) {
+/* norm: the root of the sum of squares; with p = 1 the sum of sizes */
+void define_norm(const struct call *c) {
+    bool sizes = op_float(c->op, "p", 2) == 1;
+    struct walk kept, cut;
+    walk_split(shape_in(c, 0), op_reduced_axes(c->op, shape_in(c, 0)->n), &kept, &cut);
+    int64_t rows = kp_shape_count(&kept.shape), length = kp_shape_count(&cut.shape);
+    for (int64_t r = 0; r < rows; r++) {
+        double sum = 0;
+        for (int64_t i = 0; i < length; i++) {
+            double x = c->in[0][walk_at(&kept, r) + walk_at(&cut, i)];
+            sum += sizes ? fabs(x) : x * x;
+        }
+        c->out[0][r] = sizes ? sum : sqrt(sum);
+    }
+}
+
+/* The place in its row of the first element than which none is larger (sign 1) or smaller
+ * (sign -1); of the first NaN if there is one. */
+static int64_t extreme(const double *x, const struct walk *cut, int64_t length, double sign) {
+    int64_t best = 0;
+    for (int64_t i = 1; i < length; i++) {
+        double value = x[walk_at(cut, i)], top = x[walk_at(cut, best)];
+        if (!isnan(top) && (sign * value > sign * top || isnan(value))) best = i;
+    }
+    return best;
+}
+
+/* Write the extreme value and its place of each row; NULL: not wanted. */
+static void extremes(const struct call *c, double sign, double *values, double *indices) {
     struct walk kept, cut;
     walk_split(shape_in(c, 0), op_reduced_axes(c->op, shape_in(c, 0)->n), &kept, &cut);
     int64_t rows = kp_shape_count(&kept.shape), length = kp_shape_count(&cut.shape);
     for (int64_t r = 0; r < rows; r++) {
         const double *x = c->in[0] + walk_at(&kept, r);
-        int64_t best = 0;
-        for (int64_t i = 1; i < length; i++) {
-            double value = x[walk_at(&cut, i)], top = x[walk_at(&cut, best)];
-            if (!isnan(top) && (value > top || isnan(value))) best = i;
-        }
-        c->out[0][r] = x[walk_at(&cut, best)];
-        if (c->op->nout > 1) c->out[1][r] = (double)best;
+        int64_t best = extreme(x, &cut, length, sign);
+        if (values) values[r] = x[walk_at(&cut, best)];
+        if (indices) indices[r] = (double)best;
     }
+}
+
+/* max: the largest element of a row and its first index; a NaN is larger than any number */
+void define_max(const struct call *c) {
+    extremes(c, 1, c->out[0], c->op->nout > 1 ? c->out[1] : NULL);
+}
+
+/* min: the smallest, where a NaN is smaller than any number */
+void define_min(const struct call *c) {
+    extremes(c, -1, c->out[0], c->op->nout > 1 ? c->out[1] : NULL);
+}
+
+/* argmax, argmin: the index alone */
+void define_argmax(const struct call *c) {
+    extremes(c, 1, NULL, c->out[0]);
+}
+void define_argmin(const struct call *c) {
+    extremes(c, -1, NULL, c->out[0]);
 }
 
 /* What scans combine with. */
@@ -109,16 +181,14 @@ void define_cross_entropy(const struct call *c) {
     double total = 0;
     for (int64_t r = 0; r < rows; r++) {
         const double *row = c->in[0] + walk_at(&kept, r);
-        double target = c->in[1][r], top = -INFINITY, sum = 0;
+        double target = c->in[1][r], top = largest(row, &cut);
         if (target == (double)ignored) continue;
         if (!(target >= 0 && target < (double)classes)) {
             *c->message =
                 "cross_entropy: a target is no class: expected 0 to the number of classes - 1";
             return;
         }
-        for (int64_t i = 0; i < classes; i++) top = fmax(top, row[walk_at(&cut, i)]);
-        for (int64_t i = 0; i < classes; i++) sum += exp(row[walk_at(&cut, i)] - top);
-        total += log(sum) + top - row[walk_at(&cut, (int64_t)target)];
+        total += log(sum_exp(row, &cut, top)) + top - row[walk_at(&cut, (int64_t)target)];
         counted++;
     }
     c->out[0][0] = total / (double)counted;

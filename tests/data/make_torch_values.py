@@ -504,6 +504,131 @@ def losses():
     loss("minus_inf", values([1.0, -INF, 2.0], [0.0, 3.0, -INF]), [0, 1])
 
 
+SPECIAL = (NAN, INF, -INF, 0.0, -0.0, TINY, -TINY, 1e-310, -1e-310, 1e-40, 1.5, -1.5)
+
+
+def activations():
+    grid = torch.arange(-64, 65, dtype=torch.float64) / 8
+    far = values(-800.0, -100.0, -38.0, -3.0, 3.0, 38.0, 100.0, 800.0)
+
+    def unary(name, function, attributes="", kind="", exact=False):
+        for contents, x in dict(grid=grid, special=values(*SPECIAL), far=far).items():
+            case(name + kind + "_" + contents, "%s(x%s)" % (name, attributes), function, exact, x=x)
+
+    unary("clamp", lambda x: x.clamp(-0.5, 2), "; min=-0.5, max=2", exact=True)
+    unary("clamp", lambda x: x.clamp(min=0), "; min=0", "_below", True)
+    unary("clamp", lambda x: x.clamp(max=1), "; max=1", "_above", True)
+    unary("clamp", lambda x: x.clamp(2, -1), "; min=2, max=-1", "_crossed", True)
+    unary("elu", F.elu)
+    unary("elu", lambda x: F.elu(x, 0.3), "; alpha=0.3", "_alpha")
+    unary("selu", F.selu)
+    unary("silu", F.silu)
+    unary("mish", F.mish)
+    unary("hardsigmoid", F.hardsigmoid)
+    unary("hardswish", F.hardswish)
+    unary("rsqrt", torch.rsqrt)
+    unary("abs", torch.abs, exact=True)
+    unary("neg", torch.neg, exact=True)
+    unary("exp", torch.exp)
+    unary("log", torch.log)
+    unary("sin", torch.sin)
+    unary("cos", torch.cos)
+
+
+def pairs():
+    """Each special value beside each other one."""
+    x = values(*SPECIAL).view(-1, 1)
+    y = values(*SPECIAL[:4], 1.5, 0.25)
+    case("minimum_special", "minimum(x, y)", torch.minimum, True, x=x, y=y)
+    case("maximum_special", "maximum(x, y)", torch.maximum, True, x=x, y=y)
+    case("minimum_channel", "minimum(x, y)", torch.minimum, True, x=normal(2, 3, 4), y=normal(3, 1))
+    for name, beta in dict(plain=1.0, wide=2.5).items():
+        case("smooth_l1_loss_" + name, "smooth_l1_loss(x, target=y; beta=%g)" % beta,
+             lambda x, y: F.smooth_l1_loss(x, y, reduction="none", beta=beta),
+             x=normal(4, 5), y=normal(4, 5))
+    case("smooth_l1_loss_special", "smooth_l1_loss(x, target=y)",
+         lambda x, y: F.smooth_l1_loss(x.expand(12, 6), y.expand(12, 6), reduction="none"), x=x, y=y)
+    case("kl_div_plain", "kl_div(x, target=y)",
+         lambda x, y: F.kl_div(x, y, reduction="none"), x=normal(4, 5), y=positive(4, 5))
+    case("kl_div_special", "kl_div(x, target=y)",
+         lambda x, y: F.kl_div(x, y, reduction="none"), x=y.view(-1, 1), y=values(*SPECIAL))
+
+
+def rows():
+    x, ties = normal(2, 4, 5), whole(-2, 3, 3, 6, 4)
+    odd = values([1.0, NAN, 9.0, NAN], [NAN, INF, 1.0, 2.0], [1.0, INF, INF, 3.0], [-INF] * 4,
+                 [-INF, -1.0, -INF, -1.0], [-0.0, 0.0, -0.0, 0.0], [0.0, TINY, 1e-310, 1e-310],
+                 [-TINY, -1e-310, -1.0, -TINY], [INF, -INF, 0.0, 1.0], [900.0, 901.0, -900.0, 0.0])
+
+    def least(name, attributes, *args, x):
+        def values_and_indices(x):
+            found = torch.min(x, *args)
+            return found.values, found.indices
+
+        case("min_" + name, "min(x; %s)" % attributes, values_and_indices, True, x=x)
+
+    least("axis", "dim=1", 1, x=x)
+    least("kept", "dim=-1, keepdim=true", -1, True, x=x)
+    least("ties", "dim=1", 1, x=ties)
+    least("special", "dim=1", 1, x=odd)
+    for name, function in dict(argmax=torch.argmax, argmin=torch.argmin).items():
+        def along(kind, x, dim, kept=False):
+            case("%s_%s" % (name, kind),
+                 "%s(x; dim=%d%s)" % (name, dim, ", keepdim=true" if kept else ""),
+                 lambda x: function(x, dim, kept), True, x=x)
+
+        along("axis", x, 1)
+        along("kept", x, -1, True)
+        along("ties", ties, 1)
+        along("special", odd, 1)
+
+    for kind, p in dict(two=2, one=1).items():
+        for name, dim, kept in ("all", None, False), ("two_axes", [0, 2], True), ("last", -1, False):
+            attributes = "" if dim is None else ", dim=%s" % str(dim).replace(" ", "")
+            attributes += ", keepdim=true" if kept else ""
+            case("norm_%s_%s" % (kind, name), "norm(x; p=%d%s)" % (p, attributes),
+                 lambda x: torch.linalg.vector_norm(x, p, dim, kept), x=x)
+        case("norm_%s_special" % kind, "norm(x; p=%d, dim=1)" % p,
+             lambda x: torch.norm(x, p, 1), x=odd)
+    case("norm_fro", "norm(x)", lambda x: torch.norm(x, p="fro"), x=x)
+    case("logsumexp_middle", "logsumexp(x; dim=1)", lambda x: torch.logsumexp(x, 1), x=x)
+    case("logsumexp_kept", "logsumexp(x; dim=-1, keepdim=true)",
+         lambda x: torch.logsumexp(x, -1, True), x=1000 * x)
+    case("logsumexp_special", "logsumexp(x; dim=1)", lambda x: torch.logsumexp(x, 1), x=odd)
+    case("log_softmax_middle", "log_softmax(x; dim=1)", lambda x: torch.log_softmax(x, 1), x=x)
+    case("log_softmax_large", "log_softmax(x; dim=-1)",
+         lambda x: torch.log_softmax(x, -1), x=1000 * x)
+    case("log_softmax_special", "log_softmax(x; dim=1)", lambda x: torch.log_softmax(x, 1), x=odd)
+
+
+def recurrent():
+    def network(name, op, steps, batch, width, hidden, layers=1, both=False, first=False):
+        gates, directions = dict(lstm=4, gru=3)[op], 2 if both else 1
+        states = {s: normal(layers * directions, batch, hidden) for s in ("hc" if op == "lstm" else "h")}
+        weights = {}
+        for i in range(layers * directions):
+            read = directions * hidden if i >= directions else width
+            for kind, shape in ("a", (read,)), ("b", (hidden,)), ("p", ()), ("q", ()):
+                weights[kind + str(i)] = normal(gates * hidden, *shape)
+        x = normal(batch, steps, width) if first else normal(steps, batch, width)
+
+        def run(x, *rest):
+            state = tuple(rest[:len(states)])
+            return getattr(torch, op)(x, state if op == "lstm" else state[0], rest[len(states):], True,
+                                      layers, 0.0, False, both, first)
+
+        attributes = "num_layers=%d, bidirectional=%s, batch_first=%s" % (
+            layers, str(both).lower(), str(first).lower())
+        case("%s_%s" % (op, name), "%s(%s; %s)" % (op, ", ".join(["x", *states, *weights]), attributes),
+             run, x=x, **states, **weights)
+
+    for op in "lstm", "gru":
+        network("one", op, 4, 2, 3, 5)
+        network("deep", op, 3, 2, 4, 3, 3)
+        network("both_ways", op, 4, 2, 3, 3, 2, True)
+        network("batch_first", op, 3, 2, 3, 4, 2, True, True)
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit("usage: make_torch_values.py torch_values.json")
@@ -521,6 +646,10 @@ def main():
     losses()
     scans()
     windows()
+    activations()
+    pairs()
+    rows()
+    recurrent()
     made_by = {"torch": torch.__version__, "python": platform.python_version(),
                "machine": platform.machine()}
     with open(sys.argv[1], "w") as f:
