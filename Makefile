@@ -10,7 +10,8 @@
 #   compare     this machine's measurements against results/, cell by cell
 #   record      copy this machine's measurements and attempts into results/
 #   failed      list the measured cells that did not pass, and recorded results that are stale
-#   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch
+#   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch,
+#               WAYS="eager graph" leaves torch.compile out
 #   tasks       list the chosen tasks
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive,

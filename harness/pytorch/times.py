@@ -161,6 +161,7 @@ def expression(op, operands, attributes):
     if op == "layer_norm":
         attributes["normalized_shape"] = attributes.pop("shape")
     if op == "batch_norm":
+        attributes.setdefault("training", "True")
         attributes.update(running_mean="None", running_var="None")
     named = ["%s=%s" % pair for pair in attributes.items()]
     return "%s.%s(%s)" % ("torch" if op in IN_TORCH else "F", op, ", ".join(operands + named))
