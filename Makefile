@@ -12,7 +12,10 @@
 #   failed      list the measured cells that did not pass, and recorded results that are stale
 #   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch,
 #               WAYS="eager graph" leaves torch.compile out
-#   tasks       list the chosen tasks
+#   import      a PyTorch module as a task, tasks/my/NAME.json: MODULE=file.py NAME=my_task; or all of
+#               KernelBench: KERNELBENCH=checkout.  PYTHON names a python with torch
+#   tasks       list the chosen tasks: ops, bytes, flops, floor (by what was recorded of GPUS),
+#               memory, and where they have kernels
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive,
 #               repair or best_of_n (a control, which SEED_KERNEL=1 shows the cell's kernel).
@@ -89,6 +92,8 @@ families   := $(patsubst tasks/%/template.json,%,$(wildcard tasks/*/template.jso
 named       = $(basename $(notdir $1))
 suite_of    = $(notdir $(patsubst %/,%,$(dir $(task.$1))))
 $(foreach f,$(task_files),$(eval task.$(call named,$f) := $f))
+# Suites of which only what SUITE or TASKS names is built and measured.
+aside  := my v0
 suites := $(sort $(families) $(notdir $(patsubst %/,%,$(dir $(task_files)))))
 $(foreach s,$(suites),$(eval tasks_of.$s := $(call named,$(filter tasks/$s/%,$(task_files)))))
 $(foreach s,$(families),$(eval tasks_of.$s += $(addprefix $s_,$(file <tasks/$s/shapes))))
@@ -103,8 +108,8 @@ $(foreach t,$(filter-out $(all_tasks),$(asked_tasks)),$(error no task '$t'; `mak
 # The tasks that a word of TASKS stands for: its name, a pattern with %, or a unique prefix.
 choose = $(or $(filter $1,$(all_tasks)),$(call unique,$1,$(filter $1%,$(all_tasks))))
 unique = $(if $2,$(if $(word 2,$2),$(error TASKS: '$1' could be $(wordlist 1,4,$2)$(if $(word 5,$2), ...)),$2),$(error TASKS: no task begins with '$1'; `make tasks` lists them))
-$(foreach s,$(filter-out $(suites),$(SUITE)),$(error SUITE: no suite '$s'; there are $(suites)))
-tasks := $(or $(sort $(foreach t,$(TASKS),$(call choose,$t))),$(all_tasks))
+$(foreach s,$(if $(filter import,$(goals)),,$(filter-out $(suites),$(SUITE))),$(error SUITE: no suite '$s'; there are $(suites)))
+tasks := $(or $(sort $(foreach t,$(TASKS),$(call choose,$t))),$(if $(SUITE),$(all_tasks),$(sort $(foreach s,$(filter-out $(aside),$(suites)),$(tasks_of.$s)))))
 tasks := $(if $(strip $(SUITE)),$(filter $(foreach s,$(SUITE),$(tasks_of.$s)),$(tasks)),$(tasks))
 cells := $(foreach g,$(gpus),$(tasks:%=$g/%))
 
@@ -235,9 +240,10 @@ record: build/cells $(if $(attempts_here),build/best)
 failed: build/report
 	@build/report --failed build/
 
-tasks:; @$(foreach t,$(tasks),$(info $(call suite_of,$t) $t)):
+tasks: build/report # asked in a file, as so many names are no argument
+	@$(file >build/tasks.asked,$(foreach t,$(tasks),$(call suite_of,$t) $t$(newline)))build/report --tasks-of '$(firstword $(gpus))' < build/tasks.asked
 
-include make/inspect.mk make/gen.mk make/tests.mk
+include make/inspect.mk make/import.mk make/gen.mk make/tests.mk
 
 help:; @sed '/^$$/q; s/^# \{0,1\}//' Makefile
 # What a model was paid for stays.

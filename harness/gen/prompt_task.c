@@ -27,6 +27,7 @@ static void print_structure(const struct kp_task *t, const struct kp_fill *f, FI
     if (f->wrap & KP_WRAP_LOWER) fputs(", always zero above the diagonal", out);
     if (f->kind == KP_FILL_INTEGERS) fputs(" (the upper end is not among them)", out);
     if (f->kind == KP_FILL_FAN_IN) fprintf(out, " (uniform in +-1/sqrt(%.0f))", f->a);
+    if (f->kind == KP_FILL_VALUES) fputs(", a table that never changes", out);
     if (f->kind == KP_FILL_TRANSPOSED)
         fprintf(out, ", always the transpose of %s in its last two axes",
                 t->tensors[f->source].name);

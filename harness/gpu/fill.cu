@@ -1,19 +1,22 @@
 /* fill.cu: device_fill: see device.h.  Which values, values.h says. */
 #include "gpu/device.h"
+#include "base/error.h"
 
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <stdlib.h>
+
 static const int kThreads = 256;
 static const size_t kMostBlocks = 132 * 32; /* 32 for each multiprocessor of an H200 */
 
-template <class T> __device__ static T narrow(double x) {
+template <class T> __host__ __device__ static T narrow(double x) {
     return (T)x;
 }
-template <> __device__ __half narrow<__half>(double x) {
+template <> __host__ __device__ __half narrow<__half>(double x) {
     return __float2half_rn((float)x);
 }
-template <> __device__ __nv_bfloat16 narrow<__nv_bfloat16>(double x) {
+template <> __host__ __device__ __nv_bfloat16 narrow<__nv_bfloat16>(double x) {
     return __float2bfloat16_rn((float)x);
 }
 
@@ -37,7 +40,19 @@ __global__ void softmax_rows(float *data, int64_t cols) {
     for (int64_t c = threadIdx.x; c < cols; c += kThreads) row[c] = __expf(row[c]) / part[0];
 }
 
+/* Values that the task file lists: from the host. */
+template <class T> static void copy(void *data, size_t n, const kp_values &w, cudaStream_t stream) {
+    T *host = (T *)malloc(n * sizeof *host);
+    if (!host) die(KP_MACHINE, "out of memory for %zu values; free some and try again", n);
+    for (size_t i = 0; i < n; i++) host[i] = narrow<T>(kp_value_at(&w, i));
+    device_check(cudaMemcpyAsync(data, host, n * sizeof *host, cudaMemcpyHostToDevice, stream),
+                 "filling a tensor");
+    device_check(cudaStreamSynchronize(stream), "filling a tensor");
+    free(host);
+}
+
 template <class T> static void fill(void *data, size_t n, const kp_values &w, cudaStream_t stream) {
+    if (w.kind == KP_FILL_VALUES) return copy<T>(data, n, w, stream);
     size_t blocks = (n + kThreads * 4 - 1) / (kThreads * 4);
     if (blocks > kMostBlocks) blocks = kMostBlocks;
     fill_kernel<<<(unsigned)blocks, kThreads, 0, stream>>>((T *)data, n, w);

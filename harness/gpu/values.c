@@ -230,6 +230,7 @@ struct kp_values kp_values_of(const struct kp_task *t, int index, enum kp_distri
     w.wrap = f->wrap & (KP_WRAP_SYMMETRIC | KP_WRAP_UPPER | KP_WRAP_LOWER);
     w.a = (float)(f->kind == KP_FILL_FAN_IN ? 1 / sqrt(f->a) : f->a);
     w.b = (float)f->b;
+    w.values = f->values;
     w.seed = kp_mix(seed, (uint64_t)(TENSOR_SEED + from));
     w.factor = f->wrap & KP_WRAP_SCALED ? (float)(kp_mix(w.seed, ~0ull) >> 40) * 0x1p-24f : 1;
     w.cols = n >= 1 ? x->shape.dim[n - 1] : 1;

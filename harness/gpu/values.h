@@ -47,6 +47,7 @@ struct kp_values { /* how one tensor is drawn */
     float low, spread;  /* each element times 2^e, e even in [low, low + spread]; spread 0: no */
     int64_t rows, cols; /* last two axes, of the tensor that is filled */
     bool transposed;    /* the element is that of the source with the last two axes exchanged */
+    const double *values; /* of KP_FILL_VALUES, on the host */
     uint64_t seed;
     /* Elements are scaled by 2^e, e a whole number in [step_low, step_low + steps), by their place
      * i / stride % size % period along one axis.  steps 0: no. */
@@ -98,6 +99,7 @@ KP_BOTH double kp_value_plain(const struct kp_values *w, uint64_t i) {
     case KP_FILL_CONSTANT: return w->a;
     case KP_FILL_INTEGERS: return w->a + (double)(h % (uint64_t)(w->b - w->a));
     case KP_FILL_BERNOULLI: return kp_even(h) < w->a ? 1.0 : 0.0;
+    case KP_FILL_VALUES: return w->values[i];
     case KP_FILL_SIGNS: return h & 1 ? 1.0 : -1.0;
     case KP_VALUES_POSITIVE: return fabsf(w->b * kp_normal(h)) + KP_LEAST_POSITIVE * w->b;
     case KP_VALUES_UNIT: return powf(kp_even(h), w->b);

@@ -34,9 +34,6 @@ static const size_t process_bytes = (size_t)1 << 29;
 /* The longest wait for a quiet machine: scrubbing freed memory takes 2.5 ms a GB. */
 static const double quiet_seconds = 3;
 
-/* The floor.  Three products of 16-bit halves keep fp32's error.  If a task writes less than this
- * share of its bytes, they are read at the read rate, else at the copy rate. */
-static const double fp32_products = 3, few_writes = 0.05;
 /* No kernel multiplies faster than the fastest dense rate times this: structured sparsity at most
  * doubles the rate, the rest is room for errors of measuring. */
 static const double hard_rate = 2.25;
@@ -51,7 +48,8 @@ struct cell {
     struct rounds t;
     cJSON *build, *verify, *peaks, *json, *flags;
     const char *file; /* suffix of the file that is written */
-    double floor_bytes_us, floor_flops_us, hard_us, started;
+    struct kp_floor floor;
+    double hard_us, started;
     struct kp_cost cost;
 };
 
@@ -205,25 +203,12 @@ static void allocate(struct cell *c) {
 
 /* ---- Floors --------------------------------------------------------------------------- */
 
-/* The rate at which products of a class can be computed.  Both of fp32: on the multipliers of that
- * type, or by products of 16-bit halves on tensor cores, whichever is faster. */
-static double product_rate(const struct cell *c, const char *class) {
-    double half = json_number(c->peaks, "f16_tflops", 0);
-    if (!strcmp(class, "fp32") || !strcmp(class, "fp32-normwise"))
-        return fmax(json_number(c->peaks, "fp32_tflops", 0), half / fp32_products);
-    return !strcmp(class, "tf32") ? json_number(c->peaks, "tf32_tflops", 0) : half;
-}
-
 /* The floor is the time that hardly any kernel of this class beats, by this machine's measured
  * peaks.  The hard bound is the time that no kernel can beat. */
 static void floors(struct cell *c) {
-    double read = json_number(c->peaks, "read_gbs", 0), copy = json_number(c->peaks, "copy_gbs", 0);
-    double rate = product_rate(c, class_name(c->t.task, c->t.class));
+    c->floor = task_floor(&c->cost, c->peaks, class_name(c->t.task, c->t.class));
     double fastest = json_number(c->peaks, "f16_tflops", 0);
-    double bytes = c->cost.bytes_in + c->cost.bytes_out,
-           gbs = c->cost.bytes_out < few_writes * bytes ? read : copy;
-    c->floor_bytes_us = gbs > 0 ? bytes / gbs * 1e-3 : 0;
-    c->floor_flops_us = rate > 0 ? c->cost.mm_flops / rate * 1e-6 : 0;
+    double bytes = c->cost.bytes_in + c->cost.bytes_out;
     double dram = machine_dram_bytes_per_us(), l2 = (double)machine_l2_bytes();
     double hard_bytes = dram > 0 && bytes > l2 ? (bytes - l2) / dram : 0;
     double hard_flops = fastest > 0 ? c->cost.mm_flops / (hard_rate * fastest) * 1e-6 : 0;
@@ -312,9 +297,9 @@ static void add_speedup(struct cell *c) {
 }
 
 static void add_bounds(struct cell *c) {
-    json_add_number(c->json, "floor_us", fmax(c->floor_bytes_us, c->floor_flops_us));
-    json_add_number(c->json, "floor_bytes_us", c->floor_bytes_us);
-    json_add_number(c->json, "floor_flops_us", c->floor_flops_us);
+    json_add_number(c->json, "floor_us", fmax(c->floor.bytes_us, c->floor.flops_us));
+    json_add_number(c->json, "floor_bytes_us", c->floor.bytes_us);
+    json_add_number(c->json, "floor_flops_us", c->floor.flops_us);
     json_add_number(c->json, "hard_bound_us", c->hard_us);
     json_add_number(c->json, "empty_graph_us", c->t.empty_us);
     if (!c->t.missing &&
@@ -326,7 +311,7 @@ static void add_bounds(struct cell *c) {
  * only if fresh processes measure it again. */
 static bool confirm(struct cell *c) {
     struct rounds *t = &c->t;
-    double floor = floor_margin * fmax(c->floor_bytes_us, c->floor_flops_us);
+    double floor = floor_margin * fmax(c->floor.bytes_us, c->floor.flops_us);
     double before = stat_interquartile_mean(t->samples[0].event_us, t->rounds);
     if (before >= floor) return true;
     rounds_stop(t);

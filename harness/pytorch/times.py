@@ -224,6 +224,10 @@ def filled(fill, shape, dtype, made):
         return made[inside.strip()].transpose(-1, -2).contiguous()
     if kind in WRAPS:
         return WRAPS[kind](filled(inside, shape, dtype, made))
+    if kind == "values":
+        runs = [x.split("*") for x in inside.split(",")]
+        listed = [float(x[0]) for x in runs for _ in range(int(x[1]) if len(x) > 1 else 1)]
+        return torch.tensor(listed, dtype=dtype, device="cuda").reshape(shape)
     numbers = [float(x) for x in inside.split(",") if x.strip()]
     return KINDS[kind](torch.empty(shape, dtype=dtype, device="cuda"), *numbers)
 

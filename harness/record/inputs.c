@@ -26,7 +26,8 @@ static const char *const reference_parts[] = {"reference/cuda", "reference/cuda_
 static const char op_table[] = "harness/task/op_table.h";
 static const char headers[] = "optimized/include";
 /* Where ops are implemented, and how: KP_IMPL(NAME, ...), or as a row of a table of expressions. */
-static const char *const op_folders[] = {"reference/cuda_ops", "reference/define"};
+static const char *const op_folders[] = {"reference/cuda_ops", "reference/cuda_products",
+                                         "reference/define"};
 static const char *const implements[] = {"KP_IMPL(%s,", "ELEMENTWISE(%s,"};
 
 struct source {

@@ -6,7 +6,7 @@
 #include "record/recorded.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "task/family.h"
+#include "task/taskfile.h"
 #include "task/op.h"
 #include "task/task_text.h"
 

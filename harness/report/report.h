@@ -79,6 +79,12 @@ struct report {
 void report_load(struct report *r, const char *results, const char *tasks, const char *shown);
 void report_free(struct report *r);
 
+/* List the tasks that `chosen` names ("SUITE TASK" a line): what each asks for, its floor by what
+ * was recorded of a GPU's rates (a dash where nothing was), and the folders of OPTIMIZED with a
+ * kernel of it.  Dies with KP_INPUT on a task that cannot be read. */
+void report_tasks(FILE *chosen, const char *tasks, const char *results, const char *gpu,
+                  const char *optimized, FILE *out);
+
 /* Whether a cell is left out of the headline numbers: its task cannot tell a right kernel from a
  * wrong one, its baseline is weaker than what users have, or its time is doubtful (flag_kind of
  * result.h). */

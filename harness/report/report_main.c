@@ -5,6 +5,7 @@
  *          writes a table into FILE between its markers, a page for each GPU and for searches into
  *          results/, data into plots/data/, and figures
  *   report --cell FILE...    prints one line for each finished cell
+ *   report --tasks-of GPU    lists the tasks that standard input names, a line each
  *   report --failed DIR      prints one line for each cell below build/ that is not ok, and one
  *                            for each recorded result that is stale
  *
@@ -19,7 +20,7 @@
 static const char usage[] =
     "usage: report [--results DIR] [--plots DIR] [--readme FILE] [--tasks DIR] [--published DIR]"
     " [--suites SUITES]"
-    " | --cell FILE... | --failed DIR";
+    " | --cell FILE... | --failed DIR | --tasks-of GPU";
 
 /* Print a line for each file.  Returns KP_INPUT if one cannot be used. */
 static int cells(char **path) {
@@ -100,6 +101,11 @@ int main(int argc, char **argv) {
     if (argc > 2 && !strcmp(argv[1], "--cell")) return cells(argv + 2);
     if (argc == 3 && !strcmp(argv[1], "--failed")) {
         failed(&o, argv[2]);
+        return KP_OK;
+    }
+    if (argc == 3 && !strcmp(argv[1], "--tasks-of")) {
+        report_tasks(stdin, o.tasks, o.results, argv[2], "optimized", stdout);
+        if (fflush(stdout)) die(KP_IO, "cannot write standard output; is the disk full?");
         return KP_OK;
     }
     parse(&o, argc, argv);

@@ -1,8 +1,10 @@
 /* fill.c: the parser of fills ("scaled(uniform(0,1))") and domains ("moderate").  taskfile.h has
  * the grammar. */
 #include "task/parse.h"
+#include "base/error.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -63,6 +65,7 @@ static const char *numbers_wrong(const struct kp_fill *f) {
         return f->a >= 0 && f->a <= 1 ? NULL : "expected a probability in [0,1]";
     case KP_FILL_CONSTANT:
     case KP_FILL_SIGNS:
+    case KP_FILL_VALUES:
     case KP_FILL_TRANSPOSED: return NULL;
     }
     return "unknown kind";
@@ -72,13 +75,14 @@ static const char *numbers_wrong(const struct kp_fill *f) {
 static const char *tensor_wrong(const struct kp_task *t, const struct kp_tensor *x) {
     const struct kp_fill *f = &x->fill;
     const struct kp_shape *s = &x->shape;
-    bool whole = f->kind == KP_FILL_INTEGERS || f->kind == KP_FILL_BERNOULLI ||
-                 f->kind == KP_FILL_TRANSPOSED ||
+    bool whole = f->kind == KP_FILL_INTEGERS || f->kind == KP_FILL_VALUES ||
+                 f->kind == KP_FILL_BERNOULLI || f->kind == KP_FILL_TRANSPOSED ||
                  (f->kind == KP_FILL_CONSTANT && f->a == floor(f->a));
     if (x->dtype >= KP_I64 && (!whole || f->wrap))
         return "an integer tensor; expected integers, bernoulli or constant";
     if (x->dtype == KP_BOOL && f->kind != KP_FILL_TRANSPOSED &&
-        (f->a < 0 || f->a > 1 || (f->kind == KP_FILL_INTEGERS && f->b > 2)))
+        (f->a < 0 || f->a > 1 ||
+         ((f->kind == KP_FILL_INTEGERS || f->kind == KP_FILL_VALUES) && f->b > 2)))
         return "a bool tensor; expected values 0 and 1";
     if ((f->wrap & (KP_WRAP_SYMMETRIC | KP_WRAP_UPPER | KP_WRAP_LOWER)) && s->n < 2)
         return "less than two axes; expected a matrix in the last two";
@@ -101,7 +105,33 @@ static const char *tensor_wrong(const struct kp_task *t, const struct kp_tensor 
     return NULL;
 }
 
-/* The innermost part: a kind with its numbers, or transposed(NAME). */
+/* "(1,0*49,2)" into f->values, one for each element of x.  NULL, or what is wrong. */
+static const char *value_list(const char **p, struct kp_tensor *x) {
+    struct kp_fill *f = &x->fill;
+    int64_t count = kp_shape_count(&x->shape), n = 0;
+    double value, times;
+    bool integer;
+    f->kind = KP_FILL_VALUES;
+    if (count > KP_MOST_VALUES) return "too many elements for a list; expected fewer";
+    f->values = calloc((size_t)count, sizeof *f->values);
+    if (!f->values) die(KP_MACHINE, "out of memory for a list of values; free some and try again");
+    if (!lex_char(p, '(')) return "expected values(NUMBER, ...)";
+    do {
+        times = 1;
+        if (!lex_number(p, &value, &integer) || (x->dtype >= KP_I64 && !integer))
+            return x->dtype >= KP_I64 ? "expected integers" : "expected numbers";
+        if (lex_char(p, '*') && (!lex_number(p, &times, &integer) || !integer || times < 1))
+            return "expected a count of 1 or more after *";
+        if (times > (double)(count - n)) return "more values than elements; expected as many";
+        f->a = n ? fmin(f->a, value) : value;
+        f->b = n ? fmax(f->b, floor(value) + 1) : floor(value) + 1;
+        for (int64_t end = n + (int64_t)times; n < end; n++) f->values[n] = value;
+    } while (lex_char(p, ','));
+    if (n != count) return "fewer values than elements; expected as many";
+    return lex_char(p, ')') ? NULL : "expected )";
+}
+
+/* The innermost part: a kind with its numbers, values(...) or transposed(NAME). */
 static const char *innermost(const char **p, struct kp_task *t, int i, const char *word) {
     struct kp_fill *f = &t->tensors[i].fill;
     if (!strcmp(word, "transposed")) {
@@ -113,6 +143,7 @@ static const char *innermost(const char **p, struct kp_task *t, int i, const cha
             if (!strcmp(t->tensors[f->source].name, name)) return NULL;
         return "no earlier tensor of that name; expected one";
     }
+    if (!strcmp(word, "values")) return value_list(p, &t->tensors[i]);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
         if (!strcmp(word, kinds[k].name)) {
             f->kind = kinds[k].kind;
@@ -122,8 +153,8 @@ static const char *innermost(const char **p, struct kp_task *t, int i, const cha
                                                  : "expected ()";
             return numbers_wrong(f);
         }
-    return "expected uniform, normal, constant, integers, fan_in, bernoulli, signs, transposed, "
-           "symmetric, upper, lower, scaled or softmax";
+    return "expected uniform, normal, constant, integers, fan_in, bernoulli, signs, values, "
+           "transposed, symmetric, upper, lower, scaled or softmax";
 }
 
 /* See parse.h. */
@@ -135,12 +166,12 @@ bool fill_parse(struct kp_source *s, int line, struct kp_task *t, int i, const c
     x->fill = (struct kp_fill){.source = -1};
     for (;;) {
         if (!lex_name(&p, word, sizeof word))
-            return parse_fail(s, line, "%s: fill `%s`; expected NAME(...)", x->name, text);
+            return parse_fail(s, line, "%s: fill `%.60s`; expected NAME(...)", x->name, text);
         int bit = wrap_find(word);
         if (!bit) break;
         wrong = wrap_add(&x->fill, bit);
         if (!wrong && !lex_char(&p, '(')) wrong = "expected ( after a wrap";
-        if (wrong) return parse_fail(s, line, "%s: fill `%s`: %s", x->name, text, wrong);
+        if (wrong) return parse_fail(s, line, "%s: fill `%.60s`: %s", x->name, text, wrong);
         depth++;
     }
     wrong = innermost(&p, t, i, word);
@@ -148,7 +179,7 @@ bool fill_parse(struct kp_source *s, int line, struct kp_task *t, int i, const c
         if (!lex_char(&p, ')')) wrong = "expected )";
     if (!wrong && !lex_end(&p)) wrong = "expected nothing after it";
     if (!wrong) wrong = tensor_wrong(t, x);
-    if (wrong) return parse_fail(s, line, "%s: fill `%s`: %s", x->name, text, wrong);
+    if (wrong) return parse_fail(s, line, "%s: fill `%.60s`: %s", x->name, text, wrong);
     return true;
 }
 
@@ -159,16 +190,15 @@ bool domain_parse(struct kp_source *s, int line, struct kp_tensor *x, const char
                                         [KP_DOMAIN_POSITIVE] = "positive",
                                         [KP_DOMAIN_UNIT] = "unit",
                                         [KP_DOMAIN_DECLARED] = "declared"};
-    bool integer = x->dtype >= KP_I64;
+    bool fixed = x->fill.kind == KP_FILL_VALUES, integer = x->dtype >= KP_I64 || fixed;
     x->domain = integer ? KP_DOMAIN_DECLARED : KP_DOMAIN_REAL;
     if (!text) return true;
     for (int i = 0; i <= KP_DOMAIN_DECLARED; i++)
         if (!strcmp(text, names[i])) {
             x->domain = (enum kp_domain)i;
             if (integer && i != KP_DOMAIN_DECLARED)
-                return parse_fail(s, line,
-                                  "%s: domain `%s` of an integer tensor; expected declared",
-                                  x->name, text);
+                return parse_fail(s, line, "%s: domain `%s` of %s; expected declared", x->name,
+                                  text, fixed ? "given values" : "an integer tensor");
             return true;
         }
     return parse_fail(s, line,

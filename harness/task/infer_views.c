@@ -257,8 +257,8 @@ const char *infer_index_select(const struct kp_task *t, struct kp_op *op, struct
         return "expected index=, an i64 tensor of one axis";
     const struct kp_tensor *from = tensor_behind(t, op->in[1].value);
     int64_t size = out->shape.dim[axis];
-    if (!from || from->fill.kind != KP_FILL_INTEGERS || from->fill.a < 0 ||
-        from->fill.b > (double)size)
+    bool known = from && (from->fill.kind == KP_FILL_INTEGERS || from->fill.kind == KP_FILL_VALUES);
+    if (!known || from->fill.a < 0 || from->fill.b > (double)size)
         return infer_say("%s may be beyond axis %d; expected a tensor of integers(0,%lld)",
                          index->name, axis, (long long)size);
     out->shape.dim[axis] = index->shape.dim[0];

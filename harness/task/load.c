@@ -126,14 +126,13 @@ static bool check_name(struct kp_source *s, int line, const struct kp_task *t, c
 static bool read_tensor(struct kp_source *s, int line, struct kp_task *t, const cJSON *object,
                         bool parameter) {
     struct kp_tensor *x = &t->tensors[t->ntensors];
-    char name[KP_NAME], dtype[8], fill[96], domain[16];
+    char name[KP_NAME], dtype[8], domain[16];
     if (!cJSON_IsObject(object))
         return parse_fail(s, line, "not an object; expected {\"name\": ...}");
     if (!check_keys(s, line, object, "name shape dtype fill domain") ||
         !get_string(s, line, object, "name", false, name, sizeof name) ||
         !check_name(s, line, t, name) ||
         !get_string(s, line, object, "dtype", false, dtype, sizeof dtype) ||
-        !get_string(s, line, object, "fill", false, fill, sizeof fill) ||
         !get_string(s, line, object, "domain", true, domain, sizeof domain))
         return false;
     strcpy(x->name, name);
@@ -141,9 +140,15 @@ static bool read_tensor(struct kp_source *s, int line, struct kp_task *t, const 
     if (!dtype_parse(dtype, &x->dtype) || x->dtype == KP_F64)
         return parse_fail(s, line, "%s: dtype `%s`; expected f32, f16, bf16, i64, i32 or bool",
                           name, dtype);
-    if (!get_shape(s, line, object, x) || !fill_parse(s, line, t, t->ntensors, fill) ||
-        !domain_parse(s, line, x, domain[0] ? domain : NULL))
+    const cJSON *fill = cJSON_GetObjectItemCaseSensitive(object, "fill");
+    if (!cJSON_IsString(fill))
+        return parse_fail(s, line, "`fill` is missing or not a string; expected one");
+    if (!get_shape(s, line, object, x) ||
+        !fill_parse(s, line, t, t->ntensors, fill->valuestring) ||
+        !domain_parse(s, line, x, domain[0] ? domain : NULL)) {
+        free(x->fill.values);
         return false;
+    }
     struct kp_value *v = &t->values[t->nvalues++];
     strcpy(v->name, name);
     v->dtype = x->dtype;

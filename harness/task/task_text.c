@@ -41,6 +41,7 @@ void task_text_fill(const struct kp_task *t, const struct kp_fill *f, FILE *out)
     case KP_FILL_FAN_IN: fprintf(out, "fan_in(%.0f)", f->a); break;
     case KP_FILL_BERNOULLI: fprintf(out, "bernoulli(%g)", f->a); break;
     case KP_FILL_SIGNS: fprintf(out, "signs()"); break;
+    case KP_FILL_VALUES: fprintf(out, "values(%g,...)", f->values[0]); break;
     case KP_FILL_TRANSPOSED: fprintf(out, "transposed(%s)", t->tensors[f->source].name); break;
     }
     while (open--) fprintf(out, ")");

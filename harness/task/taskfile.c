@@ -131,6 +131,7 @@ void task_free(struct kp_task *t) {
     free(t->notes);
     free(t->flags);
     for (int i = 0; i < t->nops; i++) free(t->ops[i].in);
+    for (int i = 0; i < t->ntensors; i++) free(t->tensors[i].fill.values);
     free(t->tensors);
     free(t->values);
     free(t->ops);

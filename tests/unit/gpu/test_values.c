@@ -192,6 +192,25 @@ static void test_structure(void **state) {
     task_free(t);
 }
 
+/* Listed values are those of the file in every distribution, and their transpose is that. */
+static void test_listed(void **state) {
+    (void)state;
+    struct kp_task *t = task("a f32 [2,3] values(1,2*2,-4.5,0,6) declared; b f32 [3,2] "
+                             "transposed(a) declared; c f32 [3,3] uniform(0,1) real",
+                             "v[2,2] = matmul(a, b)|w[2,3] = matmul(a, c)|y[2,3] = matmul(v, w)");
+    const double want[] = {1, 2, 2, -4.5, 0, 6}, swapped[] = {1, -4.5, 2, 0, 2, 6};
+    for (int d = 0; d < KP_DIST_COUNT; d++) {
+        double *a = values(t, 0, (enum kp_distribution)d, 5),
+               *b = values(t, 1, (enum kp_distribution)d, 5);
+        assert_memory_equal(a, want, sizeof want);
+        assert_memory_equal(b, swapped, sizeof swapped);
+        free(a);
+        free(b);
+    }
+    assert_true(t->tensors[0].fill.a == -4.5 && t->tensors[0].fill.b == 7);
+    task_free(t);
+}
+
 /* ---- Which distributions, which seeds ---- */
 
 static void test_applies(void **state) {
@@ -230,6 +249,7 @@ int main(void) {
         cmocka_unit_test(test_generator),   cmocka_unit_test(test_declared),
         cmocka_unit_test(test_scaled_fill), cmocka_unit_test(test_normal),
         cmocka_unit_test(test_scaled),      cmocka_unit_test(test_domains),
-        cmocka_unit_test(test_structure),   cmocka_unit_test(test_applies)};
+        cmocka_unit_test(test_structure),   cmocka_unit_test(test_listed),
+        cmocka_unit_test(test_applies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

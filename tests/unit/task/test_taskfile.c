@@ -225,6 +225,20 @@ static const struct {
     {"transposed(a)", "\"shape\": [3, 2], \"dtype\": \"f32\"", NULL},
     {"bernoulli(0.5)", "\"shape\": [3], \"dtype\": \"bool\"", NULL},
     {"integers(-5,5)", "\"shape\": [3], \"dtype\": \"i64\"", NULL},
+    {"values(0.5,-1*4,2e3)", NULL, NULL},
+    {"values(-3*2, 7)", "\"shape\": [3], \"dtype\": \"i64\"", NULL},
+    {"values(1,0*2)", "\"shape\": [3], \"dtype\": \"bool\"", NULL},
+    {"values(1,2,3)", NULL, "fewer values than elements"},
+    {"values(1*3,2*4)", NULL, "more values than elements"},
+    {"values(1*0,2*6)", NULL, "a count of 1 or more after *"},
+    {"values(1*1.5,2*6)", NULL, "a count of 1 or more after *"},
+    {"values(1*6", NULL, "expected )"},
+    {"values()", NULL, "expected numbers"},
+    {"values(0.5*3)", "\"shape\": [3], \"dtype\": \"i64\"", "expected integers"},
+    {"values(2,0*2)", "\"shape\": [3], \"dtype\": \"bool\"", "a bool tensor"},
+    {"values(0*262145)", "\"shape\": [262145], \"dtype\": \"f32\"", "too many elements"},
+    {"values(1*6)", "\"shape\": [2,3], \"dtype\": \"f32\", \"domain\": \"real\"",
+     "domain `real` of given values"},
     {"uniform(1,1)", NULL, "expected lo < hi"},
     {"uniform(0)", NULL, "expected two numbers"},
     {"uniform(0,1", NULL, "expected two numbers"},
@@ -286,6 +300,7 @@ static void keeps_numbers_of_fills(void **state) {
     assert_int_equal(t->tensors[0].fill.kind, KP_FILL_NORMAL);
     assert_int_equal(t->tensors[0].fill.wrap, KP_WRAP_SOFTMAX | KP_WRAP_SCALED | KP_WRAP_UPPER);
     assert_true(t->tensors[0].fill.a == -1 && t->tensors[0].fill.b == 2.5);
+    assert_true(t->tensors[0].fill.values == NULL);
     assert_int_equal(t->tensors[2].fill.kind, KP_FILL_FAN_IN);
     assert_true(t->tensors[2].fill.a == 3);
     task_free(t);

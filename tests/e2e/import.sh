@@ -1,0 +1,84 @@
+#!/bin/bash
+# make import: a PyTorch module becomes a task file, or one clear line says why not and nothing is
+# written.  What needs PyTorch is skipped where PYTHON has none.
+# uses: build/task
+# shellcheck disable=SC2154  # out, root, scratch are lib.sh's
+. tests/e2e/lib.sh
+if ! command -v python3 > /dev/null; then
+    skip 'import' 'no python3'
+    exit
+fi
+tree
+cp -r "$root/harness/import" harness/
+export PYTHONDONTWRITEBYTECODE=1
+python=${PYTHON:-python3}
+unwritten() { [ ! -e tasks/my ]; }
+
+mk import
+check 'without a module it says what to give' lines 1 'say MODULE=file.py NAME=my_task, or KERNELBENCH=checkout'
+mk import MODULE=a.py NAME=a KERNELBENCH=b
+check 'a module and a checkout are one too many' lines 1 'not both'
+mkdir none
+printf 'raise ImportError("none")\n' > none/torch.py
+PYTHONPATH=$PWD/none mk import MODULE=a.py NAME=a PYTHON="$python"
+check 'without PyTorch it says so' says 'PyTorch is needed, 2.5 or newer, and this Python \(.*\) has none; say PYTHON='
+printf '__version__ = "2.4.1+cpu"\n' > none/torch.py
+PYTHONPATH=$PWD/none mk import MODULE=a.py NAME=a PYTHON="$python"
+check 'and of one that is too old, which' says 'PyTorch is 2\.4\.1\+cpu; 2\.5 or newer is needed'
+check 'nothing is written' unwritten
+
+if ! "$python" -c 'import torch; assert tuple(map(int, torch.__version__.split("+")[0].split(".")[:2])) >= (2, 5)' 2> /dev/null; then
+    skip 'modules' "no PyTorch of 2.5 or newer in $python"
+    exit
+fi
+modules=$root/tests/data/modules
+
+# import_of NAME LINE... - make import of a function of one 4 x 4 tensor with these lines.
+import_of() {
+    local name=$1
+    shift
+    { printf 'import torch\ndef f(x):\n'; printf '    %s\n' "$@"; printf 'def get_inputs():\n    return [torch.rand(4, 4)]\n'; } > "$name.py"
+    mk import MODULE="$name.py:f" NAME="$name" PYTHON="$python"
+}
+refused() { check "$1 is refused in one line" lines 1 "$2"; check 'and nothing is written' unwritten; }
+
+import_of fft 'return torch.fft.fft(x).real'
+refused 'an op that no task has' 'import: fft\.py: aten\.fft_fft is no op of a task; write it with others, or add the op'
+import_of branch 'return x.relu() if x.sum() > 0 else x'
+refused 'a branch on values' 'depends on the values of tensors'
+import_of shape 'return x.nonzero().float()'
+refused 'a shape that depends on values' 'import: shape\.py: .*the shape of its result depends on'
+import_of part 'y = x.relu()' 'y[0] += 1' 'return y'
+refused 'a write into a part' 'altered in place while another view of it is in use'
+import_of same 'return x'
+refused 'an output that is an input' 'an output is an input or a constant'
+import_of wrong 'return x + torch.zeros(5)'
+refused 'a module that fails by itself' 'import: wrong\.py: .*broadcast'
+import_of lacks 'import no_such_module' 'return x'
+refused 'a package that is missing' 'it imports no_such_module, which this Python does not have'
+mk import MODULE=fft.py:g NAME=fft PYTHON="$python"
+refused 'a function that is missing' 'there is no g; say which'
+mk import MODULE=absent.py NAME=absent PYTHON="$python"
+refused 'a file that is missing' 'absent\.py: no such file'
+mk import MODULE=fft.py NAME=Fft PYTHON="$python"
+refused 'a name that no task may have' 'NAME=Fft: a task.s name has lower-case letters'
+mkdir -p broken/KernelBench/level1
+mk import KERNELBENCH=broken PYTHON="$python"
+refused 'a checkout without problems' 'broken: no KernelBench/level1/'
+echo 'def get_inputs(): return []' > broken/KernelBench/level1/1_Empty.py
+mk import KERNELBENCH=broken PYTHON="$python"
+refused 'one that git does not know' 'git does not know its commit|no Model'
+
+import_of plain 'y = x.relu_()' 'return torch.stack([y, y * 2]).sum(0), y.max(1)[0]'
+check 'a function becomes a task of the suite my' says '^tasks/my/plain\.json$'
+check 'which is a whole one' "$root/build/task" check tasks/my/plain.json
+check 'of its ops alone' is "$(jq -c '[.graph[] | sub(".* = "; "") | sub("\\(.*"; "")]' tasks/my/plain.json)" \
+    '["relu","mul","unsqueeze","unsqueeze","cat","sum","max"]'
+for name in block unet; do
+    mk import MODULE="$modules/$name.py" NAME="$name" PYTHON="$python"
+    check "the module $name.py becomes the task of today" cmp "tasks/my/$name.json" "$modules/$name.json"
+done
+mk tasks
+check 'a task of my own is measured only where it is named' lines 0 my
+mk tasks SUITE=my
+check 'by its suite' lines 3 '^my '
