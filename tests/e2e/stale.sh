@@ -85,4 +85,4 @@ check 'README says it, too' grep -qF '**Stale: 1 of these results.**' README.md
 check 'and how many cannot say' grep -qF '1 result was recorded before hashes of inputs were' results/h200/README.md
 check 'and README does' grep -qF '**h200: 1 by earlier rules**' README.md
 rm reference/cuda_ops/swoosh.cu harness/replay/timed_sample.c reference/cuda_ops/softmax.cu
-check 'a source that is gone is an error' eval "stale; grep -q 'no file of reference/cuda_ops implements softmax' '$out'"
+check 'a source that is gone is an error' eval "stale; grep -q 'no file of reference/cuda_ops or reference/cuda_products implements softmax' '$out'"
