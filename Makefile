@@ -10,7 +10,8 @@
 #   compare     this machine's measurements against results/, cell by cell
 #   record      copy this machine's measurements and attempts into results/
 #   failed      list the measured cells that did not pass, and recorded results that are stale
-#   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch
+#   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch,
+#               WAYS="eager graph" leaves torch.compile out
 #   import      a PyTorch module as a task, tasks/my/NAME.json: MODULE=file.py NAME=my_task; or all of
 #               KernelBench: KERNELBENCH=checkout.  PYTHON names a python with torch
 #   tasks       list the chosen tasks: ops, bytes, flops, floor (by what was recorded of GPUS),
