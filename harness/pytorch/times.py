@@ -67,7 +67,8 @@ RECURRENT = {"lstm": 2, "gru": 1}     # and how many states a cell has
 TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
          "bool": "bool"}
 PRODUCTS = {"matmul", "linear", "scaled_dot_product_attention"}
-CONVOLUTIONS = {"conv1d", "conv2d", "conv3d", "lstm", "gru"}  # what cuDNN's flag is for
+CONVOLUTIONS = {kind + axes for kind in ("conv", "conv_transpose") for axes in ("1d", "2d", "3d")}
+CONVOLUTIONS |= set(RECURRENT)  # what cuDNN's flag is for
 
 
 def parse(line):

@@ -204,16 +204,23 @@ static bool has_op(const struct sources *s, const struct source *of, const char 
     return found;
 }
 
-/* Mark the files of op_folders that belong to those that are marked: what they include, and, where
- * that is a header of the ops, all who include it, as they define what it declares. */
+/* Whether what a header declares is defined by those who include it: not what it defines itself, as
+ * device code does (.cuh), nor what is no header of the ops. */
+static bool only_declares(const struct source *s) {
+    size_t n = strlen(s->path);
+    return !strncmp(s->path, op_folders[0], strlen(op_folders[0])) &&
+           !strcmp(s->path + n - 2, ".h");
+}
+
+/* Mark the files of op_folders that belong to those that are marked: what they include, and the
+ * others who include a header that only declares. */
 static void mark_all(const struct group *ops, bool *marked) {
     for (bool more = true; more;) {
         more = false;
         for (int i = 0; i < ops->n; i++)
             for (int k = 0; k < ops->n; k++) {
                 if (marked[i] == marked[k] || !includes(&ops->of[i], ops->of[k].path)) continue;
-                bool shared = !strncmp(ops->of[k].path, op_folders[0], strlen(op_folders[0]));
-                if (!marked[i] && !shared) continue;
+                if (!marked[i] && !only_declares(&ops->of[k])) continue;
                 marked[i] = marked[k] = more = true;
             }
     }

@@ -39,6 +39,21 @@ double flops_pool(const struct kp_task *t, const struct kp_op *op) {
     return (double)window * flops_results(t, op);
 }
 
+/* The largest number that divides both. */
+static int64_t common_divisor(int64_t a, int64_t b) {
+    return b ? common_divisor(b, a % b) : a;
+}
+
+/* One for each place of each window.  n windows over `size` places meet at n - 1 borders; at each
+ * that lies within a place, both have it. */
+double flops_adaptive_pool(const struct kp_task *t, const struct kp_op *op) {
+    const struct kp_shape *x = &op_operand(t, op, 0)->shape, *r = &t->values[op->out[0]].shape;
+    double places = (double)x->dim[0] * (double)x->dim[1];
+    for (int i = 2; i < x->n; i++)
+        places *= (double)(x->dim[i] + r->dim[i] - common_divisor(x->dim[i], r->dim[i]));
+    return places;
+}
+
 /* A multiply-add for each element of the result and each place along the inner axis. */
 double flops_matmul(const struct kp_task *t, const struct kp_op *op) {
     const struct kp_shape *a = &op_operand(t, op, 0)->shape;
@@ -85,10 +100,12 @@ double flops_recurrent(const struct kp_task *t, const struct kp_op *op) {
 }
 
 /* Each element of the result is a product with one filter: the weights of one output channel.
- * A row of linear's weight is such a filter, too. */
+ * A row of linear's weight is such a filter, too.  Transposed, each element of the operand is
+ * multiplied with the weights of its channel. */
 double flops_filter(const struct kp_task *t, const struct kp_op *op) {
     const struct kp_value *w = op_operand(t, op, 1);
-    return 2 * flops_results(t, op) * count(w) / (double)w->shape.dim[0];
+    double filtered = op->def->transposed ? flops_operand(t, op) : flops_results(t, op);
+    return 2 * filtered * count(w) / (double)w->shape.dim[0];
 }
 
 /* The same, and the bias where there is one. */

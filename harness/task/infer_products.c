@@ -1,7 +1,7 @@
 /* infer_products.c: shapes of products, convolutions and pools.
  *
- * What no executor implements (dropout, causal attention, ceil_mode) is refused here, so that no
- * executor has to look for it. */
+ * What no executor implements (dropout, causal attention, return_indices) is refused here, so that
+ * no executor has to look for it. */
 #include "task/infer.h"
 #include "task/recurrent.h"
 #include "task/rules.h"
@@ -100,6 +100,11 @@ const char *infer_recurrent(const struct kp_task *t, struct kp_op *op, struct kp
     return NULL;
 }
 
+/* Where a window lies, by spatial axis. */
+struct window {
+    int64_t stride[KP_MAX_DIMS], padding[KP_MAX_DIMS], dilation[KP_MAX_DIMS];
+};
+
 /* Attribute `key` for n spatial axes: a number, a list of n, or `otherwise`; each at least
  * `least`.  Returns NULL, or a message. */
 static const char *spatial(const struct kp_op *op, const char *key, int n, int64_t least,
@@ -115,28 +120,48 @@ static const char *spatial(const struct kp_op *op, const char *key, int n, int64
     return NULL;
 }
 
-/* Size of a window's output, floor((size + 2p - d(k-1) - 1) / s) + 1; 0 if none fits. */
-static int64_t windows(int64_t size, int64_t k, int64_t stride, int64_t padding, int64_t dilation) {
+/* stride, padding and dilation of an op; 1, 0 and 1 where it says nothing.  Returns NULL, or a
+ * message. */
+static const char *window_of(const struct kp_op *op, struct window *w) {
+    int n = op->def->axes;
+    const char *wrong = spatial(op, "stride", n, 1, 1, w->stride);
+    if (!wrong) wrong = spatial(op, "padding", n, 0, 0, w->padding);
+    if (!wrong) wrong = spatial(op, "dilation", n, 1, 1, w->dilation);
+    return wrong;
+}
+
+/* How many windows of k fit along axis i of `size`: floor((size + 2p - d(k-1) - 1) / s) + 1, or 0.
+ * ceil: one more for what the stride leaves over, if it begins in the operand or its left padding.
+ */
+static int64_t windows(const struct window *w, int i, int64_t size, int64_t k, bool ceil) {
     if (k > INT32_MAX) return 0;
-    int64_t room = size + 2 * padding - dilation * (k - 1) - 1;
-    return room < 0 ? 0 : room / stride + 1;
+    int64_t padded = size + 2 * w->padding[i], s = w->stride[i];
+    int64_t room = padded - w->dilation[i] * (k - 1) - 1;
+    if (room < 0) return 0;
+    int64_t n = (room + (ceil ? s - 1 : 0)) / s + 1;
+    return ceil && (n - 1) * s >= size + w->padding[i] ? n - 1 : n;
+}
+
+/* NULL if the operand and the weight have n spatial axes and `groups` divides the channels, or a
+ * message. */
+static const char *channels_fit(const struct kp_shape *x, const struct kp_shape *w, int n,
+                                int64_t groups) {
+    if (x->n != n + 2 || w->n != n + 2)
+        return infer_say("expected an operand and a weight of %d axes", n + 2);
+    if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups)
+        return "groups does not divide the channels; expected a divisor of both";
+    return NULL;
 }
 
 /* [N,C,spatial] by weights [Cout,C/groups,spatial]. */
 const char *infer_conv(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
     int n = op->def->axes;
-    int64_t stride[KP_MAX_DIMS], padding[KP_MAX_DIMS], dilation[KP_MAX_DIMS],
-        groups = op_int(op, "groups", 1);
+    int64_t groups = op_int(op, "groups", 1);
+    struct window at;
     const char *wrong = infer_floats(t, op);
-    if (wrong || (wrong = spatial(op, "stride", n, 1, 1, stride)) ||
-        (wrong = spatial(op, "padding", n, 0, 0, padding)) ||
-        (wrong = spatial(op, "dilation", n, 1, 1, dilation)))
-        return wrong;
+    if (wrong || (wrong = window_of(op, &at))) return wrong;
     const struct kp_shape *x = &op_operand(t, op, 0)->shape, *w = &op_operand(t, op, 1)->shape;
-    if (x->n != n + 2 || w->n != n + 2)
-        return infer_say("expected an operand and a weight of %d axes", n + 2);
-    if (groups < 1 || x->dim[1] % groups || w->dim[0] % groups)
-        return "groups does not divide the channels; expected a divisor of both";
+    if ((wrong = channels_fit(x, w, n, groups))) return wrong;
     if (w->dim[1] != x->dim[1] / groups)
         return infer_say("weight has %lld input channels; expected %lld", (long long)w->dim[1],
                          (long long)(x->dim[1] / groups));
@@ -144,8 +169,48 @@ const char *infer_conv(const struct kp_task *t, struct kp_op *op, struct kp_valu
     infer_like_first(t, op, out);
     out->shape.dim[1] = w->dim[0];
     for (int i = 0; i < n; i++) {
-        int64_t size = windows(x->dim[i + 2], w->dim[i + 2], stride[i], padding[i], dilation[i]);
+        int64_t size = windows(&at, i, x->dim[i + 2], w->dim[i + 2], false);
         if (size < 1) return "the filter is larger than the padded operand; expected one that fits";
+        out->shape.dim[i + 2] = size;
+    }
+    return NULL;
+}
+
+/* Size along axis i of what a transposed convolution makes of `size` places:
+ * (size-1)s - 2p + d(k-1) + 1; less than 1 if nothing is left or 64 bits cannot hold it. */
+static int64_t spread(const struct window *w, int i, int64_t size, int64_t k) {
+    int64_t places;
+    if (k > INT32_MAX || __builtin_mul_overflow(size - 1, w->stride[i], &places)) return 0;
+    return places > INT64_MAX / 2 ? 0 : places - 2 * w->padding[i] + w->dilation[i] * (k - 1) + 1;
+}
+
+/* [N,C,spatial] by weights [C,Cout/groups,spatial]: the way back of a convolution, from its result
+ * to its operand.  Of the sizes that give the same result, output_padding names one. */
+const char *infer_conv_transpose(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    int n = op->def->axes;
+    int64_t more[KP_MAX_DIMS], groups = op_int(op, "groups", 1);
+    struct window at;
+    const char *wrong = infer_floats(t, op);
+    if (wrong || (wrong = window_of(op, &at)) ||
+        (wrong = spatial(op, "output_padding", n, 0, 0, more)))
+        return wrong;
+    const struct kp_shape *x = &op_operand(t, op, 0)->shape, *w = &op_operand(t, op, 1)->shape;
+    if ((wrong = channels_fit(x, w, n, groups))) return wrong;
+    if (w->dim[0] != x->dim[1])
+        return infer_say("weight has %lld input channels; expected %lld", (long long)w->dim[0],
+                         (long long)x->dim[1]);
+    int64_t outputs = w->dim[1] * groups;
+    if ((wrong = infer_sizes(t, op, 2, 1, &outputs))) return wrong;
+    infer_like_first(t, op, out);
+    out->shape.dim[1] = outputs;
+    for (int i = 0; i < n; i++) {
+        if (more[i] >= at.stride[i])
+            return infer_say("output_padding is %lld; expected less than the stride, %lld",
+                             (long long)more[i], (long long)at.stride[i]);
+        int64_t size = spread(&at, i, x->dim[i + 2], w->dim[i + 2]) + more[i];
+        if (size < 1 + more[i])
+            return "the padding leaves nothing of the result, or it is too large; expected sizes "
+                   "that fit";
         out->shape.dim[i + 2] = size;
     }
     return NULL;
@@ -154,26 +219,39 @@ const char *infer_conv(const struct kp_task *t, struct kp_op *op, struct kp_valu
 /* Windows over the last axes.  Padding is at most half a window, as in PyTorch. */
 const char *infer_pool(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
     int n = op->def->axes;
-    int64_t k[KP_MAX_DIMS], stride[KP_MAX_DIMS], padding[KP_MAX_DIMS], dilation[KP_MAX_DIMS];
+    int64_t k[KP_MAX_DIMS];
+    struct window at;
     const char *wrong = infer_floats(t, op);
     if (wrong) return wrong;
     if (!op_attr(op, "kernel_size")) return "expected kernel_size=";
-    if (op_bool(op, "ceil_mode", false)) return "ceil_mode=true is not implemented; expected false";
     if (op_bool(op, "return_indices", false))
         return "return_indices=true is not implemented; expected false";
     if (!op_attr(op, "stride")) return "expected stride=";
-    if ((wrong = spatial(op, "kernel_size", n, 1, 1, k)) ||
-        (wrong = spatial(op, "stride", n, 1, 1, stride)) ||
-        (wrong = spatial(op, "padding", n, 0, 0, padding)) ||
-        (wrong = spatial(op, "dilation", n, 1, 1, dilation)))
+    if ((wrong = spatial(op, "kernel_size", n, 1, 1, k)) || (wrong = window_of(op, &at)))
         return wrong;
     infer_like_first(t, op, out);
     if (out->shape.n != n + 2) return infer_say("expected an operand of %d axes", n + 2);
     for (int i = 0; i < n; i++) {
-        int64_t size = windows(out->shape.dim[i + 2], k[i], stride[i], padding[i], dilation[i]);
-        if (padding[i] > k[i] / 2) return "padding is too large; expected at most half the window";
+        int64_t size =
+            windows(&at, i, out->shape.dim[i + 2], k[i], op_bool(op, "ceil_mode", false));
+        if (at.padding[i] > k[i] / 2)
+            return "padding is too large; expected at most half the window";
         if (size < 1) return "the window is larger than the padded operand; expected one that fits";
         out->shape.dim[i + 2] = size;
     }
+    return NULL;
+}
+
+/* As many windows along each of the last axes as output_size says. */
+const char *infer_adaptive_pool(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
+    int n = op->def->axes;
+    int64_t size[KP_MAX_DIMS];
+    const char *wrong = infer_floats(t, op);
+    if (wrong) return wrong;
+    if (!op_attr(op, "output_size")) return "expected output_size=";
+    if ((wrong = spatial(op, "output_size", n, 1, 1, size))) return wrong;
+    infer_like_first(t, op, out);
+    if (out->shape.n != n + 2) return infer_say("expected an operand of %d axes", n + 2);
+    for (int i = 0; i < n; i++) out->shape.dim[i + 2] = size[i];
     return NULL;
 }

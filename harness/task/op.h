@@ -60,6 +60,7 @@ struct kp_op_def {
     struct kp_attr_def attr[KP_MAX_ATTRS + 1]; /* up to the first without a key */
     enum kp_op_kind kind;
     int axes;          /* spatial axes of a convolution or a pool */
+    bool transposed;   /* a convolution from the places of its result to those of its operand */
     int gates;         /* of a recurrent network's cell */
     enum kp_view view; /* what it shows, if it computes nothing */
     bool tensor_cores; /* products and convolutions: has TF32 and half forms */

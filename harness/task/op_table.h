@@ -57,11 +57,20 @@ OP(gru, RECURRENT(3), OPERANDS(6, KP_ANY))
 OP(conv1d, CONVOLUTION(1))
 OP(conv2d, CONVOLUTION(2))
 OP(conv3d, CONVOLUTION(3))
-OP(max_pool2d, POOL(2),
-   ATTRS(INTEGERS(kernel_size), INTEGERS(stride), INTEGERS(padding), INTEGERS(dilation),
-         FLAG(ceil_mode), FLAG(return_indices)))
+OP(conv_transpose1d, CONVOLUTION_TRANSPOSE(1))
+OP(conv_transpose2d, CONVOLUTION_TRANSPOSE(2))
+OP(conv_transpose3d, CONVOLUTION_TRANSPOSE(3))
+OP(max_pool1d, MAX_POOL(1))
+OP(max_pool2d, MAX_POOL(2))
+OP(max_pool3d, MAX_POOL(3))
+OP(avg_pool1d, AVG_POOL(1))
+OP(avg_pool2d, AVG_POOL(2))
+OP(avg_pool3d, AVG_POOL(3))
+OP(adaptive_avg_pool1d, ADAPTIVE_POOL(1))
+OP(adaptive_avg_pool2d, ADAPTIVE_POOL(2))
+OP(adaptive_avg_pool3d, ADAPTIVE_POOL(3))
 
-/* Elementwise: one expression each in define/elementwise.h */
+/* Elementwise: one expression each in define/elementwise.h or functions.h */
 OP(relu, UNARY)
 OP(gelu, ONE_OPERAND, RULES(gelu, elementwise), COSTS(results), ATTRS(WORD(approximate)))
 OP(sigmoid, UNARY)
@@ -111,7 +120,8 @@ OP(sum, REDUCTION(reduce))
 OP(mean, REDUCTION(reduce))
 OP(norm, ONE_OPERAND, KIND(REDUCTION), RULES(norm, reduce), COSTS(operand),
    ATTRS(INTEGERS(dim), FLAG(keepdim), NUMBER(p, 2)))
-OP(logsumexp, REDUCTION(logsumexp))
+OP(logsumexp, ONE_OPERAND, KIND(REDUCTION), RULES(logsumexp, reduce), COSTS(five),
+   ATTRS(INTEGERS(dim), FLAG(keepdim)))
 OP(max, REDUCTION(extreme))
 OP(min, REDUCTION(extreme))
 OP(argmax, REDUCTION(index))

@@ -46,15 +46,29 @@
 #define SCAN                                                                     \
     ONE_OPERAND, KIND(REDUCTION), RULES(along_axis, along_axis), COSTS(operand), \
         ATTRS(INTEGERS(dim))
-#define CONVOLUTION(axes_)                                                               \
-    OPERANDS(2, 3), WEIGHTED, KIND(CONVOLUTION),                                         \
-        .axes = axes_, RULES(conv, conv), PRODUCT(filter_and_bias, filter), INNER(1, 1), \
+#define FILTERED(axes_) \
+    OPERANDS(2, 3), WEIGHTED, KIND(CONVOLUTION), .axes = axes_, PRODUCT(filter_and_bias, filter)
+#define CONVOLUTION(axes_)                           \
+    FILTERED(axes_), RULES(conv, conv), INNER(1, 1), \
         ATTRS(INTEGERS(stride), INTEGERS(padding), INTEGERS(dilation), INTEGER(groups))
+#define CONVOLUTION_TRANSPOSE(axes_)                                                         \
+    FILTERED(axes_), .transposed = true, RULES(conv_transpose, conv_transpose), INNER(1, 0), \
+                     ATTRS(INTEGERS(stride), INTEGERS(padding), INTEGERS(output_padding),    \
+                           INTEGER(groups), INTEGERS(dilation))
 #define RECURRENT(gates_)                                    \
     KIND(PRODUCT), .gates = gates_, RULES(recurrent, never), \
                    PRODUCT(recurrent, recurrent_products),   \
                    ATTRS(INTEGER(num_layers), FLAG(bidirectional), FLAG(batch_first))
 #define POOL(axes_) ONE_OPERAND, KIND(REDUCTION), .axes = axes_, RULES(pool, planes), COSTS(pool)
+#define MAX_POOL(axes_)                                                            \
+    POOL(axes_), ATTRS(INTEGERS(kernel_size), INTEGERS(stride), INTEGERS(padding), \
+                       INTEGERS(dilation), FLAG(ceil_mode), FLAG(return_indices))
+#define AVG_POOL(axes_)                                                            \
+    POOL(axes_), ATTRS(INTEGERS(kernel_size), INTEGERS(stride), INTEGERS(padding), \
+                       FLAG(ceil_mode), FLAG(count_include_pad))
+#define ADAPTIVE_POOL(axes_)                                                   \
+    ONE_OPERAND, KIND(REDUCTION), .axes = axes_, RULES(adaptive_pool, planes), \
+                                  COSTS(adaptive_pool), ATTRS(INTEGERS(output_size))
 
 static const struct kp_op_def table[KP_OP_COUNT] = {
 #define OP(name_, ...) [KP_OP_##name_] = {.id = KP_OP_##name_, .name = #name_, __VA_ARGS__},

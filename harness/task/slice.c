@@ -123,6 +123,12 @@ int slice_conv(const struct kp_task *t, const struct kp_op *op, int axis, int sl
     return KP_NEVER;
 }
 
+/* The same, but its weight has output channels on axis 1. */
+int slice_conv_transpose(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
+    int mine = slice_conv(t, op, axis, slot);
+    return axis == 1 && slot == 1 && mine == 0 ? 1 : mine;
+}
+
 /* A pool: samples and channels are independent; places share windows. */
 int slice_planes(const struct kp_task *t, const struct kp_op *op, int axis, int slot) {
     (void)t, (void)op, (void)slot;

@@ -1,6 +1,6 @@
-/* exec.h: runs a task's graph on the GPU: products by cuBLAS, convolutions by cuDNN, every other op
- * by one launch.  It is the baseline (what a PyTorch user gets) and, in float64 and in slices, the
- * oracle.
+/* exec.h: runs a task's graph on the GPU: products by cuBLAS, convolutions and recurrent networks by
+ * cuDNN, every other op by one launch.  It is the baseline (what a PyTorch user gets) and, in
+ * float64 and in slices, the oracle.
  *
  * All pointers are device pointers to dense row-major tensors.  A run only enqueues work on the
  * given stream and may be captured.  Any CUDA, cuBLAS or cuDNN failure is a machine error and ends
@@ -25,8 +25,8 @@ const char *kp_math_name(const struct kp_task *t, enum kp_math m);
  * TF32 is listed only if the graph has an op with tensor_cores. */
 int kp_baselines(const struct kp_task *t, enum kp_math out[2]);
 
-/* True if the baseline is known to be slower than a vendor library's (a convolution in a build
- * without cuDNN).  Such a cell is flagged weak-baseline. */
+/* True if the baseline is known to be slower than a vendor library's (a convolution or a recurrent
+ * network in a build without cuDNN).  Such a cell is flagged weak-baseline. */
 bool kp_exec_weak(const struct kp_task *t);
 
 struct kp_exec; /* a task prepared for one arithmetic: algorithms chosen, memory planned */

@@ -1,23 +1,17 @@
-/* conv.c: conv1d, conv2d and conv3d.
+/* conv.c: convolutions over 1, 2 or 3 axes, and transposed ones.
  *
  * The ways are PyTorch's defaults.  A direct kernel does depthwise convolutions; cuDNN does the
  * others, with the first engine that its heuristic offers; a launch of its own adds the bias.
- * Float64, and builds without cuDNN, gather patches and multiply (im2col and cuBLAS). */
+ * Float64, and builds without cuDNN, use cuBLAS. */
 #include "cuda_ops/conv_parts.h"
 #include "cuda_base/check.h"
 
-#include <cublas_v2.h>
 #include <stdlib.h>
 #include "base/error.h"
 
-enum {
-    CUBLAS_BYTES = 32 << 20, /* cuBLAS workspace: what it asks for on Hopper */
-    PATCH_BYTES = 256 << 20  /* patches gathered at a time */
-};
-
 struct state {
-    struct kp_conv_plan *plan;        /* NULL: patches and cuBLAS */
-    size_t at_x, at_w, at_q, at_most; /* F64: what rough() has in the scratch, behind patches */
+    struct kp_conv_plan *plan;        /* NULL: cuBLAS */
+    size_t at_x, at_w, at_q, at_most; /* F64: what rough() has in the scratch, behind cuBLAS's */
 };
 
 /* The geometry of a call; its batch may differ from the task's (slices). */
@@ -26,9 +20,10 @@ static struct kp_conv geometry(const struct kp_call *c) {
     int axes = x->n - 2, skip = 3 - axes;
     int64_t stride[3], pad[3], dilation[3];
     struct kp_conv g = {.axes = axes,
+                        .transposed = c->op->def->transposed,
                         .batch = x->dim[0],
                         .in_channels = x->dim[1],
-                        .out_channels = w->dim[0],
+                        .out_channels = y->dim[1],
                         .groups = op_int(c->op, "groups", 1)};
 
     op_list(c->op, "stride", axes, 1, stride);
@@ -46,85 +41,21 @@ static struct kp_conv geometry(const struct kp_call *c) {
     return g;
 }
 
-/* Whether each input channel has filters of its own. */
+/* Whether a convolution's input channels have filters of their own. */
 static bool is_depthwise(const struct kp_conv *g) {
-    return g->groups > 1 && g->groups == g->in_channels;
+    return !g->transposed && g->groups > 1 && g->groups == g->in_channels;
 }
 
-/* How much is gathered at a time: `images` whole images, or `positions` of one. */
-struct chunk {
-    int64_t rows, images, positions;
-};
-
-/* As many whole images as fit PATCH_BYTES, or else as many positions of one image. */
-static struct chunk chunk_of(const struct kp_conv *g, size_t element) {
-    struct chunk k = {g->in_channels / g->groups * kp_conv_taps(g), 1, kp_conv_out(g)};
-    int64_t fit = PATCH_BYTES / (k.rows * (int64_t)element); /* positions */
-    if (fit < 1) fit = 1;
-    if (fit >= k.positions)
-        k.images = fit / k.positions < g->batch ? fit / k.positions : g->batch;
-    else
-        k.positions = fit > 128 ? fit / 128 * 128 : fit;
-    return k;
-}
-
-/* Sets up cuBLAS for a run: stream first, since setting it resets the workspace. */
-static cublasHandle_t cublas_for(void *workspace, cudaStream_t stream) {
-    cublasHandle_t blas = kp_cublas();
-    KP_CUBLAS(cublasSetStream(blas, stream));
-    KP_CUBLAS(cublasSetWorkspace(blas, workspace, CUBLAS_BYTES));
-    KP_CUBLAS(cublasSetMathMode(blas, CUBLAS_DEFAULT_MATH));
-    KP_CUBLAS(cublasSetPointerMode(blas, CUBLAS_POINTER_MODE_HOST));
-    return blas;
-}
-
-/* For each of `images` images: out[co, positions] = w[co, rows] x patches[rows,
- * positions].  cuBLAS is column-major, so it sees the transposed product. */
-static void multiply(cublasHandle_t blas, const struct kp_conv *g, enum kp_dtype dtype,
-                     enum kp_math math, const struct chunk *k, int64_t images, int64_t positions,
-                     const void *patches, const void *w, void *y) {
-    static const cudaDataType_t types[] = {[KP_F64] = CUDA_R_64F,
-                                           [KP_F32] = CUDA_R_32F,
-                                           [KP_F16] = CUDA_R_16F,
-                                           [KP_BF16] = CUDA_R_16BF};
-    const double one64 = 1, zero64 = 0;
-    const float one = 1, zero = 0;
-    bool f64 = dtype == KP_F64;
-    cudaDataType_t t = types[dtype];
-    cublasComputeType_t compute = f64                    ? CUBLAS_COMPUTE_64F
-                                  : math == KP_MATH_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32
-                                                         : CUBLAS_COMPUTE_32F;
-
-    KP_CUBLAS(cublasGemmStridedBatchedEx(
-        blas, CUBLAS_OP_N, CUBLAS_OP_N, (int)positions, (int)(g->out_channels / g->groups),
-        (int)k->rows, f64 ? (const void *)&one64 : &one, patches, t, (int)positions,
-        k->rows * positions, w, t, (int)k->rows, 0, f64 ? (const void *)&zero64 : &zero, y, t,
-        (int)kp_conv_out(g), g->out_channels * kp_conv_out(g), (int)images, compute,
-        CUBLAS_GEMM_DEFAULT));
-}
-
-/* The convolution without bias by patches and products. */
-static void run_patches(const struct kp_conv *g, enum kp_dtype dtype, enum kp_math math,
-                        const char *x, const char *w, char *y, char *scratch, cudaStream_t stream) {
-    int64_t e = (int64_t)kp_dtype_size(dtype), in = kp_conv_in(g), out = kp_conv_out(g);
-    int64_t ci = g->in_channels / g->groups, co = g->out_channels / g->groups;
-    struct chunk k = chunk_of(g, (size_t)e);
-    cublasHandle_t blas = cublas_for(scratch, stream);
-    char *patches = scratch + CUBLAS_BYTES;
-
-    for (int64_t n = 0; n < g->batch; n += k.images) {
-        int64_t images = g->batch - n < k.images ? g->batch - n : k.images;
-        for (int64_t group = 0; group < g->groups; group++) {
-            const char *from = x + (n * g->in_channels + group * ci) * in * e;
-            char *to = y + (n * g->out_channels + group * co) * out * e;
-            for (int64_t p = 0; p < out; p += k.positions) {
-                int64_t count = out - p < k.positions ? out - p : k.positions;
-                kp_conv_patches(g, dtype, from, images, p, count, patches, stream);
-                multiply(blas, g, dtype, math, &k, images, count, patches,
-                         w + group * co * k.rows * e, to + p * e);
-            }
-        }
+/* The most terms that an element of the result is a sum of.  Of a transposed convolution's taps
+ * along an axis, an element meets those that its place leaves on the stride's grid. */
+static double terms_of(const struct kp_conv *g) {
+    double terms = (double)(g->in_channels / g->groups);
+    for (int i = 0; i < 3; i++) {
+        int64_t step = 1; /* from one tap that meets the grid to the next */
+        while (g->transposed && step < g->kernel[i] && step * g->dilation[i] % g->stride[i]) step++;
+        terms *= (double)((g->kernel[i] + step - 1) / step);
     }
+    return terms;
 }
 
 /* Room for what rough() needs. */
@@ -138,7 +69,7 @@ static void reserve_rough(struct state *s, const struct kp_call *c, size_t *scra
     }
 }
 
-/* Ask cuDNN for a plan; plan patches if it has none, or must not be asked. */
+/* Ask cuDNN for a plan; plan products if it has none, or must not be asked. */
 static void *prepare(const struct kp_call *c, size_t *scratch) {
     struct kp_conv g = geometry(c);
     enum kp_dtype dtype = c->in[0].dtype;
@@ -151,10 +82,7 @@ static void *prepare(const struct kp_call *c, size_t *scratch) {
         return s;
     }
     if (c->math != KP_MATH_F64) s->plan = kp_conv_plan(&g, dtype, c->math, scratch);
-    if (!s->plan) {
-        struct chunk k = chunk_of(&g, kp_dtype_size(dtype));
-        *scratch = CUBLAS_BYTES + (size_t)(k.images * k.positions * k.rows) * kp_dtype_size(dtype);
-    }
+    if (!s->plan) *scratch = kp_conv_products_bytes(&g, dtype);
     if (c->math == KP_MATH_F64) reserve_rough(s, c, scratch);
     return s;
 }
@@ -175,17 +103,17 @@ static void run(const struct kp_call *c, void *state, void *scratch, cudaStream_
     if (s->plan)
         kp_conv_plan_run(s->plan, x, w, y, scratch, stream);
     else
-        run_patches(&g, dtype, c->math, x, w, y, scratch, stream);
+        kp_conv_products(&g, dtype, c->math, x, w, y, scratch, stream);
     if (bias) kp_conv_bias(&g, dtype, bias, y, stream);
 }
 
-/* A convolution in float64 by patches, or directly; no bias. */
+/* A convolution in float64 by cuBLAS, or directly; no bias. */
 static void run_f64(const struct kp_conv *g, const void *x, const void *w, void *y, void *scratch,
                     cudaStream_t stream) {
     if (is_depthwise(g))
         kp_conv_depthwise(g, KP_F64, x, w, NULL, y, stream);
     else
-        run_patches(g, KP_F64, KP_MATH_F64, x, w, y, scratch, stream);
+        kp_conv_products(g, KP_F64, KP_MATH_F64, x, w, y, scratch, stream);
 }
 
 /* Input and filters as copies, in the scratch. */
@@ -205,7 +133,6 @@ static void rough(const struct kp_call *c, void *state, void *scratch_, cudaStre
     double *q = (double *)(scratch + s->at_q), *most = (double *)(scratch + s->at_most);
     double *y = c->out[0].data;
     struct kp_noise n = *c->noise;
-    int64_t terms = g.in_channels / g.groups * kp_conv_taps(&g);
     if (c->first) {
         for (int i = 0; i < 2; i++)
             kp_noise_square(c->in[i].data, copy[i], kp_array_count(&c->in[i]), stream);
@@ -223,7 +150,7 @@ static void rough(const struct kp_call *c, void *state, void *scratch_, cudaStre
         run_f64(&g, copy[0], copy[1], y, scratch, stream);
         if (c->present[2]) kp_conv_bias(&g, KP_F64, c->in[2].data, y, stream);
     }
-    kp_noise_product(y, q, kp_array_count(&c->out[0]), (double)terms, c->noise, stream);
+    kp_noise_product(y, q, kp_array_count(&c->out[0]), terms_of(&g), c->noise, stream);
 }
 
 /* Free the cuDNN plan. */
@@ -236,3 +163,6 @@ static void destroy(void *state) {
 KP_IMPL(conv1d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
 KP_IMPL(conv2d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
 KP_IMPL(conv3d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv_transpose1d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv_transpose2d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv_transpose3d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);

@@ -1,4 +1,5 @@
-/* conv_cudnn.c: a convolution as a cuDNN graph of one operation.
+/* conv_cudnn.c: a convolution as a cuDNN graph of one operation.  A transposed one is that of the
+ * gradient of a convolution's operand, which cuDNN calls backward data.
  *
  * Engines are tried in the order in which PyTorch tries them without benchmarking: those of the
  * instant heuristic, then the fallback list.  The first one that finalises is used.  Engines that
@@ -102,24 +103,42 @@ static descriptor convolution(int64_t axes, const int64_t *stride, const int64_t
     return d;
 }
 
+/* cuDNN's operation and the names of what it takes: from x to y, plain and transposed. */
+static const struct {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t x, w, y, conv, alpha, beta;
+} operations[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA}};
+
 /* Describe the convolution up to its operation graph.  One spatial axis becomes
  * two, as in PyTorch: cuDNN's engines expect at least four axes. */
 static void describe(struct kp_conv_plan *p, const struct kp_conv *g, cudnnDataType_t type) {
-    int axes = g->axes < 2 ? 2 : g->axes, skip = 3 - axes;
+    int axes = g->axes < 2 ? 2 : g->axes, skip = 3 - axes, way = g->transposed;
+    int64_t from = way ? g->out_channels : g->in_channels; /* channels that a filter reads */
+    int64_t to = way ? g->in_channels : g->out_channels;
     float alpha = 1, beta = 0;
     cudnnHandle_t handle = kp_cudnn();
 
     p->x = tensor(ID_X, type, g->batch, g->in_channels, axes, g->in + skip);
-    p->w = tensor(ID_W, type, g->out_channels, g->in_channels / g->groups, axes, g->kernel + skip);
+    p->w = tensor(ID_W, type, to, from / g->groups, axes, g->kernel + skip);
     p->y = tensor(ID_Y, type, g->batch, g->out_channels, axes, g->out + skip);
     p->conv = convolution(axes, g->stride + skip, g->pad + skip, g->dilation + skip);
-    p->operation = create(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR);
-    set_descriptor(p->operation, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, p->x);
-    set_descriptor(p->operation, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, p->w);
-    set_descriptor(p->operation, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, p->y);
-    set_descriptor(p->operation, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, p->conv);
-    set(p->operation, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, CUDNN_TYPE_FLOAT, 1, &alpha);
-    set(p->operation, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, CUDNN_TYPE_FLOAT, 1, &beta);
+    p->operation = create(operations[way].type);
+    set_descriptor(p->operation, operations[way].x, p->x);
+    set_descriptor(p->operation, operations[way].w, p->w);
+    set_descriptor(p->operation, operations[way].y, p->y);
+    set_descriptor(p->operation, operations[way].conv, p->conv);
+    set(p->operation, operations[way].alpha, CUDNN_TYPE_FLOAT, 1, &alpha);
+    set(p->operation, operations[way].beta, CUDNN_TYPE_FLOAT, 1, &beta);
     KP_CUDNN(cudnnBackendFinalize(p->operation));
     p->graph = create(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
     set(p->graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle);
@@ -207,7 +226,7 @@ struct kp_conv_plan *kp_conv_plan(const struct kp_conv *g, enum kp_dtype dtype, 
         *workspace = (size_t)bytes;
         return p;
     }
-    warn("cuDNN has no engine for this convolution; it is done by im2col and cuBLAS");
+    warn("cuDNN has no engine for this convolution; it is done by cuBLAS");
     kp_conv_plan_destroy(p);
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* conv_gemm.cu: the convolution's own kernels: patches for im2col, the direct
+/* conv_gemm.cu: the convolution's own kernels: patches for im2col, their way back, the direct
  * depthwise convolution, and the bias. */
 #include "cuda_ops/conv_parts.h"
 #include "cuda_base/device.cuh"
@@ -94,6 +94,43 @@ __global__ void __launch_bounds__(BLOCK)
     store<V>(y + (int64_t)id * V, p);
 }
 
+/* The place along an axis that adds to place `o` of a transposed convolution's result by tap k, or
+ * -1. */
+__device__ inline int source(const struct kp_conv &g, int axis, int o, int k) {
+    int at = o + (int)g.pad[axis] - k * (int)g.dilation[axis], stride = (int)g.stride[axis];
+    int i = at / stride;
+    return at >= 0 && i * stride == at && i < (int)g.in[axis] ? i : -1;
+}
+
+/* Grid: x over places of the result, y over channels, z over images. */
+template <class T>
+__global__ void __launch_bounds__(BLOCK)
+    gather(struct kp_conv g, const T *__restrict__ columns, T *__restrict__ y, int images,
+           int channels, unsigned places) {
+    unsigned o = blockIdx.x * BLOCK + threadIdx.x;
+    if (o >= places) return;
+    unsigned line = o / (unsigned)g.out[2], plane = line / (unsigned)g.out[1];
+    int ox = (int)(o - line * (unsigned)g.out[2]), oy = (int)(line - plane * (unsigned)g.out[1]);
+    int64_t in = g.in[0] * g.in[1] * g.in[2], taps = g.kernel[0] * g.kernel[1] * g.kernel[2];
+
+    for (int n = blockIdx.z; n < images; n += gridDim.z)
+        for (int channel = blockIdx.y; channel < channels; channel += gridDim.y) {
+            const T *row = columns + ((int64_t)n * channels + channel) * taps * in;
+            Acc<T> sum = 0;
+            for (int a = 0; a < (int)g.kernel[0]; a++) {
+                int z = source(g, 0, (int)plane, a);
+                for (int b = 0; b < (int)g.kernel[1]; b++) {
+                    int v = z < 0 ? -1 : source(g, 1, oy, b);
+                    for (int c = 0; c < (int)g.kernel[2]; c++, row += in) {
+                        int u = v < 0 ? -1 : source(g, 2, ox, c);
+                        if (u >= 0) sum += widen(row[(z * g.in[1] + v) * g.in[2] + u]);
+                    }
+                }
+            }
+            y[(n * g.out_channels + channel) * places + o] = narrow<T>(sum);
+        }
+}
+
 /* Launch add_bias in packs of V. */
 template <class T, int V>
 void launch_bias(const struct kp_conv *g, const void *bias, void *y, cudaStream_t stream) {
@@ -141,6 +178,22 @@ void kp_conv_patches(const struct kp_conv *g, enum kp_dtype dtype, const void *x
     KP_BY_TYPE(dtype,
                patches<T><<<grid, BLOCK, 0, stream>>>(*g, (const T *)x, (T *)out, (int)images,
                                                       (int)rows, (unsigned)first, (unsigned)count))
+    KP_CUDA(cudaGetLastError());
+}
+
+/* See conv_parts.h.  Each place gathers what is its own, so the order of its sum is fixed. */
+void kp_conv_gather(const struct kp_conv *g, enum kp_dtype dtype, const void *columns,
+                    int64_t images, int64_t channels, void *y, cudaStream_t stream) {
+    int64_t places = kp_conv_out(g);
+    bool fits = places <= INT32_MAX;
+    for (int i = 0; i < 3; i++) fits = fits && g->out[i] + 2 * g->pad[i] <= INT32_MAX;
+    if (!fits) die(KP_INPUT, "transposed convolution: more than 2^31 places in a channel");
+    dim3 grid((unsigned)((places + BLOCK - 1) / BLOCK),
+              (unsigned)(channels < MAX_GRID ? channels : MAX_GRID),
+              (unsigned)(images < MAX_GRID ? images : MAX_GRID));
+    KP_BY_TYPE(dtype,
+               gather<T><<<grid, BLOCK, 0, stream>>>(*g, (const T *)columns, (T *)y, (int)images,
+                                                     (int)channels, (unsigned)places))
     KP_CUDA(cudaGetLastError());
 }
 

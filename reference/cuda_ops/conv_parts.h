@@ -1,5 +1,6 @@
 /* conv_parts.h: what the parts of the convolution share.  conv.c chooses between cuDNN
- * (conv_cudnn.c), the direct depthwise kernel and im2col with cuBLAS (both conv_gemm.cu). */
+ * (conv_cudnn.c), cuBLAS (conv_cublas.c) and the direct depthwise kernel, which is in conv_gemm.cu
+ * with the other kernels. */
 #ifndef KP_CONV_PARTS_H
 #define KP_CONV_PARTS_H
 
@@ -10,9 +11,11 @@ extern "C" {
 #endif
 
 /* A convolution of 1 to 3 spatial axes, always described with 3: absent ones
- * come first and have size 1. */
+ * come first and have size 1.  A transposed one is the way back of a convolution from `out` to
+ * `in`. */
 struct kp_conv {
     int axes; /* spatial axes of the op */
+    bool transposed;
     int64_t batch, in_channels, out_channels, groups;
     int64_t in[3], kernel[3], out[3], stride[3], pad[3], dilation[3];
 };
@@ -37,11 +40,22 @@ void kp_conv_plan_run(struct kp_conv_plan *p, const void *x, const void *w, void
                       void *workspace, cudaStream_t stream);
 void kp_conv_plan_destroy(struct kp_conv_plan *p);
 
+/* cuBLAS.  scratch: kp_conv_products_bytes. */
+size_t kp_conv_products_bytes(const struct kp_conv *g, enum kp_dtype dtype);
+void kp_conv_products(const struct kp_conv *g, enum kp_dtype dtype, enum kp_math math,
+                      const void *x, const void *w, void *y, void *scratch, cudaStream_t stream);
+
 /* Write the patches under output positions [first, first + count) of `images`
  * images as matrices [in_channels/groups * taps, count], one after the other.
  * `x` points to the first image's first channel of the group. */
 void kp_conv_patches(const struct kp_conv *g, enum kp_dtype dtype, const void *x, int64_t images,
                      int64_t first, int64_t count, void *patches, cudaStream_t stream);
+
+/* Write what the patches of a transposed convolution add up to: columns are matrices
+ * [channels * taps, places of the operand] of `images` images, one after the other, and y is the
+ * first image's first of these channels. */
+void kp_conv_gather(const struct kp_conv *g, enum kp_dtype dtype, const void *columns,
+                    int64_t images, int64_t channels, void *y, cudaStream_t stream);
 
 /* The whole convolution for groups == in_channels; bias may be NULL. */
 void kp_conv_depthwise(const struct kp_conv *g, enum kp_dtype dtype, const void *x, const void *w,

@@ -9,7 +9,7 @@
  * Means and squared deviations are merged pairwise (Chan), never as a
  * difference of large sums. */
 #include "cuda_base/noise.cuh"
-#include "cuda_ops/norm.cuh"
+#include "cuda_ops/moments.cuh"
 #include "cuda_ops/norm_columns.h"
 
 namespace {

@@ -4,7 +4,7 @@
  * the machine.  One launch finds the moments of each part, one merges the parts, and one reads
  * everything once more (from cache, mostly) and normalises it. */
 #include "cuda_ops/norm_columns.h"
-#include "cuda_ops/norm.cuh"
+#include "cuda_ops/moments.cuh"
 
 namespace {
 

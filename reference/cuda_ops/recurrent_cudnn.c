@@ -2,7 +2,7 @@
  *
  * cuDNN wants all weights in one buffer of its own order.  There the gates of a weight lie one
  * after the other, as in its tensor, so that each weight is copied as a whole. */
-#include "cuda_ops/recurrent.h"
+#include "cuda_ops/recurrent_cudnn.h"
 #include "cuda_base/check.h"
 #include "base/error.h"
 #include "task/recurrent.h"
@@ -11,20 +11,20 @@
 
 #ifdef KP_NO_CUDNN
 
-/* See recurrent.h. */
+/* See recurrent_cudnn.h. */
 struct kp_recurrent_plan *kp_recurrent_plan(const struct kp_call *c, size_t *scratch) {
     (void)c, (void)scratch;
     return NULL;
 }
 
-/* See recurrent.h. */
+/* See recurrent_cudnn.h. */
 void kp_recurrent_plan_run(struct kp_recurrent_plan *p, const struct kp_call *c, void *scratch,
                            cudaStream_t stream) {
     (void)p, (void)c, (void)scratch, (void)stream;
     die(KP_BUG, "recurrent network planned for cuDNN in a build without it");
 }
 
-/* See recurrent.h. */
+/* See recurrent_cudnn.h. */
 void kp_recurrent_plan_destroy(struct kp_recurrent_plan *p) {
     (void)p;
 }
@@ -89,7 +89,7 @@ static size_t bytes_of_y(const struct kp_recurrent_plan *p) {
     return (size_t)(p->r.steps * p->r.batch * p->r.directions * p->r.hidden) * p->size;
 }
 
-/* See recurrent.h.  Where nobody reads y, it is scratch. */
+/* See recurrent_cudnn.h.  Where nobody reads y, it is scratch. */
 struct kp_recurrent_plan *kp_recurrent_plan(const struct kp_call *c, size_t *scratch) {
     enum kp_dtype dtype = c->in[0].dtype;
     if (dtype != KP_F32 && dtype != KP_F16) return NULL;
@@ -134,7 +134,7 @@ static void copy_weights(struct kp_recurrent_plan *p, const struct kp_call *c, i
     }
 }
 
-/* See recurrent.h. */
+/* See recurrent_cudnn.h. */
 void kp_recurrent_plan_run(struct kp_recurrent_plan *p, const struct kp_call *c, void *scratch,
                            cudaStream_t stream) {
     char *weights = scratch, *work = weights + kp_align(p->weights);
@@ -149,7 +149,7 @@ void kp_recurrent_plan_run(struct kp_recurrent_plan *p, const struct kp_call *c,
                              p->weights, weights, p->work, work, 0, NULL));
 }
 
-/* See recurrent.h. */
+/* See recurrent_cudnn.h. */
 void kp_recurrent_plan_destroy(struct kp_recurrent_plan *p) {
     if (!p) return;
     KP_CUDNN(cudnnDestroyTensorDescriptor(p->bias));

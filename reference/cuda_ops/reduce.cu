@@ -1,6 +1,7 @@
 /* reduce.cu: sum, mean and norm: sums of elements, of their sizes or of their squares. */
 #include "cuda_base/noise.cuh"
 #include "cuda_ops/reduce.cuh"
+#include "cuda_ops/reduce.h"
 
 namespace {
 

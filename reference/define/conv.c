@@ -1,81 +1,92 @@
-/* conv.c: convolution over 1, 2 or 3 spatial axes, as one loop over three; absent axes come first
- * and have size 1.
+/* conv.c: convolution over 1, 2 or 3 spatial axes, and its way back.
  *
  * It is a cross-correlation: the filter is not flipped.  Padding is zeros. */
-#include "define/parts.h"
-
-enum { AXES = 3 }; /* the most spatial axes */
+#include "define/spatial.h"
 
 struct geometry { /* of one convolution, by spatial axis */
     int64_t in[AXES], out[AXES], kernel[AXES], stride[AXES], padding[AXES], dilation[AXES];
-    int64_t channels; /* input channels that one filter reads: all of its group */
 };
 
-/* Copy n sizes to the last n of three; the others are `otherwise`. */
-static void last_dims(int64_t to[AXES], int n, const int64_t *from, int64_t otherwise) {
-    for (int d = 0; d < AXES; d++) to[d] = d < AXES - n ? otherwise : from[d - (AXES - n)];
+/* The geometry of a call. */
+static struct geometry geometry_of(const struct call *c) {
+    int n = c->op->def->axes;
+    struct geometry g;
+    last_dims(g.in, n, shape_in(c, 0)->dim + 2, 1);
+    last_dims(g.out, n, shape_out(c, 0)->dim + 2, 1);
+    last_dims(g.kernel, n, shape_in(c, 1)->dim + 2, 1);
+    last_attr(g.stride, c->op, "stride", 1, 1);
+    last_attr(g.padding, c->op, "padding", 0, 0);
+    last_attr(g.dilation, c->op, "dilation", 1, 1);
+    return g;
 }
 
-/* The same for an attribute. */
-static void last_attr(int64_t to[AXES], int n, const struct kp_op *op, const char *key,
-                      int64_t otherwise) {
-    int64_t list[AXES];
-    op_list(op, key, n, otherwise, list);
-    last_dims(to, n, list, otherwise);
+/* Where tap k of the window at place o lies: o * stride - padding + k * dilation. */
+static void tap(const struct geometry *g, const int64_t o[AXES], const int64_t k[AXES],
+                int64_t i[AXES]) {
+    for (int d = 0; d < AXES; d++)
+        i[d] = o[d] * g->stride[d] - g->padding[d] + k[d] * g->dilation[d];
 }
 
-/* Elements of a box. */
-static int64_t volume(const int64_t d[AXES]) {
-    return d[0] * d[1] * d[2];
-}
-
-/* One filter at output place o: sum over its channels and kernel places of
- * x[o * stride - padding + k * dilation] * filter[k]. */
+/* One filter at output place o: sum over its channels and taps of x[tap] * filter[k]. */
 static double apply(const struct geometry *g, const double *x, const double *filter,
-                    const int64_t o[AXES]) {
+                    int64_t channels, const int64_t o[AXES]) {
     double sum = 0;
     int64_t k[AXES], i[AXES];
-    for (int64_t channel = 0; channel < g->channels; channel++)
-        for (k[0] = 0; k[0] < g->kernel[0]; k[0]++)
-            for (k[1] = 0; k[1] < g->kernel[1]; k[1]++)
-                for (k[2] = 0; k[2] < g->kernel[2]; k[2]++, filter++) {
-                    bool inside = true;
-                    for (int d = 0; d < AXES; d++) {
-                        i[d] = o[d] * g->stride[d] - g->padding[d] + k[d] * g->dilation[d];
-                        inside = inside && i[d] >= 0 && i[d] < g->in[d];
-                    }
-                    if (inside)
-                        sum += *filter *
-                               x[((channel * g->in[0] + i[0]) * g->in[1] + i[1]) * g->in[2] + i[2]];
-                }
+    for (int64_t channel = 0; channel < channels; channel++, x += volume(g->in))
+        FOR_EACH_PLACE(k, g->kernel) {
+            tap(g, o, k, i);
+            if (is_inside(g->in, i)) sum += *filter * x[place_at(g->in, i)];
+            filter++;
+        }
     return sum;
 }
 
 /* conv: out[n,co,o] = bias[co] + sum_ci,k weight[co,ci,k] x[n,group(co)+ci,...],
  * where output channels and input channels are cut into `groups` equal parts */
 static void convolve(const struct call *c) {
-    const struct kp_shape *x = shape_in(c, 0), *weight = shape_in(c, 1), *to = shape_out(c, 0);
-    int n = x->n - 2;
-    struct geometry g = {.channels = weight->dim[1]};
-    last_dims(g.in, n, x->dim + 2, 1);
-    last_dims(g.out, n, to->dim + 2, 1);
-    last_dims(g.kernel, n, weight->dim + 2, 1);
-    last_attr(g.stride, n, c->op, "stride", 1);
-    last_attr(g.padding, n, c->op, "padding", 0);
-    last_attr(g.dilation, n, c->op, "dilation", 1);
-    for (int d = 0; d < AXES - n; d++) g.padding[d] = 0;
+    const struct kp_shape *x = shape_in(c, 0), *to = shape_out(c, 0);
+    struct geometry g = geometry_of(c);
     int64_t outputs = to->dim[1], groups = op_int(c->op, "groups", 1);
+    int64_t channels = x->dim[1] / groups; /* that one filter reads: all of its group */
     double *out = c->out[0];
     int64_t o[AXES];
     for (int64_t sample = 0; sample < x->dim[0]; sample++)
         for (int64_t co = 0; co < outputs; co++) {
-            int64_t first = co / (outputs / groups) * g.channels; /* input channel of the group */
+            int64_t first = co / (outputs / groups) * channels; /* input channel of the group */
             const double *from = c->in[0] + (sample * x->dim[1] + first) * volume(g.in);
-            const double *filter = c->in[1] + co * g.channels * volume(g.kernel);
-            for (o[0] = 0; o[0] < g.out[0]; o[0]++)
-                for (o[1] = 0; o[1] < g.out[1]; o[1]++)
-                    for (o[2] = 0; o[2] < g.out[2]; o[2]++)
-                        *out++ = apply(&g, from, filter, o) + (c->in[2] ? c->in[2][co] : 0);
+            const double *filter = c->in[1] + co * channels * volume(g.kernel);
+            FOR_EACH_PLACE(o, g.out)
+            *out++ = apply(&g, from, filter, channels, o) + (c->in[2] ? c->in[2][co] : 0);
+        }
+}
+
+/* Add x[i] * filter[k] to out[tap] for each place i and tap k of one pair of channels: what the
+ * window at i of a convolution of `out` would read, it gives. */
+static void give_back(const struct geometry *g, const double *x, const double *filter,
+                      double *out) {
+    int64_t i[AXES], k[AXES], o[AXES];
+    FOR_EACH_PLACE(i, g->in)
+    FOR_EACH_PLACE(k, g->kernel) {
+        tap(g, i, k, o);
+        if (is_inside(g->out, o))
+            out[place_at(g->out, o)] += x[place_at(g->in, i)] * filter[place_at(g->kernel, k)];
+    }
+}
+
+/* conv_transpose: out[n,co,o] = bias[co] + sum of x[n,ci,i] weight[ci,co,k] over the ci of co's
+ * group and over all i and k with i * stride - padding + k * dilation = o */
+static void convolve_back(const struct call *c) {
+    const struct kp_shape *x = shape_in(c, 0), *to = shape_out(c, 0);
+    struct geometry g = geometry_of(c);
+    int64_t groups = op_int(c->op, "groups", 1), inputs = x->dim[1] / groups;
+    int64_t outputs = to->dim[1] / groups; /* of a group, as inputs */
+    for (int64_t sample = 0; sample < x->dim[0]; sample++)
+        for (int64_t co = 0; co < to->dim[1]; co++) {
+            double *out = c->out[0] + (sample * to->dim[1] + co) * volume(g.out);
+            for (int64_t o = 0; o < volume(g.out); o++) out[o] = c->in[2] ? c->in[2][co] : 0;
+            for (int64_t ci = co / outputs * inputs; ci < (co / outputs + 1) * inputs; ci++)
+                give_back(&g, c->in[0] + (sample * x->dim[1] + ci) * volume(g.in),
+                          c->in[1] + (ci * outputs + co % outputs) * volume(g.kernel), out);
         }
 }
 
@@ -88,4 +99,13 @@ void define_conv2d(const struct call *c) {
 }
 void define_conv3d(const struct call *c) {
     convolve(c);
+}
+void define_conv_transpose1d(const struct call *c) {
+    convolve_back(c);
+}
+void define_conv_transpose2d(const struct call *c) {
+    convolve_back(c);
+}
+void define_conv_transpose3d(const struct call *c) {
+    convolve_back(c);
 }

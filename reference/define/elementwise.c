@@ -29,12 +29,15 @@ static void each_element(const struct call *c, function *f) {
         (void)y, (void)z;                                                             \
         return expression;                                                            \
     }
-#define ELEMENTWISE(name, operands, numbers, expression) \
-    FORM(name, operands, numbers, expression)            \
-    void define_##name(const struct call *c) {           \
-        each_element(c, form_##name);                    \
+#define MEANING(name, operands, numbers, expression) \
+    FORM(name, operands, numbers, expression)        \
+    void define_##name(const struct call *c) {       \
+        each_element(c, form_##name);                \
     }
+#define ELEMENTWISE MEANING
 #include "define/elementwise.h"
+#define ELEMENTWISE MEANING
+#include "define/functions.h"
 
 /* gelu: one of two forms, as the attribute says. */
 void define_gelu(const struct call *c) {

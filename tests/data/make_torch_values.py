@@ -420,6 +420,74 @@ def scans():
                                  [-0.0, 3.0, -INF]))
 
 
+def windows():
+    """After the others, too."""
+    backward = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
+    pools = {"max_pool1d": F.max_pool1d, "max_pool2d": F.max_pool2d, "max_pool3d": F.max_pool3d,
+             "avg_pool1d": F.avg_pool1d, "avg_pool2d": F.avg_pool2d, "avg_pool3d": F.avg_pool3d,
+             "adaptive_avg_pool1d": F.adaptive_avg_pool1d,
+             "adaptive_avg_pool2d": F.adaptive_avg_pool2d,
+             "adaptive_avg_pool3d": F.adaptive_avg_pool3d}
+
+    def text_of(options):
+        said = ", ".join("%s=%s" % (k, str(v).replace(" ", "").lower())
+                         for k, v in options.items())
+        return ("; " if said else "") + said
+
+    def conv(name, x, weight, bias=None, **options):
+        n = len(x) - 2
+        tensors = {"x": normal(*x), "weight": normal(*weight)}
+        op = "conv_transpose%dd(x, weight=weight" % n
+        if bias:
+            tensors["bias"] = normal(weight[1] * options.get("groups", 1))
+            op += ", bias=bias"
+        case("conv_transpose%dd_%s" % (n, name), op + text_of(options) + ")",
+             lambda x, weight, bias=None: backward[n](x, weight, bias, **options), **tensors)
+
+    conv("plain", (2, 3, 9), (3, 4, 3))
+    conv("bias", (2, 3, 9), (3, 4, 4), True, stride=2, padding=1, output_padding=1)
+    conv("stride_dilation", (1, 2, 7), (2, 3, 3), stride=3, dilation=4, output_padding=[2])
+    conv("groups", (2, 6, 5), (6, 2, 3), True, stride=2, padding=2, groups=3, dilation=2)
+    conv("plain", (2, 3, 4, 5), (3, 4, 3, 3))
+    conv("oblong", (1, 4, 3, 4), (4, 2, 3, 5), True, stride=[2, 3], padding=[1, 2], groups=2,
+         dilation=[2, 1])
+    conv("apart", (1, 2, 3, 3), (2, 3, 3, 3), stride=5, padding=1, dilation=2)
+    conv("depthwise", (1, 3, 4, 4), (3, 1, 2, 2), stride=2, groups=3)
+    conv("cut", (1, 2, 3, 3), (2, 1, 3, 3), padding=[2, 1])
+    conv("plain", (1, 2, 3, 2, 3), (2, 3, 2, 3, 2), True)
+    conv("oblong", (1, 4, 2, 3, 2), (4, 1, 3, 2, 3), stride=[2, 1, 3], padding=[1, 0, 2],
+         output_padding=[1, 0, 2], groups=2, dilation=[2, 3, 1])
+
+    def pool(name, op, x, **options):
+        case("%s_%s" % (op, name), "%s(x%s)" % (op, text_of(options)),
+             lambda x: pools[op](x, **options), op.startswith("max"), x=x)
+
+    odd = normal(1, 2, 6, 7)
+    odd[0, 0, 1, 2], odd[0, 0, 4, 4], odd[0, 1, 0, 5], odd[0, 1, 5, 0] = NAN, INF, -INF, TINY
+    for ceil in (False, True):
+        kind = "_ceil" if ceil else "_floor"
+        for n, size in enumerate(((1, 2, 11), (1, 2, 7, 6), (1, 1, 5, 4, 6)), 1):
+            for op in "max", "avg":
+                name = "%s_pool%dd" % (op, n)
+                x = normal(*size)
+                pool("halves" + kind, name, x, kernel_size=2, stride=2, ceil_mode=ceil)
+                pool("padded" + kind, name, x, kernel_size=3, stride=2, padding=1, ceil_mode=ceil)
+                pool("apart" + kind, name, x, kernel_size=2, stride=4, padding=1, ceil_mode=ceil)
+                pool("lists" + kind, name, x, kernel_size=[4, 3, 2][:n], stride=[3, 2, 1][:n],
+                     padding=[2, 1, 0][:n], ceil_mode=ceil)
+            pool("dilated" + kind, "max_pool%dd" % n, x, kernel_size=2, stride=2, padding=1,
+                 dilation=3, ceil_mode=ceil)
+            pool("not_counted" + kind, "avg_pool%dd" % n, x, kernel_size=4, stride=3, padding=2,
+                 ceil_mode=ceil, count_include_pad=False)
+        pool("special" + kind, "max_pool2d", odd, kernel_size=4, stride=3, ceil_mode=ceil)
+        pool("special" + kind, "avg_pool2d", odd, kernel_size=4, stride=3, ceil_mode=ceil)
+    for n, size in enumerate(((1, 2, 11), (1, 2, 5, 4), (1, 1, 4, 5, 3)), 1):
+        for places in 1, 3:
+            pool(str(places), "adaptive_avg_pool%dd" % n, normal(*size), output_size=places)
+        pool("list", "adaptive_avg_pool%dd" % n, normal(*size), output_size=[7, 2, 1][:n])
+    pool("special", "adaptive_avg_pool2d", odd, output_size=[2, 3])
+
+
 def losses():
     def loss(name, x, target, attributes="", **options):
         case("cross_entropy_" + name, "cross_entropy(x, target=y%s)" % attributes,
@@ -577,6 +645,7 @@ def main():
     reductions()
     losses()
     scans()
+    windows()
     activations()
     pairs()
     rows()

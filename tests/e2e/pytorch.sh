@@ -21,7 +21,7 @@ one() {
     echo "{\"task\": \"$name\", \"suite\": \"level1\", \"inputs\": [{\"name\": \"x\", \"shape\": [4, 4], \"dtype\": \"$dtype\", \"fill\": \"uniform(0,1)\"}],
         \"parameters\": [{\"name\": \"w\", \"shape\": [4, 4], \"dtype\": \"$dtype\", \"fill\": \"fan_in(4)\"}], \"graph\": [$graph], \"outputs\": [\"$x\"]}" > "tasks/level1/$name.json"
 }
-one conv_relu f32 conv2d relu
+one conv_relu f32 conv_transpose2d relu
 one half f16 matmul
 one mixed f32 conv2d matmul
 one product f32 matmul
@@ -30,7 +30,7 @@ mkdir -p stub/torch/nn
 : > stub/torch/nn/__init__.py
 cat > stub/torch/nn/functional.py <<'PY'
 from torch import costs
-conv2d = costs("conv2d", lambda t: t.backends.cudnn.allow_tf32, 80, 40)
+conv2d = conv_transpose2d = costs("conv2d", lambda t: t.backends.cudnn.allow_tf32, 80, 40)
 PY
 cat > stub/torch/__init__.py <<'PY'
 import os, sys

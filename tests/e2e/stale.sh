@@ -57,6 +57,9 @@ changed 'so does the template of a family' 'hgemm_64_64_64: task' tasks/hgemm/te
 
 changed 'an op changes the tasks that use it' 'l1_023_softmax: reference' reference/cuda_ops/softmax.cu '$a int more;'
 changed 'an expression those of expressions' 'l1_019_relu: reference' reference/define/elementwise.h '0,/ELEMENTWISE\(relu/s//FORM(more, 1, 0, x) ELEMENTWISE(relu/'
+changed 'device code that it includes, too' 'l1_019_relu: reference' reference/cuda_ops/elementwise.cuh '$a int more;'
+changed 'not others who include that' '' reference/cuda_ops/functions.cu '$a int more;'
+changed 'nor their expressions' '' reference/define/functions.h '$a int more;'
 changed 'what an op is helped by, too' 'hgemm_64_64_64: reference;l1_001_square_matmul: reference' reference/cuda_ops/gemm.c '$a int more;'
 changed 'the executor changes all' "${all//harness/reference}" reference/cuda/plan.c '$a int more;'
 changed 'the noise, too' "${all//harness/reference}" reference/cuda_base/noise.cuh '$a int more;'

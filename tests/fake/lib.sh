@@ -31,6 +31,7 @@ task relu256 '[]' 'y[256,256] = relu(x)' 'x:[256,256]'
 task relu_fixed '[]' "$relu" 'x:[64,64]:uniform(0,1):declared'
 task matmul8 '[]' 'y[8,8] = matmul(a, b)' 'a:[8,8]' 'b:[8,8]'
 task layer_norm '[]' 'y[4,16] = layer_norm(x, weight=w, bias=b; shape=[16], eps=1e-05)' 'x:[4,16]' 'w:[16]' 'b:[16]'
+task argmax '[]' 'y[16]:i64 = argmax(x; dim=1)' 'x:[16,32]'
 
 # field KEY KERNEL - what stands at the head of a kernel: expect, task or reason.
 field() { sed -n "1,4s|^// $1: *||p" "$root/tests/fake/kernels/$2.c"; }

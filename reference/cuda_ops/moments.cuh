@@ -1,7 +1,6 @@
-/* norm.cuh: means and variances that are merged pairwise (Chan), never a difference of large sums.
- */
-#ifndef KP_NORM_CUH
-#define KP_NORM_CUH
+/* moments.cuh: means and variances, merged pairwise (Chan): never a difference of large sums. */
+#ifndef KP_MOMENTS_CUH
+#define KP_MOMENTS_CUH
 
 #include "cuda_base/device.cuh"
 

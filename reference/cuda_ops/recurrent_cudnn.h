@@ -1,6 +1,6 @@
-/* recurrent.h: recurrent networks by cuDNN (recurrent_cudnn.c), which recurrent.cu prefers. */
-#ifndef KP_RECURRENT_PLAN_H
-#define KP_RECURRENT_PLAN_H
+/* recurrent_cudnn.h: recurrent networks by cuDNN, which recurrent.cu prefers. */
+#ifndef KP_RECURRENT_CUDNN_H
+#define KP_RECURRENT_CUDNN_H
 
 #include "cuda_base/impl.h"
 
