@@ -13,6 +13,8 @@
 #   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch
 #   import      a PyTorch module as a task, tasks/my/NAME.json: MODULE=file.py NAME=my_task; or all of
 #               KernelBench: KERNELBENCH=checkout.  PYTHON names a python with torch
+#   conformance KernelBench's own modules against the oracle, in float64 at full size, into
+#               results/GPU/conformance.csv: KERNELBENCH=checkout, PYTHON as above
 #   tasks       list the chosen tasks
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive,

@@ -2,7 +2,7 @@
 """KernelBench's own modules in float64 against this suite's float64 oracle, on the same bytes.
 
     conformance.py --kernelbench CHECKOUT --oracle build/oracle --out results/h200/conformance.csv
-                   [--commit HASH] [--run 'harness/gpu/with-gpu'] [--gpus N] TASK.json...
+                   [--run harness/gpu/with-gpu] [--gpus N] TASK.json...
 
 `make conformance` starts it.  Of the tasks, those count that come from the checkout's commit.  A task's
 module draws its parameters and inputs in float32, at full size; their bytes go to build/oracle; widened
@@ -52,20 +52,19 @@ def first_words(text):
 
 # ---- The checkout ----
 
-def commit_of(checkout, said):
-    """The commit of a checkout: what was said, its file COMMIT, or git's."""
+def commit_of(checkout):
+    """The commit of a checkout: what its file COMMIT says, or git."""
     if not os.path.isdir(os.path.join(checkout, "KernelBench", "level1")):
         fail("%s: no KernelBench/level1/; expected a checkout of KernelBench" % checkout)
-    path = os.path.join(checkout, "COMMIT")
-    if not said and os.path.isfile(path):
-        with open(path, encoding="ascii") as f:
+    path, said = os.path.join(checkout, "COMMIT"), ""
+    if os.path.isfile(path):
+        with open(path, encoding="ascii", errors="replace") as f:
             said = f.read().strip()
-    if not said and os.path.exists(os.path.join(checkout, ".git")):
+    elif os.path.exists(os.path.join(checkout, ".git")):
         said = subprocess.run(["git", "-C", checkout, "rev-parse", "HEAD"], capture_output=True, text=True,
                               check=False).stdout.strip()
-    if not re.fullmatch(r"[0-9a-f]{7,40}", said or ""):
-        fail("%s: its commit is not known; expected a git checkout, a file COMMIT in it, or COMMIT=, with 7 "
-             "digits or more" % checkout)
+    if not re.fullmatch(r"[0-9a-f]{7,40}", said):
+        fail("%s: its commit is not known; expected a git checkout, or the commit in %s" % (checkout, path))
     return said[:7]
 
 
@@ -129,22 +128,22 @@ class Runs:
         self.comments, self.kept = load(options.out)
 
     def start(self):
-        """A worker that is ready: (process, circumstances).  None if it ended before."""
+        """A worker that is ready; None if it ended before, which ends the run."""
         command = shlex.split(self.options.run) + [sys.executable, os.path.abspath(__file__), "--worker",
                                                    "--oracle", self.options.oracle] + ["--cpu"] * self.options.cpu
         with self.lock:
             process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
             self.workers.add(process)
-        ready = process.stdout.readline().strip()
-        if not ready.startswith("ready "):
-            self.broken = process.wait() or 4
-            self.over.set()
-            return None
-        with self.lock:  # the run's own line is the one of its commit
-            self.comments = [x for x in self.comments if not x.startswith("# KernelBench %s:" % self.commit)
-                             or self.rows]
-            self.comments.append("# KernelBench %s: %s" % (self.commit, ready[6:]))
-        return process
+        ready, _, rest = process.stdout.readline().strip().partition(" ")
+        with self.lock:
+            if ready == "ready":
+                self.comments.append("# KernelBench %s: %s" % (self.commit, rest))
+                return process
+            if ready == "lacks" and not self.broken:
+                print("conformance: " + rest, file=sys.stderr)
+            self.broken = self.broken or process.wait() or 4
+        self.over.set()
+        return None
 
     def one(self, process, pair):
         """The row of one task."""
@@ -160,24 +159,24 @@ class Runs:
         why = "its process ended (status %d)" % process.wait()
         if seconds >= SECONDS:
             why = "it took more than %d s" % SECONDS
-        return {"verdict": "failed", "reason": why, "seconds": "%.1f" % seconds}
+        return {"verdict": "failed", "reason": why, "seconds": "%.1f" % seconds, "ended": True}
 
     def work(self):
-        process = None
-        while not self.over.is_set():
-            if process is None or process.poll() is not None:
-                process = self.start()
+        """Take tasks while there are some."""
+        process = self.start()
+        while process:
             try:
                 pair = self.pairs.get_nowait()
             except queue.Empty:
                 return
-            if process is None:
-                return
             try:
                 row = self.one(process, pair)
             except OSError as e:
-                row = {"verdict": "failed", "reason": first_words(e)}
+                row = {"verdict": "failed", "reason": first_words(e), "ended": True}
             self.note(dict(row, task=os.path.basename(pair[0])[:-5]))
+            if row.pop("ended", False):
+                process.kill()
+                process = self.start()
 
     def note(self, row):
         with self.lock:
@@ -191,7 +190,7 @@ class Runs:
 
     def all(self):
         """Run all.  Returns the exit status."""
-        for _ in range(min(self.options.gpus, self.total)):
+        for _ in range(max(1, min(self.options.gpus, self.total))):
             threading.Thread(target=self.work, daemon=True).start()
         try:
             self.over.wait()
@@ -225,8 +224,7 @@ def driver(name, *args):
 def mapped(fd, size):
     """GPU memory of a descriptor, as a tensor of bytes; without a GPU, memory of the host."""
     if not torch.cuda.is_available():
-        with mmap.mmap(fd, size) as memory:
-            yield torch.frombuffer(memory, dtype=torch.uint8)
+        yield torch.frombuffer(mmap.mmap(fd, size), dtype=torch.uint8)
         return
     handle, at = ctypes.c_ulonglong(), ctypes.c_ulonglong()
     whole, none = ctypes.c_size_t(size), ctypes.c_ulonglong(0)
@@ -238,7 +236,10 @@ def mapped(fd, size):
     try:
         class Bytes:
             __cuda_array_interface__ = {"shape": (size,), "typestr": "|u1", "data": (at.value, False), "version": 3}
-        yield torch.as_tensor(Bytes(), device="cuda")
+        memory = torch.as_tensor(Bytes(), device="cuda")
+        if memory.data_ptr() != at.value:
+            raise RuntimeError("PyTorch copied memory that it should share")
+        yield memory
     finally:
         torch.cuda.synchronize()
         driver("cuMemUnmap", at, whole)
@@ -438,18 +439,20 @@ def worker(options):
         except Exception as e:  # one task's trouble is not the others'
             row = {"verdict": "failed", "reason": first_words("%s: %s" % (type(e).__name__, e))}
         row["seconds"] = "%.1f" % (time.monotonic() - begin)
-        print(json.dumps(row), file=answers, flush=True)
         if not options.cpu:
             gc.collect()
-            torch.cuda.synchronize()  # a context that is broken ends this process; another is started
-            torch.cuda.empty_cache()
+            try:
+                torch.cuda.synchronize()
+                torch.cuda.empty_cache()
+            except RuntimeError:  # the context is broken: the next task needs another process
+                row["ended"] = True
+        print(json.dumps(row), file=answers, flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tasks", nargs="*")
     parser.add_argument("--kernelbench")
-    parser.add_argument("--commit", default="")
     parser.add_argument("--oracle", default="build/oracle")
     parser.add_argument("--out")
     parser.add_argument("--run", default="")
@@ -462,7 +465,7 @@ def main():
         return 0
     if not options.kernelbench or not options.out:
         parser.error("expected --kernelbench and --out")
-    commit = commit_of(options.kernelbench, options.commit)
+    commit = commit_of(options.kernelbench)
     return Runs(options, commit, chosen(options.tasks, options.kernelbench, commit)).all()
 
 
@@ -473,8 +476,9 @@ if __name__ == "__main__":
         except ImportError:
             torch = None
         if torch is None or not ("--cpu" in sys.argv or torch.cuda.is_available()):
-            fail("PyTorch with a GPU is needed, and this Python (%s) has %s; say PYTHON=, one that has both" % (
-                 sys.executable, "no PyTorch" if torch is None else "PyTorch, but no GPU"), 4)
+            print("lacks PyTorch with a GPU is needed, and this Python (%s) has %s; say PYTHON=, one that has both"
+                  % (sys.executable, "no PyTorch" if torch is None else "PyTorch, but no GPU"))
+            sys.exit(4)
         import gc
         import logging
         import warnings
