@@ -57,7 +57,7 @@ refused 'a Python without PyTorch' 'conformance: PyTorch with a GPU is needed, a
 check 'make fails' not conformance
 gpus
 conformance
-refused 'a machine without a GPU' 'no GPU'
+refused 'a machine without a GPU' '^no NVIDIA GPU here'
 
 if ! "$python" -c 'import torch' 2> /dev/null; then
     skip 'modules' "no PyTorch in $python"
