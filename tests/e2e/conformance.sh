@@ -2,7 +2,7 @@
 # make conformance: what it needs, and, where PYTHON has PyTorch, what it says of modules and tasks that
 # agree, differ or fail.  The oracle there is that of the pretend GPU.
 # uses: build/fake/oracle
-# shellcheck disable=SC2154  # out, root, scratch are lib.sh's
+# shellcheck disable=SC2016,SC2154  # a program of jq; out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 if ! command -v python3 > /dev/null; then
     skip 'conformance' 'no python3'
@@ -13,7 +13,7 @@ cp -r "$root/harness/import" harness/
 export PYTHONDONTWRITEBYTECODE=1
 python=${PYTHON:-python3}
 csv=results/h200/conformance.csv
-conformance() { mk conformance KERNELBENCH=kb PYTHON="$python" "$@"; }
+conformance() { mk conformance KERNELBENCH=kb PYTHON="$python"; }
 refused() { check "$1 is refused in one line" lines 1 "$2"; check 'and nothing is written' [ ! -e $csv ]; }
 
 # problem NUMBER NAME FORWARD [OP] - a module of one parameter, and its task with this op on x and w.
