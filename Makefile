@@ -15,7 +15,8 @@
 #               KernelBench: KERNELBENCH=checkout.  PYTHON names a python with torch
 #   conformance KernelBench's own modules against the oracle, in float64 at full size, into
 #               results/GPU/conformance.csv: KERNELBENCH=checkout, PYTHON as above
-#   tasks       list the chosen tasks
+#   tasks       list the chosen tasks: ops, bytes, flops, floor (by what was recorded of GPUS),
+#               memory, and where they have kernels
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive,
 #               repair or best_of_n (a control, which SEED_KERNEL=1 shows the cell's kernel).
@@ -92,7 +93,7 @@ families   := $(patsubst tasks/%/template.json,%,$(wildcard tasks/*/template.jso
 named       = $(basename $(notdir $1))
 suite_of    = $(notdir $(patsubst %/,%,$(dir $(task.$1))))
 $(foreach f,$(task_files),$(eval task.$(call named,$f) := $f))
-# Suites of which only what SUITE or TASKS names is built and measured, and that no mean counts.
+# Suites of which only what SUITE or TASKS names is built and measured.
 aside  := my v0
 suites := $(sort $(families) $(notdir $(patsubst %/,%,$(dir $(task_files)))))
 $(foreach s,$(suites),$(eval tasks_of.$s := $(call named,$(filter tasks/$s/%,$(task_files)))))
@@ -209,8 +210,9 @@ optimized/include/%:;
 
 # ---- Results: published data, never a target of measurement -------------------
 
+draw = build/report $(if $(SUITE),--suites '$(SUITE)')
 report: build/report | $(INSTALL)
-	build/report
+	$(draw)
 
 # Compiles on all cores (make/toolchain.mk), and measures after that (COMPILED makes each
 # measurement wait for every kernel).  A machine that fails on one cell must not cost the others:
@@ -219,13 +221,13 @@ compiled: $(cells:%=build/%.build.json)
 reproduce: build/report $(if $(gpus),build/cells build/compare) | $(INSTALL)
 ifneq ($(gpus),)
 	+@status=0; $(MAKE) --no-print-directory -k COMPILED=compiled time || status=4; $(if $(dry),exit $$status;) \
-	harness/record/record-results compare && harness/record/record-results new && build/report || exit; \
+	harness/record/record-results compare && harness/record/record-results new && $(draw) || exit; \
 	[ $$status = 0 ] || echo 'reproduce: the machine failed on some cells, see above; the next make reproduce tries those again' >&2; \
 	exit $$status
 else
 	@make/detect --why
 	@echo 'reproduce: nothing is measured; the recorded results are drawn'
-	build/report
+	$(draw)
 endif
 
 compare: build/compare build/cells
@@ -239,7 +241,8 @@ record: build/cells $(if $(attempts_here),build/best)
 failed: build/report
 	@build/report --failed build/
 
-tasks:; @$(foreach t,$(tasks),$(info $(call suite_of,$t) $t)):
+tasks: build/report # asked in a file, as so many names are no argument
+	@$(file >build/tasks.asked,$(foreach t,$(tasks),$(call suite_of,$t) $t$(newline)))build/report --tasks-of '$(firstword $(gpus))' < build/tasks.asked
 
 include make/inspect.mk make/import.mk make/gen.mk make/tests.mk
 

@@ -5,7 +5,7 @@
 # is what a folder may include from others, and is linked with.
 
 # What the CUDA reference consists of, under its door (cuda/exec.h).
-reference := cuda_ops cuda_base define task base
+reference := cuda_ops cuda_products cuda_base define task base
 
 uses.base    :=
 uses.task    := base
@@ -14,6 +14,7 @@ uses.gpu     := cuda_base task base
 uses.define  := task base
 uses.cuda_base := task base
 uses.cuda_ops  := cuda_base define task base
+uses.cuda_products := cuda_base define task base
 uses.cuda    := $(reference)
 uses.replay  := cuda $(reference) gpu
 uses.measure := cuda $(reference) gpu
@@ -26,12 +27,12 @@ uses.judge   := gen llm record task base
 uses.promote := gen llm record task base
 uses.export  := gen llm record task base
 
-$(foreach l,define cuda cuda_ops cuda_base,$(eval folder.$l := reference/$l))
-libraries := base task compile gpu define cuda_base cuda_ops cuda replay measure inspect record report llm gen judge promote export
+$(foreach l,define cuda cuda_ops cuda_products cuda_base,$(eval folder.$l := reference/$l))
+libraries := base task compile gpu define cuda_base cuda_ops cuda_products cuda replay measure inspect record report llm gen judge promote export
 $(foreach l,$(libraries),$(eval folder.$l ?= harness/$l))
 
 # Folders whose programs need CUDA, and those whose programs call a model.
-on_cuda := gpu cuda cuda_ops cuda_base replay measure inspect
+on_cuda := gpu cuda cuda_ops cuda_products cuda_base replay measure inspect
 on_curl := llm gen judge promote export
 
 mains    := $(wildcard harness/*/*_main.c)

@@ -23,7 +23,7 @@ keyless := $(if $(KEYS),env $(KEYS:%=-u %))
 unexport $(KEYS)
 
 # One make at a time in a tree: another waits here.  A dry run and a look around need not.
-free  := help tasks print-%
+free  := help print-%
 idle  := $(or $(findstring n,$(filter-out --%,$(firstword -$(MAKEFLAGS)))),$(if $(filter-out $(free),$(goals)),,free))
 BUSY  := $(if $(idle),,$(shell $(keyless) make/lock "$$PPID"))
 $(if $(BUSY),$(error $(BUSY)))

@@ -107,12 +107,12 @@ int main(int argc, char **argv) {
     if (argc != 2) die(KP_USAGE, "usage: calibrate TASK.json");
     struct accuracy acc = {0};
     const struct kp_task *t = task_load(argv[1]);
-    size_t needed, free_bytes, total;
+    size_t needed, free_bytes, total, more;
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     bool fits = referee_open(&acc.r, t, 1, 0, 0, random_seed(), &needed);
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
-    if (!fits || !accuracy_open(&acc, free_bytes / 2))
+    if (!fits || !accuracy_open(&acc, free_bytes / 2, &more))
         die(KP_MACHINE, "%s needs more GPU memory than is free", t->name);
     if (acc.math[0] != KP_MATH_FP32) return KP_OK; /* nothing is known of 16-bit tasks */
     for (size_t i = 0; i < sizeof arithmetics / sizeof *arithmetics; i++)

@@ -25,18 +25,20 @@ size_t accuracy_bytes(const struct kp_task *t) {
     return bytes;
 }
 
-bool accuracy_open(struct accuracy *acc, size_t oracle_limit) {
+bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed) {
     const struct kp_task *t = acc->r.task;
-    if (oracle_limit > KP_ORACLE_BYTES) oracle_limit = KP_ORACLE_BYTES;
     acc->nbaselines = kp_baselines(t, acc->math);
     acc->oracle = kp_exec_create_oracle(t, oracle_limit);
     size_t most = kp_exec_workspace(acc->oracle);
     for (int b = 0; b < acc->nbaselines; b++) {
         acc->exec[b] = kp_exec_create(t, acc->math[b]);
         if (kp_exec_workspace(acc->exec[b]) > most) most = kp_exec_workspace(acc->exec[b]);
-        for (int k = 0; k < t->noutputs; k++)
-            if (cudaMalloc(&acc->out[b][k], output_bytes(t, k))) return cudaGetLastError(), false;
     }
+    *needed = accuracy_bytes(t) + most;
+    for (int i = 0; i < acc->nbaselines * t->noutputs; i++)
+        if (cudaMalloc(&acc->out[i / t->noutputs][i % t->noutputs],
+                       output_bytes(t, i % t->noutputs)))
+            return cudaGetLastError(), false;
     if (most && cudaMalloc(&acc->workspace, most)) return cudaGetLastError(), false;
     device_check(cudaMalloc((void **)&acc->found, COMPARED * sizeof *acc->found), "comparing");
     device_check(cudaMalloc((void **)&acc->spread, KP_MAX_OUTPUTS * sizeof *acc->spread),

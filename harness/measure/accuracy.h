@@ -7,9 +7,6 @@
 
 enum { KP_MAX_BASELINES = 2 };
 
-/* The oracle works in slices and is given at most this much memory for them. */
-#define KP_ORACLE_BYTES ((size_t)8 << 30)
-
 struct accuracy { /* the referee, and what it compares with */
     struct referee r;
     int nbaselines;
@@ -37,8 +34,8 @@ bool sample_outside(const struct sample_errors *found, enum kp_distribution d);
 size_t accuracy_bytes(const struct kp_task *t);
 
 /* Prepare, after referee_open(&acc->r, ...); the rest of *acc is zero.  The oracle's slices may
- * take `oracle_limit` bytes, and no more than KP_ORACLE_BYTES.  False if memory is short. */
-bool accuracy_open(struct accuracy *acc, size_t oracle_limit);
+ * take `oracle_limit` bytes.  False if memory is short; *needed is what all of this takes. */
+bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed);
 
 /* Run baseline `which` on the inputs of a placement, into out[which]. */
 void accuracy_baseline(struct accuracy *acc, int placement, int which);

@@ -1,12 +1,15 @@
 /* referee.c: see referee.h. */
 #define _GNU_SOURCE
 #include "measure/referee.h"
+#include "base/json.h"
 #include "gpu/machine.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 uint64_t random_seed(void) {
     uint64_t x;
@@ -18,7 +21,8 @@ uint64_t random_seed(void) {
 static const size_t small_bytes = (size_t)64 << 20;
 enum {
     SMALL_PLACEMENTS = 8, /* the interval is drawn over placements, and five would be few */
-    FLUSH_L2S = 2         /* the flush reads twice the L2's size */
+    FLUSH_L2S = 2,        /* the flush reads twice the L2's size */
+    OTHER_FILES = 64      /* descriptors beside those of buffers: pipes, the driver's devices */
 };
 
 /* One seed gives the canaries' word and the addresses; the mask keeps them apart. */
@@ -81,6 +85,25 @@ static void set_canaries(struct referee *r) {
     free(list);
 }
 
+char *referee_short(size_t needed, size_t free_bytes) {
+    return text_format("needs at least %.1f GB of GPU memory, %.1f GB are free",
+                       (double)needed * 1e-9, (double)free_bytes * 1e-9);
+}
+
+/* Let this process, and those that it starts, have so many more file descriptors. */
+static void allow_descriptors(int n) {
+    struct rlimit l;
+    rlim_t least = (rlim_t)n + OTHER_FILES;
+    if (getrlimit(RLIMIT_NOFILE, &l)) die(KP_MACHINE, "getrlimit: %s", strerror(errno));
+    if (l.rlim_cur >= least) return;
+    if (l.rlim_max < least)
+        die(KP_MACHINE,
+            "%d buffers need %llu file descriptors, the limit is %llu: raise it (ulimit -Hn)", n,
+            (unsigned long long)least, (unsigned long long)l.rlim_max);
+    l.rlim_cur = least;
+    if (setrlimit(RLIMIT_NOFILE, &l)) die(KP_MACHINE, "setrlimit: %s", strerror(errno));
+}
+
 bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, size_t scratch,
                   size_t flush, uint64_t seed, size_t *needed) {
     memset(r, 0, sizeof *r);
@@ -90,6 +113,7 @@ bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, s
     r->canary = device_poison_word(seed ^ canary_seed);
     r->flush_bytes = flush;
     int n = r->nbuffers * nplacements;
+    allow_descriptors(n + 1);
     r->at = calloc((size_t)n + 1, sizeof *r->at);
     r->shared = calloc((size_t)n + 1, sizeof *r->shared);
     if (!r->at || !r->shared) die(KP_MACHINE, "out of memory");

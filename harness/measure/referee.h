@@ -34,9 +34,14 @@ size_t output_bytes(const struct kp_task *t, int output);
 /* All tensors and outputs together. */
 size_t task_bytes(const struct kp_task *t);
 
+/* Why a cell is skipped: how much GPU memory it needs, and how much is free.  New string. */
+char *referee_short(size_t needed, size_t free_bytes);
+
 /* Allocate `nplacements` sets of buffers, and `flush` bytes of clean memory that every runner
  * reads to empty the L2: the same memory for all, because its address affects times.  False if the
- * GPU has too little memory; *needed says how much all of it takes. */
+ * GPU has too little memory; *needed says how much all of it takes.  Every buffer is a file
+ * descriptor: the soft limit on these is raised, and a hard one that is too low ends the program.
+ */
 bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, size_t scratch,
                   size_t flush, uint64_t seed, size_t *needed);
 

@@ -88,12 +88,13 @@ bool rounds_start(struct rounds *t, bool aa) {
     uint64_t layout = random_seed();
     t->nrunners = aa ? 2 : 1 + t->acc.nbaselines;
     for (int i = 0; i < t->nrunners; i++) {
-        bool mine = i == 0 || aa;
+        bool mine = (i == 0 || aa) && !t->missing;
+        enum kp_math own = t->acc.math[i ? i - 1 : 0];
         static const char *const math[] = {"fp32", "tf32", "half"};
-        char *baseline[] = {"baseline", (char *)t->task->path,
-                            mine ? NULL : (char *)math[t->acc.math[i - 1]], NULL};
+        char *baseline[] = {"baseline", (char *)t->task->path, mine ? NULL : (char *)math[own],
+                            NULL};
         struct runner_setup setup = referee_setup(&t->acc.r, layout);
-        t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, t->acc.math[i - 1]);
+        t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, own);
         process_start(&t->runner[i], t->runner_name[i], mine ? candidate : baseline, mine, &setup,
                       t->acc.r.shared);
     }
@@ -223,7 +224,7 @@ static bool check_oracle(struct rounds *t, const struct round *q) {
         found.candidate.of_limit, class_name(t->task, t->class),
         kp_distribution_name[q->distribution], found.candidate.rms, found.candidate.part,
         found.candidate.element, found.candidate.bias);
-    return fail(t, "wrong", reason);
+    return fail_output(t, 0, reason);
 }
 
 /* Ask runner i for a replay.  Those of the candidate may take so long together, and no more. */

@@ -26,6 +26,8 @@ struct rounds {
     uint64_t master;
     double deadline, cap_seconds;
     double left;  /* seconds that the candidate's runs may still take in this cell */
+    bool missing; /* no candidate: the most accurate baseline has two runners, the first its
+                     stand-in */
     int nrunners; /* runner 0 is the candidate's */
     struct kp_process runner[KP_MAX_RUNNERS];
     const char *runner_name[KP_MAX_RUNNERS];

@@ -29,12 +29,11 @@ enum {
     MOST_KEPT = 100,  /* samples of a runner that the result keeps */
     AA_BATCHES = 5    /* of --aa: each is measured as a cell is */
 };
+/* What CUDA and its libraries take in the process of each runner. */
+static const size_t process_bytes = (size_t)1 << 29;
 /* The longest wait for a quiet machine: scrubbing freed memory takes 2.5 ms a GB. */
 static const double quiet_seconds = 3;
 
-/* The floor.  Three products of 16-bit halves keep fp32's error.  If a task writes less than this
- * share of its bytes, they are read at the read rate, else at the copy rate. */
-static const double fp32_products = 3, few_writes = 0.05;
 /* No kernel multiplies faster than the fastest dense rate times this: structured sparsity at most
  * doubles the rate, the rest is room for errors of measuring. */
 static const double hard_rate = 2.25;
@@ -49,7 +48,8 @@ struct cell {
     struct rounds t;
     cJSON *build, *verify, *peaks, *json, *flags;
     const char *file; /* suffix of the file that is written */
-    double floor_bytes_us, floor_flops_us, hard_us, started;
+    struct kp_floor floor;
+    double hard_us, started;
     struct kp_cost cost;
 };
 
@@ -145,7 +145,8 @@ static void read_tolerances(struct cell *c) {
     struct rounds *t = &c->t;
     const struct accuracy *acc = &t->acc;
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(c->verify, "error");
-    t->class = class_find(t->task, json_text(c->verify, "class", ""));
+    t->class = t->missing ? class_of_math(acc->math[0])
+                          : class_find(t->task, json_text(c->verify, "class", ""));
     struct kp_error spread = {member(error, "spread", "declared", "norm"),
                               member(error, "spread", "declared", "element")};
     for (int i = 0; i <= acc->nbaselines; i++) {
@@ -176,40 +177,38 @@ static void check_files(struct cell *c) {
     }
 }
 
+/* Bytes that the processes of the baselines take for themselves: what lies between their ops. */
+static size_t baseline_bytes(const struct accuracy *acc, bool missing) {
+    size_t bytes = missing ? kp_exec_workspace(acc->exec[0]) : 0;
+    for (int b = 0; b < acc->nbaselines; b++) bytes += kp_exec_workspace(acc->exec[b]);
+    return bytes + (size_t)(acc->nbaselines + 1) * process_bytes;
+}
+
+/* Allocate everything at once, and see that the runners have room beside it. */
 static void allocate(struct cell *c) {
-    size_t free_bytes = 0, total = 0, need = 0;
+    size_t free_bytes = 0, left = 0, total = 0, need = 0, accuracy = 0;
     size_t scratch = (size_t)json_number(c->verify, "scratch_bytes", 0);
     int n = referee_placements(c->t.task, scratch);
+    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
     if (!referee_open(&c->t.acc.r, c->t.task, n, scratch, referee_flush_bytes(), random_seed(),
                       &need))
-        finish(c, "skipped",
-               text_format("timing needs %.1f GB of GPU memory", (double)need * 1e-9));
-    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
-    if (!accuracy_open(&c->t.acc, free_bytes / ORACLE_PART))
-        finish(c, "skipped", "too little GPU memory is left to compare the timed runs");
+        finish(c, "skipped", referee_short(need, free_bytes));
+    KP_CU(cu.cuMemGetInfo(&left, &total));
+    bool fits = accuracy_open(&c->t.acc, left / ORACLE_PART, &accuracy);
+    KP_CU(cu.cuMemGetInfo(&left, &total));
+    size_t runners = baseline_bytes(&c->t.acc, c->t.missing);
+    if (!fits || runners > left)
+        finish(c, "skipped", referee_short(need + accuracy + runners, free_bytes));
 }
 
 /* ---- Floors --------------------------------------------------------------------------- */
 
-/* The rate at which products of a class can be computed.  Both of fp32: on the multipliers of that
- * type, or by products of 16-bit halves on tensor cores, whichever is faster. */
-static double product_rate(const struct cell *c, const char *class) {
-    double half = json_number(c->peaks, "f16_tflops", 0);
-    if (!strcmp(class, "fp32") || !strcmp(class, "fp32-normwise"))
-        return fmax(json_number(c->peaks, "fp32_tflops", 0), half / fp32_products);
-    return !strcmp(class, "tf32") ? json_number(c->peaks, "tf32_tflops", 0) : half;
-}
-
 /* The floor is the time that hardly any kernel of this class beats, by this machine's measured
  * peaks.  The hard bound is the time that no kernel can beat. */
 static void floors(struct cell *c) {
-    double read = json_number(c->peaks, "read_gbs", 0), copy = json_number(c->peaks, "copy_gbs", 0);
-    double rate = product_rate(c, json_text(c->verify, "class", "fp32"));
+    c->floor = task_floor(&c->cost, c->peaks, class_name(c->t.task, c->t.class));
     double fastest = json_number(c->peaks, "f16_tflops", 0);
-    double bytes = c->cost.bytes_in + c->cost.bytes_out,
-           gbs = c->cost.bytes_out < few_writes * bytes ? read : copy;
-    c->floor_bytes_us = gbs > 0 ? bytes / gbs * 1e-3 : 0;
-    c->floor_flops_us = rate > 0 ? c->cost.mm_flops / rate * 1e-6 : 0;
+    double bytes = c->cost.bytes_in + c->cost.bytes_out;
     double dram = machine_dram_bytes_per_us(), l2 = (double)machine_l2_bytes();
     double hard_bytes = dram > 0 && bytes > l2 ? (bytes - l2) / dram : 0;
     double hard_flops = fastest > 0 ? c->cost.mm_flops / (hard_rate * fastest) * 1e-6 : 0;
@@ -221,7 +220,7 @@ static void floors(struct cell *c) {
 static void add_times(struct cell *c) {
     struct rounds *t = &c->t;
     cJSON *all = cJSON_AddObjectToObject(c->json, "time_us");
-    for (int i = 0; i < t->nrunners; i++) {
+    for (int i = t->missing; i < t->nrunners; i++) {
         struct runner_samples *s = &t->samples[i];
         struct kp_interval m =
             stat_single(s->event_us, t->placement, t->rounds, t->tick_us, t->master, KP_RESAMPLES);
@@ -298,12 +297,13 @@ static void add_speedup(struct cell *c) {
 }
 
 static void add_bounds(struct cell *c) {
-    json_add_number(c->json, "floor_us", fmax(c->floor_bytes_us, c->floor_flops_us));
-    json_add_number(c->json, "floor_bytes_us", c->floor_bytes_us);
-    json_add_number(c->json, "floor_flops_us", c->floor_flops_us);
+    json_add_number(c->json, "floor_us", fmax(c->floor.bytes_us, c->floor.flops_us));
+    json_add_number(c->json, "floor_bytes_us", c->floor.bytes_us);
+    json_add_number(c->json, "floor_flops_us", c->floor.flops_us);
     json_add_number(c->json, "hard_bound_us", c->hard_us);
     json_add_number(c->json, "empty_graph_us", c->t.empty_us);
-    if (stat_median(c->t.samples[0].event_us, c->t.rounds) < LATENCY_BOUND * c->t.empty_us)
+    if (!c->t.missing &&
+        stat_median(c->t.samples[0].event_us, c->t.rounds) < LATENCY_BOUND * c->t.empty_us)
         flag(c, "latency-bound");
 }
 
@@ -311,7 +311,7 @@ static void add_bounds(struct cell *c) {
  * only if fresh processes measure it again. */
 static bool confirm(struct cell *c) {
     struct rounds *t = &c->t;
-    double floor = floor_margin * fmax(c->floor_bytes_us, c->floor_flops_us);
+    double floor = floor_margin * fmax(c->floor.bytes_us, c->floor.flops_us);
     double before = stat_interquartile_mean(t->samples[0].event_us, t->rounds);
     if (before >= floor) return true;
     rounds_stop(t);
@@ -327,14 +327,15 @@ static void measure(struct cell *c) {
     if (!rounds_start(t, false)) finish(c, t->verdict, t->reason);
     if (!machine_quiet(quiet_seconds))
         flag(c, "noisy: the machine was not quiet when measuring began");
-    if (!rounds_run(t, false) || !confirm(c)) finish(c, t->verdict, t->reason);
+    if (!rounds_run(t, false) || (!t->missing && !confirm(c))) finish(c, t->verdict, t->reason);
     add_times(c);
-    add_speedup(c);
+    if (!t->missing) add_speedup(c);
     add_bounds(c);
     cJSON *m = machine_describe();
     machine_watch_add(m);
     cJSON_AddItemToObject(m, "peaks", cJSON_Duplicate(c->peaks, 1));
     cJSON_AddItemToObject(c->json, "machine", m);
+    if (t->missing) finish(c, "missing", json_text(c->verify, "reason", NULL));
     if (stat_interquartile_mean(t->samples[0].event_us, t->rounds) < c->hard_us)
         finish(c, "impossible", "faster than the bytes can move or the multipliers can multiply");
     finish(c, "ok", NULL);
@@ -385,7 +386,10 @@ int main(int argc, char **argv) {
     c.build = json_read(text_format("%s.build.json", c.t.prefix));
     c.verify = json_read(text_format("%s.verify.json", c.t.prefix));
     const char *verified = json_text(c.verify, "verdict", "");
-    if (strcmp(verified, "ok")) finish(&c, verified, json_text(c.verify, "reason", NULL));
+    /* Where there is no kernel, verify has judged the baselines, and they are measured alone. */
+    c.t.missing = !aa && !strcmp(verified, "missing") && cJSON_HasObjectItem(c.verify, "error");
+    if (strcmp(verified, "ok") && !c.t.missing)
+        finish(&c, verified, json_text(c.verify, "reason", NULL));
     char *folder = strdup(c.t.prefix);
     *strrchr(folder, '/') = 0;
     c.peaks = json_read(text_format("%s/peaks.json", folder));
@@ -393,7 +397,7 @@ int main(int argc, char **argv) {
     c.t.left -= json_number(c.verify, "waited_seconds", 0);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
-    check_files(&c);
+    if (!c.t.missing) check_files(&c);
     allocate(&c);
     read_tolerances(&c);
     if (kp_exec_weak(c.t.task)) flag(&c, "weak-baseline: a convolution without cuDNN");

@@ -33,6 +33,7 @@ struct verify {
     cJSON *json;                         /* what PREFIX.verify.json will say */
     struct accuracy acc;
     struct kp_process runner;
+    const char *missing;   /* why there is no kernel: only the baselines are judged; or NULL */
     double deadline, left; /* seconds: of an answer; of all runs of the kernel that are to come */
     int at;                /* the placement of the next sample; they take turns, as in time */
     size_t scratch;
@@ -81,21 +82,23 @@ static void settle_machine(const struct runner_reply *reply) {
 
 /* ---- Memory -------------------------------------------------------------------- */
 
-/* Allocate everything at once, or end with the verdict `skipped` and both numbers. */
+/* End with the verdict `skipped` and both numbers. */
+KP_NORETURN static void too_large(struct verify *v, size_t need, size_t free_bytes) {
+    verdict(v, "skipped", referee_short(need, free_bytes));
+}
+
+/* Allocate everything at once. */
 static void allocate(struct verify *v) {
-    size_t free_bytes = 0, total = 0;
+    size_t free_bytes = 0, total = 0, held = 0, accuracy = accuracy_bytes(v->task);
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
     int n = referee_placements(v->task, 0);
     size_t flush = referee_flush_bytes();
-    size_t need = (size_t)n * task_bytes(v->task) + flush + accuracy_bytes(v->task) + spare_bytes;
-    char *reason = text_format("needs at least %.1f GB of GPU memory, %.1f GB are free",
-                               (double)need * 1e-9, (double)free_bytes * 1e-9);
-    if (need > free_bytes) verdict(v, "skipped", reason);
+    size_t need = (size_t)n * task_bytes(v->task) + flush + accuracy + spare_bytes;
+    if (need > free_bytes) too_large(v, need, free_bytes);
     size_t oracle_limit = (free_bytes - need) / 2; /* the rest is for the candidate's scratch */
-    if (!referee_open(&v->acc.r, v->task, n, 0, flush, v->master, &need) ||
-        !accuracy_open(&v->acc, oracle_limit))
-        verdict(v, "skipped", reason);
-    free(reason);
+    if (!referee_open(&v->acc.r, v->task, n, 0, flush, v->master, &held) ||
+        !accuracy_open(&v->acc, oracle_limit, &accuracy))
+        too_large(v, held + accuracy + spare_bytes, free_bytes);
 }
 
 /* ---- Recording ------------------------------------------------------------------ */
@@ -243,11 +246,12 @@ static void take_sample(struct verify *v, enum kp_class class, int d, int s,
                         struct sample_errors *found) {
     uint64_t seed = v->seed[d][s];
     draw(v, d, seed);
-    replay(v, seed);
+    if (!v->missing) replay(v, seed);
     enum how_much much = KP_SOME;
     if ((d == KP_DIST_DECLARED && s == 0) || d == KP_DIST_OUTLIER) much = KP_ALL;
     if (d == KP_DIST_ROWS || d == KP_DIST_INFINITE) much = KP_SLICES;
     accuracy_sample(&v->acc, v->at, class, much, kp_mix(seed, NOISE_SEED), found);
+    if (v->missing) found->candidate = found->baseline[0];
 }
 
 /* Judge the candidate and every baseline on all samples, in the spreads of a class.  Contents that
@@ -291,7 +295,7 @@ static void add_judgments(const struct verify *v, cJSON *to, const char *key,
 /* The errors in the spreads of one class, and how large these are. */
 static void add_errors(const struct verify *v) {
     cJSON *error = cJSON_AddObjectToObject(v->json, "error");
-    add_judgments(v, error, "candidate", v->candidate);
+    if (!v->missing) add_judgments(v, error, "candidate", v->candidate);
     for (int b = 0; b < v->acc.nbaselines; b++)
         add_judgments(v, error, kp_math_name(v->task, v->acc.math[b]), v->baseline[b]);
     cJSON *spread = cJSON_AddObjectToObject(error, "spread");
@@ -376,7 +380,8 @@ static void add_baseline_classes(const struct verify *v, cJSON *to, enum kp_clas
     }
 }
 
-/* The candidate is of the first class, from the most accurate on, whose limits it keeps. */
+/* The candidate is of the first class, from the most accurate on, whose limits it keeps.  Where
+ * there is no kernel, the most accurate baseline stands in for it, and none has a class. */
 KP_NORETURN static void conclude(struct verify *v) {
     enum kp_class class[KP_CLASS_COUNT];
     int n = classes_of(v->task, class), i = 0, d;
@@ -390,11 +395,11 @@ KP_NORETURN static void conclude(struct verify *v) {
         if (i == n - 1) break;
     }
     add_errors(v);
-    if (d >= 0) wrong(v, class[i], d);
-    cJSON_AddStringToObject(v->json, "class", class_name(v->task, class[i]));
+    if (d >= 0 && !v->missing) wrong(v, class[i], d);
+    if (!v->missing) cJSON_AddStringToObject(v->json, "class", class_name(v->task, class[i]));
     struct kp_error tolerance = tolerance_of(v->spread[KP_DIST_DECLARED]);
     audit_task(&v->acc, &tolerance, kp_mix(v->master, AUDIT_SEED), v->json);
-    verdict(v, "ok", NULL);
+    verdict(v, v->missing ? "missing" : "ok", v->missing);
 }
 
 int main(int argc, char **argv) {
@@ -411,19 +416,24 @@ int main(int argc, char **argv) {
     cJSON_AddStringToObject(v.json, "task", v.task->name);
     cJSON *build = json_read(file_of(&v, "build.json"));
     const char *built = json_text(build, "verdict", "");
-    if (strcmp(built, "ok")) verdict(&v, built, json_text(build, "reason", NULL));
+    if (cJSON_IsTrue(cJSON_GetObjectItem(build, "baselines_alone")))
+        v.missing = json_text(build, "reason", "");
+    else if (strcmp(built, "ok"))
+        verdict(&v, built, json_text(build, "reason", NULL));
     v.master = random_seed();
     char *hex = text_format("%016llx", (unsigned long long)v.master);
     cJSON_AddStringToObject(v.json, "master_seed", hex);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     allocate(&v);
-    make_tape(&v);
+    if (!v.missing) make_tape(&v);
     for (int d = 0; d < KP_DIST_COUNT; d++) { /* drawn only now that the tape is closed */
         v.applies[d] = kp_distribution_applies(v.task, (enum kp_distribution)d);
         for (int s = 0; s < SEEDS; s++) v.seed[d][s] = random_seed();
     }
-    start_runner(&v);
-    determinism(&v);
+    if (!v.missing) {
+        start_runner(&v);
+        determinism(&v);
+    }
     conclude(&v);
 }

@@ -26,7 +26,9 @@ static const char *const reference_parts[] = {"reference/cuda", "reference/cuda_
 static const char op_table[] = "harness/task/op_table.h";
 static const char headers[] = "optimized/include";
 /* Where ops are implemented, and how: KP_IMPL(NAME, ...), or as a row of a table of expressions. */
-static const char *const op_folders[] = {"reference/cuda_ops", "reference/define"};
+enum { OP_FOLDERS = 3 }; /* the last is not of CUDA */
+static const char *const op_folders[OP_FOLDERS] = {"reference/cuda_ops", "reference/cuda_products",
+                                                   "reference/define"};
 static const char *const implements[] = {"KP_IMPL(%s,", "ELEMENTWISE(%s,"};
 
 struct source {
@@ -204,12 +206,16 @@ static bool has_op(const struct sources *s, const struct source *of, const char 
     return found;
 }
 
+/* Whether a file of op_folders is of those of CUDA. */
+static bool is_cuda(const struct source *s) {
+    return strncmp(s->path, op_folders[OP_FOLDERS - 1], strlen(op_folders[OP_FOLDERS - 1])) != 0;
+}
+
 /* Whether what a header declares is defined by those who include it: not what it defines itself, as
  * device code does (.cuh), nor what is no header of the ops. */
 static bool only_declares(const struct source *s) {
     size_t n = strlen(s->path);
-    return !strncmp(s->path, op_folders[0], strlen(op_folders[0])) &&
-           !strcmp(s->path + n - 2, ".h");
+    return is_cuda(s) && !strcmp(s->path + n - 2, ".h");
 }
 
 /* Mark the files of op_folders that belong to those that are marked: what they include, and the
@@ -233,7 +239,7 @@ static void hash_reference(struct text *all, struct sources *s, const char *name
         char *rows = file_read(op_table, NULL);
         s->op_rows = code_normal(rows);
         free(rows);
-        for (int i = 0; i < 2; i++) add_part(&s->ops, op_folders[i]);
+        for (int i = 0; i < OP_FOLDERS; i++) add_part(&s->ops, op_folders[i]);
         if (s->ops.n > 256) die(KP_BUG, "%d sources of ops; room for 256", s->ops.n);
     }
     hash_parts(all, reference_parts, sizeof reference_parts / sizeof *reference_parts);
@@ -243,10 +249,10 @@ static void hash_reference(struct text *all, struct sources *s, const char *name
         bool found = false;
         for (int i = 0; i < s->ops.n; i++) {
             const struct source *of = &s->ops.of[i];
-            if (strncmp(of->path, op_folders[0], strlen(op_folders[0]))) continue;
-            if (has_op(s, of, op)) marked[i] = found = true;
+            if (is_cuda(of) && has_op(s, of, op)) marked[i] = found = true;
         }
-        if (!found) die(KP_BUG, "no file of %s implements %s", op_folders[0], op);
+        if (!found)
+            die(KP_BUG, "no file of %s or %s implements %s", op_folders[0], op_folders[1], op);
     }
     free(copy);
     mark_all(&s->ops, marked);

@@ -7,8 +7,9 @@
  * - task: the task file without its title, source and notes
  * - kernel: the .cu, and what it includes of optimized/include
  * - reference: the executor and the noise (reference/cuda, cuda_base); and for each op of the
- *   graph its row of harness/task/op_table.h and the files of reference/cuda_ops that implement
- *   it, so that an op that is added changes no hash of a task that lacks it
+ *   graph its row of harness/task/op_table.h and the files of reference/cuda_ops or
+ *   cuda_products that implement it, so that an op that is added changes no hash of a task that
+ *   lacks it
  * - harness: what measures and judges, and what turns a task file into tensors and their values
  *   (a list in inputs.c)
  *

@@ -6,7 +6,7 @@
 #include "record/recorded.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "task/family.h"
+#include "task/taskfile.h"
 #include "task/op.h"
 #include "task/task_text.h"
 
@@ -24,6 +24,24 @@ static void *grown(void *array, int n, size_t size) {
 }
 
 /* ---- rows ---- */
+
+/* Whether a word is among those of a text. */
+static bool among(const char *text, const char *word) {
+    size_t n = strlen(word);
+    for (const char *at = text; (at = strstr(at, word)); at += n)
+        if ((at == text || at[-1] == ' ') && (at[n] == ' ' || !at[n])) return true;
+    return false;
+}
+
+/* Whether README speaks of a suite; where all are asked for, it does of each. */
+static bool is_published(const struct report *r, const char *suite) {
+    return !r->shown || among("crfm hgemm level1 level2 level3", suite);
+}
+
+/* Whether a suite has rows. */
+static bool is_shown(const struct report *r, const char *suite) {
+    return is_published(r, suite) || among(r->shown, suite);
+}
 
 /* Find the row of a task.  Returns -1 if there is none.  The search begins where the last one
  * ended, as results come in nearly the same order as rows. */
@@ -43,7 +61,7 @@ static struct row *add_row(struct report *r, const char *task, const char *suite
     struct row *row = &r->rows[r->nrows++];
     snprintf(row->task, sizeof row->task, "%s", task);
     snprintf(row->suite, sizeof row->suite, "%s", suite);
-    row->aside = !strcmp(suite, "my") || !strcmp(suite, "v0"); /* `aside` of the Makefile */
+    row->own = !is_published(r, suite);
     for (int i = 0; i < r->ncolumns; i++)
         r->columns[i].cell = grown(r->columns[i].cell, r->nrows - 1, sizeof *r->columns[i].cell);
     return row;
@@ -162,10 +180,9 @@ static void load_tasks(struct report *r, const char *tasks) {
     struct dirent **sub = NULL, **file = NULL;
     int nsub = scandir(tasks, &sub, visible, alphasort);
     for (int i = 0; i < nsub; i++) {
+        bool wanted = fits(sub[i]->d_name, sizeof row->suite) && is_shown(r, sub[i]->d_name);
         char *folder = text_format("%s/%s", tasks, sub[i]->d_name);
-        int nfile = fits(sub[i]->d_name, sizeof row->suite)
-                        ? scandir(folder, &file, is_json, alphasort)
-                        : 0;
+        int nfile = wanted ? scandir(folder, &file, is_json, alphasort) : 0;
         for (int j = 0; j < nfile; j++) {
             char *path = text_format("%s/%s", folder, file[j]->d_name);
             if (!strcmp(file[j]->d_name, "template.json"))
@@ -235,6 +252,7 @@ static bool load_cell(void *state, const char *where, const char *as, cJSON *jso
     char why[256] = "";
     const char *refused = why;
     if (json && result_take(json, as, &cell, why, sizeof why)) {
+        if (*cell.suite && !is_shown(r, cell.suite)) return result_free(&cell), true;
         refused = place(r, &cell);
         if (refused) result_free(&cell);
     }
@@ -286,28 +304,6 @@ static int by_arch(const void *x, const void *y) {
     return archs ? archs : strcmp(a->name, b->name);
 }
 
-/* Whether a row has a result. */
-static bool measured(const struct report *r, int row) {
-    for (int i = 0; i < r->ncolumns; i++)
-        if (*r->columns[i].cell[row].verdict) return true;
-    return false;
-}
-
-/* Drop the rows that are aside and have no result. */
-static void drop_unmeasured(struct report *r) {
-    int kept = 0;
-    for (int i = 0; i < r->nrows; i++) {
-        if (r->rows[i].aside && !measured(r, i)) {
-            free(r->rows[i].meaning);
-            continue;
-        }
-        r->rows[kept] = r->rows[i];
-        for (int j = 0; j < r->ncolumns; j++) r->columns[j].cell[kept] = r->columns[j].cell[i];
-        kept++;
-    }
-    r->nrows = kept;
-}
-
 /* Sort the rows, and every column's cells with them. */
 static void sort_rows(struct report *r) {
     struct row *sorted = calloc((size_t)r->nrows + 1, sizeof *sorted);
@@ -338,13 +334,13 @@ static void find_twins(struct report *r) {
     }
 }
 
-void report_load(struct report *r, const char *results, const char *tasks) {
+void report_load(struct report *r, const char *results, const char *tasks, const char *shown) {
     memset(r, 0, sizeof *r);
+    r->shown = shown;
     load_tasks(r, tasks);
     r->rows_known = r->nrows > 0;
     load_results(r, results);
     boards_load(&r->boards, results);
-    drop_unmeasured(r);
     sort_rows(r);
     find_twins(r);
     if (r->ncolumns) qsort(r->columns, (size_t)r->ncolumns, sizeof *r->columns, by_arch);

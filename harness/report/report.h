@@ -15,7 +15,7 @@
 struct row { /* a task */
     char task[64];
     char suite[24];
-    bool aside;    /* of a suite that no mean counts, and that is there only where it was measured */
+    bool own;      /* of a suite that is not published: in no row of all, and not in README */
     bool left_out; /* the task itself is flagged, whatever its results say */
     char *meaning; /* what it computes (task_text_meaning); NULL if its graph cannot be read */
     char class[8]; /* its own, by its tensors: f16, bf16 or fp32; "", any, without a meaning */
@@ -52,9 +52,10 @@ struct column {              /* a GPU with recorded results */
 
 struct report {
     int nrows;
-    struct row *rows; /* by suite, then by name */
-    int likely_row;   /* where the search for a task begins */
-    bool rows_known;  /* they come from tasks/: a result of any other task is refused */
+    struct row *rows;  /* by suite, then by name */
+    int likely_row;    /* where the search for a task begins */
+    const char *shown; /* the suites beside the published ones that have rows; NULL: all */
+    bool rows_known;   /* they come from tasks/: a result of any other task is refused */
     int ncolumns;
     struct column *columns;      /* by architecture, then by name */
     struct boards boards;        /* how far speedups scatter: RESULTS/reruns */
@@ -65,9 +66,19 @@ struct report {
 /* Read the names, suites and flags of all tasks below TASKS, and every result below RESULTS.  A
  * task or a result that does not fit costs one line on stderr and is left out.  If there is no
  * folder TASKS, the rows are the tasks that have results.  Dies with KP_INPUT on a shape that its
- * family's template cannot take, and on a malformed file of PyTorch's times. */
-void report_load(struct report *r, const char *results, const char *tasks);
+ * family's template cannot take, and on a malformed file of PyTorch's times.
+ *
+ * crfm, hgemm and level1 to level3 are published.  Of other suites those that `shown` names have
+ * rows of their own, and the results of the rest are passed over; NULL takes every suite as if it
+ * were published. */
+void report_load(struct report *r, const char *results, const char *tasks, const char *shown);
 void report_free(struct report *r);
+
+/* List the tasks that `chosen` names ("SUITE TASK" a line): what each asks for, its floor by what
+ * was recorded of a GPU's rates (a dash where nothing was), and the folders of OPTIMIZED with a
+ * kernel of it.  Dies with KP_INPUT on a task that cannot be read. */
+void report_tasks(FILE *chosen, const char *tasks, const char *results, const char *gpu,
+                  const char *optimized, FILE *out);
 
 /* Whether a cell is left out of the headline numbers: its task cannot tell a right kernel from a
  * wrong one, its baseline is weaker than what users have, or its time is doubtful (flag_kind of

@@ -1,9 +1,11 @@
 /* report_main.c: draws what was recorded.
  *
  *   report [--results DIR] [--plots DIR] [--readme FILE] [--tasks DIR] [--published DIR]
+ *          [--suites "SUITE..."]
  *          writes a table into FILE between its markers, a page for each GPU and for searches into
  *          results/, data into plots/data/, and figures
  *   report --cell FILE...    prints one line for each finished cell
+ *   report --tasks-of GPU    lists the tasks that standard input names, a line each
  *   report --failed DIR      prints one line for each cell below build/ that is not ok, and one
  *                            for each recorded result that is stale
  *
@@ -17,7 +19,8 @@
 
 static const char usage[] =
     "usage: report [--results DIR] [--plots DIR] [--readme FILE] [--tasks DIR] [--published DIR]"
-    " | --cell FILE... | --failed DIR";
+    " [--suites SUITES]"
+    " | --cell FILE... | --failed DIR | --tasks-of GPU";
 
 /* Print a line for each file.  Returns KP_INPUT if one cannot be used. */
 static int cells(char **path) {
@@ -40,18 +43,19 @@ static int cells(char **path) {
 }
 
 struct options {
-    const char *results, *plots, *readme, *tasks, *published;
+    const char *results, *plots, *readme, *tasks, *published, *suites;
 };
 
 /* Read --NAME VALUE pairs; dies on anything else. */
 static void parse(struct options *o, int argc, char **argv) {
-    static const char *const name[] = {"--results", "--plots", "--readme", "--tasks",
-                                       "--published"};
-    const char **field[] = {&o->results, &o->plots, &o->readme, &o->tasks, &o->published};
+    static const char *const name[] = {"--results", "--plots",     "--readme",
+                                       "--tasks",   "--published", "--suites"};
+    const char **field[] = {&o->results, &o->plots,     &o->readme,
+                            &o->tasks,   &o->published, &o->suites};
     for (int i = 1; i < argc; i += 2) {
         int k = 0;
-        while (k < 5 && strcmp(argv[i], name[k])) k++;
-        if (k == 5 || i + 1 == argc) die(KP_USAGE, "%s: %s", argv[i], usage);
+        while (k < 6 && strcmp(argv[i], name[k])) k++;
+        if (k == 6 || i + 1 == argc) die(KP_USAGE, "%s: %s", argv[i], usage);
         *field[k] = argv[i + 1];
     }
     if (strpbrk(o->plots, "'\"\\"))
@@ -61,7 +65,7 @@ static void parse(struct options *o, int argc, char **argv) {
 /* Write all that is generated.  Returns an exit code. */
 static int everything(const struct options *o) {
     struct report r;
-    report_load(&r, o->results, o->tasks);
+    report_load(&r, o->results, o->tasks, o->suites);
     report_staleness(&r, o->tasks);
     if (r.refused && !r.read)
         die(KP_INPUT, "none of %d results in %s can be used; nothing was written", r.refused,
@@ -84,7 +88,7 @@ static int everything(const struct options *o) {
 /* List the measured cells that are not ok, and the recorded results that are stale. */
 static void failed(const struct options *o, const char *build) {
     struct report r;
-    report_load(&r, o->results, o->tasks);
+    report_load(&r, o->results, o->tasks, NULL);
     report_staleness(&r, o->tasks);
     report_failed(build, &r.boards, stdout);
     report_stale(&r, stdout);
@@ -92,11 +96,16 @@ static void failed(const struct options *o, const char *build) {
 }
 
 int main(int argc, char **argv) {
-    struct options o = {"results", "plots", "README.md", "tasks", "results/published"};
+    struct options o = {"results", "plots", "README.md", "tasks", "results/published", ""};
     kp_program("report");
     if (argc > 2 && !strcmp(argv[1], "--cell")) return cells(argv + 2);
     if (argc == 3 && !strcmp(argv[1], "--failed")) {
         failed(&o, argv[2]);
+        return KP_OK;
+    }
+    if (argc == 3 && !strcmp(argv[1], "--tasks-of")) {
+        report_tasks(stdin, o.tasks, o.results, argv[2], "optimized", stdout);
+        if (fflush(stdout)) die(KP_IO, "cannot write standard output; is the disk full?");
         return KP_OK;
     }
     parse(&o, argc, argv);

@@ -1,7 +1,7 @@
 /* stale.c: which recorded results are stale: what they were measured of has changed since. */
 #include "report/report.h"
 #include "record/inputs.h"
-#include "task/family.h"
+#include "task/taskfile.h"
 #include "base/error.h"
 #include "base/json.h"
 

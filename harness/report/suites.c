@@ -27,9 +27,10 @@ static void count_row(const struct report *r, const struct column *c, const char
     fprintf(out, " %d | %d |\n", a.other_class, a.left_out);
 }
 
-/* A row of means and quartiles. */
-static void spread_row(const char *name, const char *of, const struct spread *s, FILE *out) {
-    fprintf(out, "| %s | %s |", name, of);
+/* A row of means and quartiles, and how many of the cells have what they are of. */
+static void spread_row(const char *name, const char *of, int cells, int all, const struct spread *s,
+                       FILE *out) {
+    fprintf(out, "| %s | %s | %d / %d |", name, of, cells, all);
     if (s->n)
         fprintf(out, " %d | %.3f | %.3f | %.3f | %.3f to %.3f | %.2f |\n", s->n, s->geomean,
                 s->median, s->mean, s->q1, s->q3, s->max);
@@ -42,12 +43,13 @@ static void spread_rows(const struct report *r, const struct column *c, const ch
                         FILE *out) {
     struct aggregate a = report_aggregate(r, c, suite);
     const char *name = suite ? suite : "**all**";
-    spread_row(name, "all tasks", &a.over[OVER_BASELINE].over_all, out);
-    spread_row(name, "correct only", &a.over[OVER_BASELINE].over_correct, out);
+    spread_row(name, "all tasks", a.correct, a.all, &a.over[OVER_BASELINE].over_all, out);
+    spread_row(name, "correct only", a.correct, a.all, &a.over[OVER_BASELINE].over_correct, out);
 }
 
 /* A row for each class that a kernel has and its task does not ask for. */
 static void class_rows(const struct report *r, const struct column *c, FILE *out) {
+    int all = report_aggregate(r, c, NULL).all;
     for (int i = 0; i < r->nrows; i++) {
         const struct selection s = {.class = c->cell[i].class};
         bool first = true;
@@ -55,7 +57,8 @@ static void class_rows(const struct report *r, const struct column *c, FILE *out
         if (!first || !*s.class) continue;
         struct aggregate a = report_select(r, c, &s);
         if (a.over[OVER_BASELINE].cells)
-            spread_row("**all**", s.class, &a.over[OVER_BASELINE].over_correct, out);
+            spread_row("**all**", s.class, a.over[OVER_BASELINE].cells, all,
+                       &a.over[OVER_BASELINE].over_correct, out);
     }
 }
 
@@ -76,12 +79,15 @@ static void suite_tables(const struct report *r, const struct column *c, FILE *o
           "control-ratio, clocks-disagree, slow-quarter, below-floor). No other column counts "
           "them.\n\n",
           out);
-    fputs("| suite | speedup over | n | geometric mean | median | mean | quartiles | maximum |\n"
-          "|---|---|--:|--:|--:|--:|--:|--:|\n",
+    fputs("| suite | speedup over | kernels / tasks | n | geometric mean | median | mean | "
+          "quartiles | "
+          "maximum |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
           out);
     each_suite(r, c, out, spread_rows);
     class_rows(r, c, out);
-    fputs("\nThese are speedups over the baseline of the class; n counts problems. Over all tasks, "
+    fputs("\nThese are speedups over the baseline of the class; *kernels* are those of their "
+          "tasks' class, n "
+          "counts problems. Over all tasks, "
           "a cell that is missing,\nnot measured or wrong counts as 1.0.\n",
           out);
 }
@@ -102,7 +108,7 @@ static void whom_row(const struct report *r, const struct column *c, const struc
     struct aggregate a = report_select(r, c, s);
     const struct mean *torch = &a.over[OVER_TORCH];
     if (!a.correct) return;
-    fprintf(out, "| %s%s%s | %d | %d |", name, *class ? ", " : "", class, a.correct,
+    fprintf(out, "| %s%s%s | %d / %d | %d |", name, *class ? ", " : "", class, a.correct, a.all,
             a.over[OVER_BASELINE].over_correct.n);
     for (int o = 0; o < OVERS; o++) put_mean(&a.over[o], out);
     fprintf(out, " %d of %d | %d |\n", torch->faster, torch->cells, torch->same_board);
@@ -111,11 +117,11 @@ static void whom_row(const struct report *r, const struct column *c, const struc
 /* The table of kinds and opponents. */
 static void whom_table(const struct report *r, const struct column *c, FILE *out) {
     static const char *const class[] = {"fp32", "f16", "bf16"};
-    fputs(
-        "\n## What vanishes\n\n| kind | cells | problems | over the baseline | over PyTorch as it "
-        "comes | over PyTorch, all TF32 | faster than PyTorch | on one board |\n"
-        "|---|--:|--:|--:|--:|--:|--:|--:|\n",
-        out);
+    fputs("\n## What vanishes\n\n| kind | kernels / tasks | problems | over the baseline | over "
+          "PyTorch as it "
+          "comes | over PyTorch, all TF32 | faster than PyTorch | on one board |\n"
+          "|---|--:|--:|--:|--:|--:|--:|--:|\n",
+          out);
     for (int k = KP_OP_KINDS; k-- > 0;)
         for (int i = 0; i < 3; i++) {
             const char *kind = kp_kind_name((enum kp_op_kind)k);

@@ -2,8 +2,11 @@
 #include "task/recurrent.h"
 #include "task/rules.h"
 #include "base/error.h"
+#include "base/json.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Elements of a value. */
 static double count(const struct kp_value *v) {
@@ -113,8 +116,8 @@ double flops_filter_and_bias(const struct kp_task *t, const struct kp_op *op) {
     return flops_filter(t, op) + (op_operand(t, op, 2) ? flops_results(t, op) : 0);
 }
 
-/* Bytes of a value as the task stores it. */
-static double bytes_of(const struct kp_value *v) {
+/* See taskfile.h. */
+double kp_value_bytes(const struct kp_value *v) {
     return count(v) * (double)kp_dtype_size(v->dtype);
 }
 
@@ -125,8 +128,8 @@ struct kp_cost task_cost(const struct kp_task *t) {
     if (!live) die(KP_MACHINE, "task_cost: out of memory");
     task_live(t, live);
     for (int i = 0; i < t->ntensors; i++)
-        if (live[i]) c.bytes_in += bytes_of(&t->values[i]);
-    for (int i = 0; i < t->noutputs; i++) c.bytes_out += bytes_of(&t->values[t->outputs[i]]);
+        if (live[i]) c.bytes_in += kp_value_bytes(&t->values[i]);
+    for (int i = 0; i < t->noutputs; i++) c.bytes_out += kp_value_bytes(&t->values[t->outputs[i]]);
     for (int i = 0; i < t->nops; i++) {
         const struct kp_op *op = &t->ops[i];
         c.flops += op->def->flops(t, op);
@@ -134,4 +137,25 @@ struct kp_cost task_cost(const struct kp_task *t) {
     }
     free(live);
     return c;
+}
+
+/* Three products of 16-bit halves keep fp32's error.  If a task writes less than this share of its
+ * bytes, they are read at the read rate, else at the copy rate. */
+static const double fp32_products = 3, few_writes = 0.05;
+
+/* The rate at which products of a class can be computed.  Both of fp32: on the multipliers of that
+ * type, or by products of 16-bit halves on tensor cores, whichever is faster. */
+static double product_rate(const cJSON *peaks, const char *class) {
+    double half = json_number(peaks, "f16_tflops", 0);
+    if (!strcmp(class, "fp32") || !strcmp(class, "fp32-normwise"))
+        return fmax(json_number(peaks, "fp32_tflops", 0), half / fp32_products);
+    return !strcmp(class, "tf32") ? json_number(peaks, "tf32_tflops", 0) : half;
+}
+
+/* See taskfile.h. */
+struct kp_floor task_floor(const struct kp_cost *c, const cJSON *peaks, const char *class) {
+    double bytes = c->bytes_in + c->bytes_out, rate = product_rate(peaks, class);
+    double gbs = json_number(peaks, c->bytes_out < few_writes * bytes ? "read_gbs" : "copy_gbs", 0);
+    return (struct kp_floor){.bytes_us = gbs > 0 ? bytes / gbs * 1e-3 : 0,
+                             .flops_us = rate > 0 ? c->mm_flops / rate * 1e-6 : 0};
 }

@@ -1,5 +1,5 @@
-/* family.c: see family.h. */
-#include "task/family.h"
+/* family.c: families of tasks: see taskfile.h. */
+#include "task/taskfile.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"

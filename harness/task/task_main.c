@@ -3,10 +3,10 @@
  *   task show FILE      what the task is, for people
  *   task header FILE    task.h on standard output
  *   task meaning FILE   what it computes, the same for tasks that are the same problem
- *   task expand TEMPLATE NAME   a task of a family, as JSON (family.h)
+ *   task expand TEMPLATE NAME   a task of a family, as JSON (taskfile.h)
  *   task list FILE...   one line a task: suite, name, flops, bytes, title
  *   task check FILE...  read all strictly; say how many there are */
-#include "task/family.h"
+#include "task/taskfile.h"
 #include "task/task_text.h"
 #include "base/error.h"
 

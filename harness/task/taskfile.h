@@ -78,7 +78,7 @@ enum kp_fill_kind {
     KP_FILL_TRANSPOSED
 };
 enum { KP_MOST_VALUES = 1 << 18 }; /* of values(...) */
-enum kp_fill_wrap { /* bits; at most one of SYMMETRIC, UPPER, LOWER */
+enum kp_fill_wrap {                /* bits; at most one of SYMMETRIC, UPPER, LOWER */
                     KP_WRAP_SYMMETRIC = 1,
                     KP_WRAP_UPPER = 2,
                     KP_WRAP_LOWER = 4,
@@ -87,11 +87,11 @@ enum kp_fill_wrap { /* bits; at most one of SYMMETRIC, UPPER, LOWER */
 };
 struct kp_fill {
     enum kp_fill_kind kind;
-    int wrap;    /* bits of kp_fill_wrap */
-    double a, b; /* uniform lo,hi; normal mean,std; constant c; integers lo,hi; fan_in n; p;
-                    values: all are in [a,b) */
+    int wrap;       /* bits of kp_fill_wrap */
+    double a, b;    /* uniform lo,hi; normal mean,std; constant c; integers lo,hi; fan_in n; p;
+                       values: all are in [a,b) */
     double *values; /* of values(...): one for each element, the task's; else NULL */
-    int source;  /* tensor index, for transposed(NAME) */
+    int source;     /* tensor index, for transposed(NAME) */
 };
 
 /* The values that a tensor may hold.  Verification also draws from other distributions inside
@@ -179,6 +179,16 @@ struct kp_task *task_load_error(const char *path, char *message, size_t size);
 struct kp_task *task_parse(const char *text, const char *path, char *message, size_t size);
 void task_free(struct kp_task *t);
 
+/* Tasks that differ in their sizes alone are a family.  tasks/SUITE/template.json is a task in
+ * which sizes have names, and tasks/SUITE/shapes is a list of words.  The word 64_128_256 of the
+ * suite hgemm is the task hgemm_64_128_256.  The template's member "shape" names the parts of the
+ * word, such as ["M", "N", "K"]; in every other string {M} stands for the first part, and a string
+ * that is nothing but "{M}" becomes a number.
+ *
+ * The task NAME of the template at PATH, as the JSON text of a task file.  Free it.  Ends the
+ * program with KP_INPUT where the template is malformed or NAME is none of its tasks. */
+char *family_expand(const char *path, const char *name);
+
 /* Index of the value called `name`, or -1. */
 int value_find(const struct kp_task *t, const char *name);
 
@@ -209,6 +219,16 @@ struct kp_cost {
     double bytes_in, bytes_out, flops, mm_flops;
 };
 struct kp_cost task_cost(const struct kp_task *t);
+double kp_value_bytes(const struct kp_value *v); /* as the task stores it */
+
+struct cJSON; /* an object of base/json.h */
+
+/* The times, in microseconds, that hardly any kernel of a class beats: of its bytes and of its
+ * products, at a machine's measured peaks (peaks.json).  0 where the peak is not known. */
+struct kp_floor {
+    double bytes_us, flops_us;
+};
+struct kp_floor task_floor(const struct kp_cost *c, const struct cJSON *peaks, const char *class);
 
 #ifdef __cplusplus
 }

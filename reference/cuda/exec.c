@@ -87,10 +87,18 @@ static struct kp_exec *wrap_oracle(const struct kp_task *t, int64_t slice) {
     return e;
 }
 
-/* Halves the slices until the workspace fits; a single row is the least. */
+/* Slices may take this much beside what is needed however thin they are: more makes none faster. */
+static const size_t slice_bytes = (size_t)8 << 30;
+
+/* Halves the slices until the workspace fits; a single row is the least.  What thin slices need,
+ * too, no halving saves. */
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit) {
-    struct kp_exec *e = wrap_oracle(t, 0);
-    while (e->bytes > workspace_limit && e->plan->slice > 1) {
+    struct kp_exec *e = wrap_oracle(t, 1);
+    size_t most = e->bytes + slice_bytes;
+    if (most > workspace_limit) most = workspace_limit;
+    kp_exec_destroy(e);
+    e = wrap_oracle(t, 0);
+    while (e->bytes > most && e->plan->slice > 1) {
         int64_t slice = (e->plan->slice + 1) / 2;
         kp_exec_destroy(e);
         e = wrap_oracle(t, slice);

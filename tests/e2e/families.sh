@@ -8,6 +8,7 @@ mkdir -p tasks/fam tasks/level1
 echo '{"title": "a"}' > tasks/fam/template.json
 printf '1_1\n2_2\n' > tasks/fam/shapes
 echo 'int f;' > optimized/portable/fam.cu
+mk build/report
 mk tasks
 check 'a shape of the list is a task' is "$(tr '\n' ' ' < "$out")" 'fam fam_1_1 fam fam_2_2 '
 mk time

@@ -60,7 +60,7 @@ changed 'an expression those of expressions' 'l1_019_relu: reference' reference/
 changed 'device code that it includes, too' 'l1_019_relu: reference' reference/cuda_ops/elementwise.cuh '$a int more;'
 changed 'not others who include that' '' reference/cuda_ops/functions.cu '$a int more;'
 changed 'nor their expressions' '' reference/define/functions.h '$a int more;'
-changed 'what an op is helped by, too' 'hgemm_64_64_64: reference;l1_001_square_matmul: reference' reference/cuda_ops/gemm.c '$a int more;'
+changed 'what an op is helped by, too' 'hgemm_64_64_64: reference;l1_001_square_matmul: reference' reference/cuda_products/gemm.c '$a int more;'
 changed 'the executor changes all' "${all//harness/reference}" reference/cuda/plan.c '$a int more;'
 changed 'the noise, too' "${all//harness/reference}" reference/cuda_base/noise.cuh '$a int more;'
 changed 'the row of an op its tasks' 'l1_019_relu: reference' harness/task/op_table.h 's/OP\(relu, UNARY\)/OP(relu, BINARY)/'
@@ -85,4 +85,4 @@ check 'README says it, too' grep -qF '**Stale: 1 of these results.**' README.md
 check 'and how many cannot say' grep -qF '1 result was recorded before hashes of inputs were' results/h200/README.md
 check 'and README does' grep -qF '**h200: 1 by earlier rules**' README.md
 rm reference/cuda_ops/swoosh.cu harness/replay/timed_sample.c reference/cuda_ops/softmax.cu
-check 'a source that is gone is an error' eval "stale; grep -q 'no file of reference/cuda_ops implements softmax' '$out'"
+check 'a source that is gone is an error' eval "stale; grep -q 'no file of reference/cuda_ops or reference/cuda_products implements softmax' '$out'"

@@ -4,7 +4,7 @@
 # shellcheck disable=SC2154  # root and scratch are lib.sh's
 . tests/e2e/lib.sh
 
-most_files=40     # of a folder: a file for each family of ops
+most_files=25     # of a folder
 most_lines=500    # of a file
 most_function=60  # lines of a C function
 folders() { find harness reference -mindepth 1 -type d; }

@@ -96,6 +96,8 @@ int main(int argc, char **argv) {
     if (strcmp(name, "peaks") == 0) return put(argv[1], "{}\n"), leave("peaks", argv[1]), 0;
     if (strcmp(name, "report") == 0 && argc > 2 && strcmp(argv[1], "--cell") == 0)
         return printf("%s 1.00x\n", argv[2]) < 0;
+    if (strcmp(name, "report") == 0 && argc > 1 && strcmp(argv[1], "--tasks-of") == 0)
+        return execlp("sed", "sed", "s/^ *//", NULL), 127;
     leave(name, argc > 1 ? argv[1] : "-");
     return 0;
 }

@@ -44,7 +44,7 @@ echo 'KP_IMPL(swoosh, 0, 0, 0, 0);' > real/reference/cuda_ops/swoosh.cu
 changed 'an op that is added measures nothing' '' harness/task/op_table.h 's/^(OP\(relu, UNARY\))/\1 OP(swoosh, UNARY)/'
 changed 'a change of it neither' '' reference/cuda_ops/swoosh.cu '$a int more;'
 changed 'an op that changes measures the tasks that use it' "$softmax" reference/cuda_ops/softmax.cu '$a int more;'
-changed 'another those of its own' "$matmul" reference/cuda_ops/gemm.c '$a int more;'
+changed 'another those of its own' "$matmul" reference/cuda_products/gemm.c '$a int more;'
 changed 'the row of an op those of that op' "$relu" harness/task/op_table.h 's/OP\(relu, UNARY\)/OP(relu, BINARY)/'
 changed 'the executor measures all' "$all" reference/cuda/plan.c '$a int more;'
 changed 'so does the judge' "$all" harness/measure/tolerance.c '$a int more;'

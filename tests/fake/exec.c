@@ -53,8 +53,7 @@ void kp_exec_destroy(struct kp_exec *e) {
 }
 
 size_t kp_exec_workspace(const struct kp_exec *e) {
-    (void)e;
-    return 0;
+    return (size_t)fake_number(e->math == KP_MATH_F64 ? "oracle_bytes" : "baseline_bytes", 0);
 }
 
 static float tf32(float x) {

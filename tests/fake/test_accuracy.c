@@ -222,7 +222,7 @@ static struct accuracy judge(void) {
     size_t needed;
     memset(&acc, 0, sizeof acc);
     assert_true(referee_open(&acc.r, product, 1, 0, 0, 5, &needed));
-    assert_true(accuracy_open(&acc, 1 << 20));
+    assert_true(accuracy_open(&acc, 1 << 20, &needed));
     assert_int_equal(acc.nbaselines, 2);
     return acc;
 }

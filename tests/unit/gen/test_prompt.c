@@ -3,7 +3,6 @@
 
 #include "llm/billed_call.h"
 #include "task/ops.h"
-#include "task/family.h"
 #include "task/task_text.h"
 #include "task_text.h"
 

@@ -85,7 +85,7 @@ static struct report grid(int rows, int columns) {
 static void test_summary(void **state) {
     struct report r;
     (void)state;
-    report_load(&r, HERE "/recorded", HERE "/tasks");
+    report_load(&r, HERE "/recorded", HERE "/tasks", NULL);
     char *text = summary_of(&r);
     /* 0.5, 1, 2, 8 are correct, one is wrong, one missing, two are left out */
     holds(text, "| testgpu (Fake Test GPU) | 1.170 (1.099) | 3 of 6, 3 on another board | 0.917 "
@@ -130,7 +130,7 @@ static void scattered(struct report *r, const char *gpu, double v) {
 static void test_predicted(void **state) {
     struct report r;
     (void)state;
-    report_load(&r, HERE "/recorded", HERE "/tasks");
+    report_load(&r, HERE "/recorded", HERE "/tasks", NULL);
     scattered(&r, "other", 1e-4);
     char *text = page_of(&r, 0);
     /* own part: log(0.505/0.495)/2/1.96 = 0.005102; 3.1824 * sqrt(2 * 0.005102^2 + 2e-4) = 0.05052
@@ -160,7 +160,7 @@ static void test_page(void **state) {
         "Fake Test GPU, driver 1.2.3, CUDA 13.0, cuBLAS 13.1, 700 W.\n",
         "| level1 | 3 / 5 | 60 % | 40 % | 40 % | 40 % | 40 % | 20 % | 40 % | 0 | 1 |\n",
         "| **all** | 4 / 6 |",
-        "| level1 | correct only | 3 | 2.000 | 2.000 | 3.500 | 1.250 to 5.000 | 8.00 |\n",
+        "| level1 | correct only | 3 / 5 | 3 | 2.000 | 2.000 | 3.500 | 1.250 to 5.000 | 8.00 |\n",
         "\n### level1\n\n| task | verdict |", "Not measured: absent.\n",
         "| twice | ok | fp32 | 10.00 | 20.00 | **2.000** (1.980 to 2.020, one board) |",
         "one board) | 50 % | 16.00 (graph) | "
@@ -176,7 +176,7 @@ static void test_page(void **state) {
         "## Baselines against PyTorch\n", "\n| 3 | 0.855 | 2 | 1 | twice fp32 1.25 |\n"};
     struct report r;
     (void)state;
-    report_load(&r, HERE "/recorded", HERE "/tasks");
+    report_load(&r, HERE "/recorded", HERE "/tasks", NULL);
     char *text = page_of(&r, 0);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) holds(text, expected[i]);
     lacks(text, "surely");
@@ -199,11 +199,11 @@ static void test_doubtful(void **state) {
         "one board) | 50 % | 25.00 (eager)",
         "| decoy-ratio |\n",
         "| latency-bound; clocks-disagree: the host waited longer |\n",
-        "\n| **all** | 1 | 1 | 8.000 | 2.000 | - | 1 of 1 | 0 |\n",
+        "\n| **all** | 1 / 5 | 1 | 8.000 | 2.000 | - | 1 of 1 | 0 |\n",
         "\n| 1 | 4.000 | 0 | 0 | eight fp32 4.00 |\n"};
     struct report r;
     (void)state;
-    report_load(&r, HERE "/doubtful", HERE "/tasks");
+    report_load(&r, HERE "/doubtful", HERE "/tasks", NULL);
     assert_int_equal(r.read, 3);
     struct aggregate a = report_aggregate(&r, &r.columns[0], "level1");
     assert_int_equal(a.left_out, 3); /* with the degenerate one */

@@ -7,6 +7,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* The parts that the lines below share. */
@@ -44,7 +45,7 @@ static int lines(const char *text) {
 
 /* Load the grid of the current folder; for stderr_of(). */
 static void load(void *r) {
-    report_load(r, "results", "tasks");
+    report_load(r, "results", "tasks", NULL);
 }
 
 /* The cell of a task in the first column; fails if there is no such row. */
@@ -223,6 +224,47 @@ static void test_committed(void **state) {
     }
 }
 
+/* A suite that is not published has rows where it is asked for, and is in no sum of all. */
+static void test_own_suites(void **state) {
+    static const char *const suite[] = {"level1", "my", "v0"};
+    static const struct {
+        const char *shown;
+        int rows, all;
+        double geomean;
+    } ask[] = {
+        {"", 1, 1, 2}, {"my", 2, 1, 2}, {"v0 my", 3, 1, 2}, {"m y", 1, 1, 2}, {NULL, 3, 3, 4}};
+    (void)state;
+    assert_int_equal(system("mkdir -p o/tasks/level1 o/tasks/my o/tasks/v0 o/results/g1"), 0);
+    for (int i = 0; i < 3; i++) {
+        char *path = text_format("o/tasks/%s/t%d.json", suite[i], i);
+        char *text = text_format("{\"task\":\"t%d\",\"suite\":\"%s\"}", i, suite[i]);
+        file_replace(path, text);
+        free(path);
+        free(text);
+        path = text_format("o/results/g1/t%d.json", i);
+        text = text_format("{\"schema\":1,\"task\":\"t%d\",\"suite\":\"%s\",\"gpu\":\"g1\","
+                           "\"verdict\":\"ok\",\"class\":\"fp32\",\"time_us\":{\"candidate\":"
+                           "{\"midmean\":1}},\"speedup\":{\"ratio\":%d,\"low\":1,\"high\":9}}",
+                           i, suite[i], 2 << i);
+        file_replace(path, text);
+        free(path);
+        free(text);
+    }
+    for (size_t i = 0; i < sizeof ask / sizeof *ask; i++) {
+        struct report r;
+        report_load(&r, "o/results", "o/tasks", ask[i].shown);
+        assert_int_equal(r.nrows, ask[i].rows);
+        assert_int_equal(r.read, ask[i].rows);
+        assert_int_equal(r.refused, 0);
+        struct aggregate a = report_aggregate(&r, &r.columns[0], NULL);
+        assert_int_equal(a.all, ask[i].all);
+        assert_true(fabs(a.over[OVER_BASELINE].over_all.geomean - ask[i].geomean) < 1e-9);
+        a = report_aggregate(&r, &r.columns[0], "my");
+        assert_int_equal(a.all, ask[i].rows > 1);
+        report_free(&r);
+    }
+}
+
 /* Makes a folder with tasks and results, and enters it. */
 static int enter(void **state) {
     (void)state;
@@ -230,9 +272,9 @@ static int enter(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_tasks), cmocka_unit_test(test_parts),
-                                       cmocka_unit_test(test_file_first),
-                                       cmocka_unit_test(test_broken_lines),
-                                       cmocka_unit_test(test_committed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tasks),      cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_file_first), cmocka_unit_test(test_broken_lines),
+        cmocka_unit_test(test_committed),  cmocka_unit_test(test_own_suites)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

@@ -29,7 +29,7 @@ static void near(double x, double expected) {
 
 /* Loads the grid of the recorded cells. */
 static void load(struct report *r) {
-    report_load(r, HERE "/recorded", HERE "/tasks");
+    report_load(r, HERE "/recorded", HERE "/tasks", NULL);
 }
 
 /* Keeps stderr out of the test's output: each refusal is a line there. */
@@ -103,31 +103,6 @@ static void test_level2_and_all(void **state) {
     report_free(&r);
 }
 
-/* A task of one's own is a row where it was measured, and no other; no mean over all counts it. */
-static void test_aside(void **state) {
-    struct report r, plain;
-    (void)state;
-    assert_int_equal(
-        system("rm -rf build/tests/aside && mkdir -p build/tests && cp -r " HERE
-               " build/tests/aside && cd build/tests/aside && mkdir tasks/my tasks/v0 && "
-               "sed 's/eight/own/; s/level1/my/' tasks/level1/eight.json > tasks/my/own.json && "
-               "sed 's/eight/old/; s/level1/v0/' tasks/level1/eight.json > tasks/v0/old.json && "
-               "sed 's/eight/own/; s/level1/my/' recorded/testgpu/eight.json > "
-               "recorded/testgpu/own.json"),
-        0);
-    report_load(&r, "build/tests/aside/recorded", "build/tests/aside/tasks");
-    load(&plain);
-    assert_int_equal(r.read, plain.read + 1);
-    assert_int_equal(r.refused, 0);
-    assert_int_equal(r.nrows, plain.nrows + 1);
-    struct aggregate all = report_aggregate(&r, &r.columns[0], NULL),
-                     before = report_aggregate(&plain, &plain.columns[0], NULL);
-    assert_memory_equal(&all, &before, sizeof all);
-    assert_int_equal(report_aggregate(&r, &r.columns[0], "my").correct, 1);
-    report_free(&r);
-    report_free(&plain);
-}
-
 /* Every file below broken/ is refused, and says why. */
 static void test_broken(void **state) {
     static const char *const broken[][2] = {{"half", "is not JSON from line"},
@@ -148,7 +123,7 @@ static void test_broken(void **state) {
         if (!strstr(why, broken[i][1])) fail_msg("%s: %s", path, why);
     }
     int kept = mute();
-    report_load(&r, HERE "/broken", HERE "/tasks");
+    report_load(&r, HERE "/broken", HERE "/tasks", NULL);
     unmute(kept);
     assert_int_equal(r.read, 0);
     assert_int_equal(r.refused, 7);
@@ -160,13 +135,13 @@ static void test_broken(void **state) {
 static void test_without_tasks(void **state) {
     struct report r;
     (void)state;
-    report_load(&r, HERE "/recorded", HERE "/no such folder");
+    report_load(&r, HERE "/recorded", HERE "/no such folder", NULL);
     assert_int_equal(r.nrows, 7); /* the rows are the tasks that have results */
     assert_int_equal(r.read, 7);
     struct aggregate a = report_aggregate(&r, &r.columns[0], "level2");
     assert_int_equal(a.left_out, 1); /* the cell says so itself */
     report_free(&r);
-    report_load(&r, HERE "/no such folder", HERE "/no such folder");
+    report_load(&r, HERE "/no such folder", HERE "/no such folder", NULL);
     assert_int_equal(r.nrows + r.ncolumns + r.read + r.refused, 0);
     report_free(&r);
 }
@@ -274,10 +249,10 @@ static void test_same_code(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_level1),        cmocka_unit_test(test_level2_and_all),
-        cmocka_unit_test(test_aside),         cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_without_tasks), cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_judgments),     cmocka_unit_test(test_no_numbers),
-        cmocka_unit_test(test_kernels),       cmocka_unit_test(test_same_code)};
+        cmocka_unit_test(test_level1),     cmocka_unit_test(test_level2_and_all),
+        cmocka_unit_test(test_broken),     cmocka_unit_test(test_without_tasks),
+        cmocka_unit_test(test_lines),      cmocka_unit_test(test_judgments),
+        cmocka_unit_test(test_no_numbers), cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_same_code)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

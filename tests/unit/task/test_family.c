@@ -1,5 +1,5 @@
-/* test_family.c: families of tasks: a template and a list of shapes (task/family.h). */
-#include "task/family.h"
+/* test_family.c: families of tasks: a template and a list of shapes (task/taskfile.h). */
+#include "task/taskfile.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "ends.h"

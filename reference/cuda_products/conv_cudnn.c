@@ -4,7 +4,7 @@
  * Engines are tried in the order in which PyTorch tries them without benchmarking: those of the
  * instant heuristic, then the fallback list.  The first one that finalises is used.  Engines that
  * round more than the arithmetic allows are skipped. */
-#include "cuda_ops/conv_parts.h"
+#include "cuda_products/conv_parts.h"
 #include "cuda_base/check.h"
 
 #include <stdlib.h>

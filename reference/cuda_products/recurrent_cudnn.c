@@ -2,7 +2,7 @@
  *
  * cuDNN wants all weights in one buffer of its own order.  There the gates of a weight lie one
  * after the other, as in its tensor, so that each weight is copied as a whole. */
-#include "cuda_ops/recurrent_cudnn.h"
+#include "cuda_products/recurrent_cudnn.h"
 #include "cuda_base/check.h"
 #include "base/error.h"
 #include "task/recurrent.h"

@@ -4,7 +4,7 @@
  * transposed one goes that way back: the filters times the operand are, for each output channel and
  * tap, what each place adds through it, and each place of the result gathers what is its own.  As
  * much is done at a time as fits. */
-#include "cuda_ops/conv_parts.h"
+#include "cuda_products/conv_parts.h"
 #include "cuda_base/check.h"
 
 #include <cublas_v2.h>

@@ -5,7 +5,7 @@
  * of a block are samples of one cell, and so read the same weights. */
 #include "cuda_base/device.cuh"
 #include "cuda_base/noise.cuh"
-#include "cuda_ops/recurrent_cudnn.h"
+#include "cuda_products/recurrent_cudnn.h"
 #include "task/recurrent.h"
 
 namespace {

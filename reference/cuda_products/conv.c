@@ -3,7 +3,7 @@
  * The ways are PyTorch's defaults.  A direct kernel does depthwise convolutions; cuDNN does the
  * others, with the first engine that its heuristic offers; a launch of its own adds the bias.
  * Float64, and builds without cuDNN, use cuBLAS. */
-#include "cuda_ops/conv_parts.h"
+#include "cuda_products/conv_parts.h"
 #include "cuda_base/check.h"
 
 #include <stdlib.h>

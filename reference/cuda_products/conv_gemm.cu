@@ -1,6 +1,6 @@
 /* conv_gemm.cu: the convolution's own kernels: patches for im2col, their way back, the direct
  * depthwise convolution, and the bias. */
-#include "cuda_ops/conv_parts.h"
+#include "cuda_products/conv_parts.h"
 #include "cuda_base/device.cuh"
 
 namespace {

@@ -3,7 +3,7 @@
  * Strides that the libraries take are passed on, so a transposed matrix costs nothing.  Leading
  * axes become one batch where strides allow it, or more rows of one product where the second
  * operand does not have them.  The other axes are looped over. */
-#include "cuda_ops/gemm.h"
+#include "cuda_products/gemm.h"
 #include "cuda_base/check.h"
 #include "cuda_base/copy.h"
 #include "cuda_base/impl.h"

@@ -2,7 +2,7 @@
  *
  * The libraries think in columns.  A row-major matrix is its own transpose to
  * them, so C = A B is asked for as C' = B' A': the operands change places. */
-#include "cuda_ops/gemm.h"
+#include "cuda_products/gemm.h"
 #include "cuda_base/check.h"
 #include "base/error.h"
 #include <cublasLt.h>

@@ -1,0 +1,402 @@
+# rules_time.sh: the rules of time, one function each.  Sourced by tests/e2e/fake_rules.sh.
+# shellcheck shell=bash disable=SC2034,SC2154,SC2119,SC2120,SC2317
+
+# ---- time: what a round is ---------------------------------------------------------------------
+
+# Contestants in the order in which they ran, without the baselines' first run.
+ran_in_order() {
+    awk -v skip="$1" '/^runner launch [1-9]/ { print "runner" } /^baseline run/ && ++n > skip { print $3 }' "$log"
+}
+# All runners, in random order, each behind a flush, at placements in turn.
+rule_order() {
+    built ok_relu relu64
+    verified
+    KP_FAKE_L2=1000 timed
+    check 'both runners come first sometimes' is "$(ran_in_order 1 | paste - - | sort -u | tr '\t\n' ' ;')" 'fp32 runner;runner fp32;'
+    check 'every timed run is behind a flush of twice the cache' is \
+        "$(awk '/launch/ && before != $1 " flush 2000" { n++ } { before = $0 } END { print n + 0 }' "$log")" 0
+    check 'placements take turns' is "$(grep -oE '^runner launch [1-9]' "$log" | sort | uniq -c | awk '{ print $1 }' | sort -n | tail -n 1)" \
+        "$((($(logged '^runner launch [1-9]') + 7) / 8))"
+    check 'two rounds at each placement go before each of two parts' is "$(logged '^runner launch [1-9]')" "$(of time '.harness.rounds + .harness.controls + 32')"
+    built ok_matmul_tf32 matmul8
+    verified
+    KP_CELL_SECONDS=0.3 timed noise=0.1
+    check 'each of three runners comes first sometimes' is "$(ran_in_order 2 | paste - - - | cut -f1 | sort -u | tr '\n' ' ')" 'fp32 runner tf32 '
+}
+
+# Every tenth round is on control inputs, more as long as some distribution has few; their times are
+# compared.
+rule_controls() {
+    local i
+    built ok_looks relu64
+    verified
+    timed noise=0.1
+    check 'a tenth of the rounds are on control inputs' holds time '.harness.controls > 70 and .harness.controls < 200'
+    for i in normal scaled rows columns outlier large tiny; do
+        check "four or more are $i" [ "$(logged "^time fill x $i ")" -ge 4 ]
+    done
+    timed noise=0.02
+    for i in normal scaled rows columns outlier large tiny; do
+        check "a kernel that looks at its data is flagged: $i" flagged "control-ratio: $(printf '%.2f' "$(of time ".speedup.controls.$i")")x on $i inputs"
+    done
+    check 'by what those rounds take' holds time '.speedup | (.ratio > 0.97) and (.ratio < 1.03) and (.controls | all(. > 0.78 and . < 0.88))'
+    built ok_looks relu64 -DDECLARED_US=540
+    verified
+    timed noise=0.02
+    check 'up to 15 % are not' not flagged_with control-ratio
+    check 'they are recorded' holds time '.speedup | .controls.rows / .ratio < 0.93'
+    built ok_matmul matmul8
+    verified
+    for i in 1 2 3 4 5 6 7 8; do
+        timed
+        check 'rounds go on until each of eight distributions has its four' holds time '.harness.controls >= 32'
+        check 'which comes soon' holds time '.harness.rounds <= 100'
+    done
+    jq 'del(.error.spread.rows)' "$cell.verify.json" > edited
+    cp edited "$cell.verify.json"
+    timed
+    check 'what verify left out is no control' is "$(logged '^time fill a rows')" 0
+    built ok_relu relu64
+    verified
+    swapped identity
+    timed noise=0.1
+    check 'a kernel that is wrong on control inputs alone is wrong' ends time wrong 'a timed run is off by '
+    check 'by those' not reason time '(declared inputs)'
+}
+
+# One round in sixteen is judged by the oracle as verify does; of those on control inputs the first on
+# each distribution, and one in four of the others.
+rule_oracle() {
+    local i
+    built ok_relu relu64
+    verified
+    timed noise=0.1
+    check 'a sixteenth of the rounds are judged by the oracle' among "$(rounds_of '^declared oracle')" 30 110
+    check 'a quarter of those on control inputs' among "$((100 * $(rounds_of '^[^d].* oracle') / $(rounds_of '^[^d]')))" 15 55
+    check 'in slices' is "$(logged '^time oracle of all')" 0
+    for i in 1 2 3; do
+        timed
+        check 'and the first on each of eight control distributions' is \
+            "$(oracle_rounds | awk '!seen[$1]++ && $1 != "declared" && $2' | wc -l)" 8
+    done
+    swapped ok_off -DEITHER=1.2e-7
+    timed noise=0.1
+    check 'what verify allows is allowed' ends time ok
+    swapped ok_off -DEITHER=2.9e-7
+    timed noise=0.1
+    check 'what it does not is not, even where the baseline is near' ends time wrong 'x the limit of class fp32'
+    swapped ok_off -DEVERY=1e-6
+    timed noise=0.1 skew=1.000001
+    check 'or agrees' ends time wrong 'x the limit of class fp32'
+}
+
+# oracle_rounds - the rounds of time: their distribution, and whether the oracle judged them.
+oracle_rounds() {
+    awk '$1 == "time" && $2 == "fill" { if (of) print of how; of = $4; how = "" }
+        $1 == "time" && $2 == "oracle" { how = " oracle" }
+        END { print of how }' "$log"
+}
+rounds_of() { oracle_rounds | grep -c "$1"; }
+# among N LEAST MOST
+among() { is "$1: $(($1 >= $2 && $1 <= $3))" "$1: 1"; }
+
+# Every timed output is looked at.
+rule_timed() {
+    built ok_relu relu64
+    verified
+    swapped ok_off -DEITHER=1.2e-7
+    timed
+    check 'a timed run may be off as in verify' ends time ok
+    swapped ok_off -DEVERY=-1e-7
+    timed noise=0.1 skew=1.00000015
+    check 'and the baseline to the other side' ends time ok
+    swapped ok_off -DEITHER=1e-6
+    timed
+    check 'not by much more' ends time wrong 'the norm error over the whole output is too large'
+    swapped ok_off -DONE=1e-6
+    timed
+    check 'an element may be off by more' ends time ok
+    swapped ok_off -DONE=1e-4
+    timed
+    check 'as it says' ends time wrong '1 elements off'
+    swapped before_start
+    timed
+    check 'canaries are looked at' ends time wrong 'bytes outside the bounds of out were written'
+    swapped keeps_state
+    timed
+    check 'and module variables' ends time wrong 'module variable runs'
+    built one_off relu64
+    verified
+    timed
+    check 'what was found wrong is not timed' is "$(of time .reason)" "$(of verify .reason)"
+    built ok_finds_no_trace relu64
+    verified
+    timed
+    check 'nothing is left of the run before' ends time ok
+    echo >> "$cell.tape"
+    timed
+    check 'the tape is the one that was verified' ends time tape 'the tape is not the one'
+    built ok_relu relu64
+    verified
+    compiled ok_looks relu64 && mv ok_looks.so "$cell.cubin"
+    timed
+    check 'so is the cubin' ends time tape 'the cubin is not the one'
+}
+
+# The spreads on declared contents decide how far timed outputs may differ from the baseline's on
+# those; on control inputs only the oracle has something to say.  It is the baseline that is off here.
+rule_distributions() {
+    built ok_relu relu64
+    verified
+    timed noise=0.1 skew=1.00001
+    check 'a baseline that is off is seen' ends time wrong 'a timed run was wrong: '
+    allow '!='
+    timed noise=0.1 skew=1.00001
+    check 'whatever other contents allow' ends time wrong 'a timed run was wrong: '
+    verified
+    allow '=='
+    timed noise=0.1 skew=1.00001
+    check 'where declared contents allow it, it is right' ends time ok
+    swapped ok_off -DEVERY=1e-5
+    timed noise=0.1 skew=1.00001
+    check 'the oracle does not' ends time wrong 'x the limit of class fp32'
+    built ok_relu relu64
+    verified
+    allow '==' 1000
+    swapped ok_off -DTIMES=16.0f
+    timed
+    check 'an overflow that the baseline has not is an error' ends time wrong '(large inputs)'
+    timed skew=1000
+    check 'one that it has is none' ends time ok
+}
+# allow ==|!= [SIZE] - the spreads become large on declared contents, or on all others.
+allow() {
+    jq --argjson to "${2-0.001}" ".error.spread |= with_entries(if .key $1 \"declared\" then .value = {norm: \$to, element: \$to} else . end)" "$cell.verify.json" > edited
+    cp edited "$cell.verify.json"
+}
+
+# ---- time: what is made of it ---------------------------------------------------------------------
+
+# What is quoted, and against whom.
+rule_against() {
+    built ok_relu relu64
+    verified
+    timed candidate=400
+    check 'the times are those between the events' is "$(of time '.time_us | .candidate.median, .fp32.median | round' | paste -sd' ')" '401 501'
+    check 'never known better than the clock ticks' holds time '.time_us.candidate | .high - .low == 0.5'
+    check 'the speedup is the baseline over the candidate' is "$(of time '.speedup | .against, (.ratio * 1000 | floor)' | paste -sd' ')" 'fp32 1249'
+    check 'nothing is flagged' is "$(of time '.flags | length')" 0
+    built ok_matmul_tf32 matmul8
+    verified
+    timed fp32=700 tf32=300
+    check 'the fastest baseline counts' is "$(of time .speedup.against)" tf32
+    timed fp32=300 tf32=700
+    check 'whichever that is' is "$(of time .speedup.against)" fp32
+    built ok_matmul matmul8
+    verified
+    timed fp32=700 tf32=300
+    check 'as long as it is as accurate' is "$(of time .speedup.against)" fp32
+    jq '.class = "fp32-normwise"' "$cell.verify.json" > edited
+    cp edited "$cell.verify.json"
+    timed fp32=700 tf32=300
+    check 'or more accurate' is "$(of time .speedup.against)" fp32
+}
+
+# A flag for each thing that makes a number doubtful, and only then.
+rule_flags() {
+    built ok_relu relu64
+    verified
+    timed host=530
+    check 'the host may see the end 20 us and 2 % late' not flagged 'clocks-disagree: the host waited longer'
+    check 'its time is kept' is "$(of time '.time_us.candidate.host_median | round')" 530
+    timed host=532
+    check 'not later' flagged 'clocks-disagree: the host waited longer'
+    timed event=120
+    check 'five times an empty graph is long enough' not flagged latency-bound
+    timed event=130
+    check 'less is flagged' flagged latency-bound
+    KP_CELL_SECONDS=0.001 timed noise=0.03
+    check 'a ratio known to 5 % is good' not flagged noisy
+    check 'time was too short for control inputs' flagged few-controls
+    KP_CELL_SECONDS=0.001 timed noise=0.4
+    check 'one that is not is noisy' flagged noisy
+    KP_FAKE_RESTLESS=1 timed
+    check 'a machine that is not quiet is flagged' flagged 'noisy: the machine was not quiet when measuring began'
+    KP_FAKE_WEAK=1 timed
+    check 'so is a weak baseline' flagged 'weak-baseline: a convolution without cuDNN'
+    timed noise=0.1
+    check 'honest noise makes no slow quarter' not flagged slow-quarter
+    built ok_slow_fifth relu64
+    verified
+    timed noise=0.02
+    check 'a kernel that is slow in every fifth replay has one' flagged slow-quarter
+    check 'of this size' holds time '.speedup.slow_quarter | . > 0.25 and . < 0.4'
+    built ok_nondeterministic relu64
+    verified
+    timed
+    check 'and a kernel whose runs differ' flagged nondeterministic
+}
+
+# Rounds go on until the ratio is known to 0.3 %, or time is up.
+rule_stop() {
+    built ok_relu relu_fixed
+    verified
+    timed
+    check 'thirty rounds are enough where all is steady' is "$(of time .harness.rounds)" 30
+    check 'in one set of processes' is "$(logged '^runner open')" 1
+    built ok_relu relu64
+    verified
+    timed noise=0.02
+    check 'not where it is not' holds time '.harness.rounds >= 60'
+    check 'but only until the ratio is known' holds time '.speedup | (.high - .low) / 2 <= 0.003 * .ratio'
+    check 'which does not take forever' holds time '.harness.rounds < 1000'
+    timed noise=0.5
+    check 'a thousand rounds are the most' is "$(of time .harness.rounds)" 1000
+    KP_CELL_SECONDS=0.01 timed noise=0.5
+    check 'fewer where time is up' holds time '.harness.rounds < 500'
+    task matmul_fixed '[]' 'y[8,8] = matmul(a, b)' 'a:[8,8]:uniform(0,1):declared' 'b:[8,8]:uniform(0,1):declared'
+    built ok_matmul_tf32 matmul_fixed
+    verified
+    timed
+    check 'thirty are enough for two baselines' is "$(of time .harness.rounds)" 30
+    timed sway=0.02
+    check 'not where the ratio to the second is not known' holds time '.harness.rounds >= 60'
+    built ok_relu relu64
+    verified
+    timed
+    check 'eight placements' is "$(of time .speedup.placements)" 8
+}
+
+# Short kernels feel the process they run in.
+rule_short() {
+    built ok_relu relu64
+    verified
+    KP_CELL_SECONDS=0.001 timed candidate=15
+    check 'short kernels are measured in eight sets of processes' is "$(of time .speedup.processes)" 8
+    check 'and some that are thrown away' is "$(logged '^runner open')" 9
+    timed candidate=15 mood=0.2
+    check 'or more, until the ratio is known' is "$(of time .speedup.processes)" 48
+    check 'the interval is over processes' holds time '.speedup | (.high - .low) / 2 > 0.023 * .ratio'
+}
+
+# Times that cannot be, and times that hardly can.
+rule_bounds() {
+    built ok_relu relu64
+    verified
+    KP_FAKE_L2=16384 KP_FAKE_DRAM=33.4 timed
+    check 'as fast as memory is possible' ends time ok
+    KP_FAKE_L2=16384 KP_FAKE_DRAM=32.2 timed
+    check 'faster is not' ends time impossible
+    peaks copy_gbs=0.0645
+    timed
+    check 'within 2 % of the floor is believed' is "$(of time '.flags | length'), $(logged '^runner open')" '0, 1'
+    check 'which the result holds' is "$(of time '[.floor_us, .floor_bytes_us] | map(round) | join(" ")')" '508 508'
+    peaks copy_gbs=0.063
+    timed
+    check 'below it is measured again' is "$(logged '^runner open')" 2
+    check 'and flagged' flagged below-floor
+    built ok_matmul matmul8
+    verified
+    peaks f16_tflops=0.00006 tf32_tflops=0.00004 fp32_tflops=0.00001
+    timed
+    check 'fp32 may be three products of halves' is "$(of time '.floor_flops_us * 10 | round')" 512
+    peaks f16_tflops=0.00003 tf32_tflops=0.00004 fp32_tflops=0.00002
+    timed
+    check 'or its own' is "$(of time '.floor_flops_us * 10 | round')" 512
+    peaks f16_tflops=9.3e-7 tf32_tflops=1 fp32_tflops=1
+    timed
+    check 'as fast as the multipliers is possible' ends time ok
+    peaks f16_tflops=8.9e-7 tf32_tflops=1 fp32_tflops=1
+    timed
+    check 'faster is not' ends time impossible
+    task matmul128 '[]' 'y[8,8] = matmul(a, b)' 'a:[8,128]' 'b:[128,8]'
+    built ok_matmul matmul128 -DK=128
+    verified
+    peaks read_gbs=0.1 copy_gbs=1
+    timed
+    check 'who hardly writes is bound by reading' is "$(of time '.floor_bytes_us | round')" 84
+    built ok_matmul_tf32 matmul8
+    verified
+    peaks f16_tflops=0.00006 tf32_tflops=0.00004 fp32_tflops=0.00001
+    timed
+    check 'tf32 has a rate of its own' is "$(of time '.floor_flops_us * 10 | round')" 256
+}
+
+# A cell without a kernel: its baselines are judged and timed, and no kernel is said to be anything.
+rule_missing() {
+    local d
+    for d in relu64 matmul8 layer_norm; do
+        missing $d
+        verified
+        check "$d: without a kernel verify judges the baselines" ends verify missing 'no kernel here'
+        check 'each gets its class' is "$(of verify '.baseline_class.fp32')" fp32
+        check 'nothing is said of a kernel' is "$(of verify '[.class, .error.candidate, .launches, .evidence] | map(. == null) | all')" true
+        check 'on every distribution' is "$(of verify '.error.fp32 | keys - ["inner"] | join(" ")')" 'columns declared infinite large normal outlier rows scaled tiny'
+        check 'nothing is recorded or replayed' is "$(logged '^(recorder|runner) ')" 0
+        timed
+        check 'time times them' ends time missing 'no kernel here'
+        check 'against the floor' holds time '(.time_us.fp32.midmean > 0) and .floor_us > 0 and .machine.peaks != null'
+        check 'with as many rounds as a kernel has' holds time '(.time_us.fp32.samples | length) >= 30'
+        check 'and no time or speedup of a kernel' is "$(of time '[.time_us.candidate, .speedup, .class] | map(. == null) | all')" true
+        check 'nor a flag of one' is "$(of time '.flags | length')" 0
+    done
+    missing matmul8
+    verified
+    timed
+    check 'of products both baselines are timed' is "$(of time '.time_us | keys | join(" ")')" 'fp32 tf32'
+    missing zeros_missing
+    verified
+    timed
+    check 'what the audit finds of the task is flagged' flagged 'degenerate: zeros pass'
+    missing relu64
+    verified skew=1e39
+    check 'a baseline that is wrong makes no kernel wrong' ends verify missing
+    jq '.verdict = "missing" | del(.baselines_alone)' "$cell.build.json" > edited && cp edited "$cell.build.json"
+    verified
+    check 'an attempt without a kernel measures nothing' is "$(of verify .error) $([ ! -e "$log" ] || cat "$log")" 'null '
+}
+# missing TASK - a cell for which `build` found no kernel.
+missing() {
+    [ "$1" != zeros_missing ] || task "$1" '[]' "$relu" 'x:[64,64]:uniform(-1,0)'
+    cell=build/missing/$1 json=tasks/fake/$1.json
+    mkdir -p "${cell%/*}"
+    rm -f "$cell".*
+    echo '{"schema":1,"verdict":"missing","reason":"no kernel here","kernel":{"path":null},"baselines_alone":true}' > "$cell.build.json"
+    peaks
+}
+
+# What does not fit into the GPU's memory is skipped, with what it needs and what is there.
+rule_memory() {
+    built ok_relu relu64
+    verified oracle_bytes=9e9
+    check 'an oracle that does not fit is skipped' ends verify skipped 'needs at least 10.1 GB of GPU memory, 8.6 GB are free'
+    verified baseline_bytes=11e9
+    check 'so is a baseline' ends verify skipped 'needs at least 12.1 GB of GPU memory, 8.6 GB are free'
+    verified
+    timed baseline_bytes=11e9
+    check 'in time, too' ends time skipped 'GB of GPU memory, 8.6 GB are free'
+    timed baseline_bytes=8e9
+    check 'and one that has no room beside the referee' ends time skipped 'needs at least 17.1 GB of GPU memory, 8.6 GB are free'
+    check 'before any runner starts' is "$(logged '^runner ')" 0
+    KP_FAKE_MEMORY=1000000000 timed
+    check 'nor have the processes themselves' ends time skipped 'needs at least 1.1 GB of GPU memory, 1.0 GB are free'
+    timed baseline_bytes=4e9
+    check 'where there is room, it is measured' ends time ok
+    missing relu64
+    verified
+    timed baseline_bytes=4e9
+    check 'without a kernel the baseline needs it twice' ends time skipped 'needs at least 13.1 GB of GPU memory, 8.6 GB are free'
+}
+
+# Each buffer is a file descriptor at each placement.
+rule_descriptors() {
+    built ok_relu relu64
+    (ulimit -Sn 40 && verified && timed)
+    check 'a soft limit on descriptors is raised' ends time ok
+    rm "$cell".{verify,time}.json
+    (ulimit -n 40 && verified)
+    check 'a hard one is the machine'"'"'s fault' exits 4 $?
+    check 'which one line says, with both numbers' lines 1 '^verify: 25 buffers need 89 file descriptors, the limit is 40: raise it'
+    check 'and leaves no verdict' [ ! -e "$cell.verify.json" ]
+}
+exits() { [ "$2" -eq "$1" ] || { echo "exit $2, not $1"; return 1; }; }
