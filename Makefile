@@ -14,6 +14,8 @@
 #               WAYS="eager graph" leaves torch.compile out
 #   import      a PyTorch module as a task, tasks/my/NAME.json: MODULE=file.py NAME=my_task; or all of
 #               KernelBench: KERNELBENCH=checkout.  PYTHON names a python with torch
+#   conformance KernelBench's own modules against the oracle, in float64 at full size, into
+#               results/GPU/conformance.csv: KERNELBENCH=checkout, PYTHON as above
 #   tasks       list the chosen tasks: ops, bytes, flops, floor (by what was recorded of GPUS),
 #               memory, and where they have kernels
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
