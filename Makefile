@@ -10,9 +10,12 @@
 #   compare     this machine's measurements against results/, cell by cell
 #   record      copy this machine's measurements and attempts into results/
 #   failed      list the measured cells that did not pass, and recorded results that are stale
-#   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch
+#   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch,
+#               WAYS="eager graph" leaves torch.compile out
 #   import      a PyTorch module as a task, tasks/my/NAME.json: MODULE=file.py NAME=my_task; or all of
 #               KernelBench: KERNELBENCH=checkout.  PYTHON names a python with torch
+#   conformance KernelBench's own modules against the oracle, in float64 at full size, into
+#               results/GPU/conformance.csv: KERNELBENCH=checkout, PYTHON as above
 #   tasks       list the chosen tasks: ops, bytes, flops, floor (by what was recorded of GPUS),
 #               memory, and where they have kernels
 #   gen         ask a model for one more kernel of each cell; keep it where it is better

@@ -3,3 +3,14 @@
 import: build/task
 	@$(if $(KERNELBENCH),$(if $(MODULE)$(NAME),$(error import: KERNELBENCH or MODULE and NAME; not both)),$(if $(and $(MODULE),$(NAME)),,$(error import: say MODULE=file.py NAME=my_task, or KERNELBENCH=checkout)))
 	$Q$(PYTHON) harness/import/import.py --task build/task $(if $(KERNELBENCH),--kernelbench '$(KERNELBENCH)' --suite '$(SUITE)','$(MODULE)' --name '$(NAME)')
+
+# KernelBench's own modules against the oracle, at full size: results/GPU/conformance.csv.  Tasks of
+# another commit than the checkout's are left out.
+.PHONY: conformance $(gpus:%=conformance-%)
+$(if $(filter conformance,$(goals)),$(if $(KERNELBENCH),,$(error conformance: say KERNELBENCH=checkout)))
+conformance: $(gpus:%=conformance-%)
+	@$(call given,$(gpus),:)
+conforming := $(foreach t,$(if $(TASKS)$(SUITE),$(tasks),$(all_tasks)),$(filter tasks/%,$(task.$t)))
+$(gpus:%=conformance-%): conformance-%: build/oracle
+	$QKP_GPU=$* $(PYTHON) harness/import/conformance.py --kernelbench '$(KERNELBENCH)' --out results/$*/conformance.csv \
+	    --run '$(or $(RUN.$*),$(RUN))' --gpus "$$(harness/gpu/list-gpus 2> /dev/null | awk -v gpu=$* '$$3 == gpu' | wc -l)" $(conforming)

@@ -42,11 +42,12 @@ build/archs/%.build.json: $$(kernel.archs/$$*) build/tasks/$$(*F)/task.h $(compi
 	@mkdir -p $(@D)
 	$Qharness/compile/compile $(task.$(*F)) build/archs/$* '$(call archs_for,$(*D))' $(kernel.archs/$*)
 
-# What PyTorch needs for the chosen tasks: one process a GPU, which keeps the rows of other tasks.
+# What PyTorch needs for the chosen tasks, in WAYS ("eager graph": without torch.compile, which takes
+# most of the time): one process a GPU, which keeps the times of other tasks and ways.
 # The file is not its target, as a make that fails deletes those.
 PYTHON ?= python3
 .PHONY: pytorch $(gpus:%=pytorch-%)
 pytorch: $(gpus:%=pytorch-%)
 	@$(call given,$(gpus),:)
 $(gpus:%=pytorch-%): pytorch-%: $(if $(filter pytorch,$(goals)),$(foreach t,$(tasks),$(task.$t)))
-	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) $(PYTHON) harness/pytorch/times.py results/pytorch/$*.csv $^
+	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) $(PYTHON) harness/pytorch/times.py $(if $(WAYS),--ways '$(WAYS)') results/pytorch/$*.csv $^

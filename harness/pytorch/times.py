@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What PyTorch needs for the tasks, measured as this suite measures its own runners.
 
-    harness/pytorch/times.py results/pytorch/h200.csv TASK.json...
+    harness/pytorch/times.py [--ways "eager graph"] results/pytorch/h200.csv TASK.json...
     harness/pytorch/times.py --show TASK.json...
 
 `make pytorch` starts it.  A task's graph becomes the function that a PyTorch user would write for
@@ -13,8 +13,9 @@ both columns say so.
 A sample is what two events say around one call or replay, after the L2 cache was emptied
 by reading.  The GPU is still reading when the call is made, so that the cost of a first
 launch is hidden, as it is in a program that keeps its GPU busy.  Modes take turns in
-random order.  The file holds medians of 5 to 30 samples in microseconds; it is replaced
-after each task, and the rows of other tasks stay.
+random order.  The file holds medians of 5 to 30 samples in microseconds.  It is replaced after
+each task; times of other tasks and ways stay.  Several of these programs may write to it at
+once, each on a GPU of its own.
 
 Memory that is given back to the driver is scrubbed in the background, which slows
 whatever is measured meanwhile.  So all of it is taken at the start and kept, and before a
@@ -25,6 +26,7 @@ hand: torch.cuda.graph() empties the allocator first.
 import argparse
 import csv
 import datetime
+import fcntl
 import json
 import math
 import os
@@ -50,25 +52,34 @@ except ImportError:
 
 FLAGS = {"default": (False, True), "fp32": (False, False), "tf32": (True, True)}  # TF32 in
 WAYS = ("eager", "graph", "compiled")                               # products, convolutions
-COLUMNS = ["task", "board", "date", "versions"] + [w + "_" + f for f in FLAGS for w in WAYS]
+ORIGIN = ["task", "board", "date", "versions"]  # a row has one of each
+COLUMNS = ORIGIN + [w + "_" + f for f in FLAGS for w in WAYS]
 SAMPLES, SECONDS = (5, 30), 0.2  # of each mode of a task
 HEAD = "# PyTorch's times by `make pytorch`: microseconds, medians, cold L2; see results/SCHEMA.md.\n"
 
 # ---- A task as Python ----
 
+# How a user writes each op: an operator, a method, a function of torch or of F, or by SPECIAL.
 OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "=="}
-METHODS = ("view", "transpose", "permute", "unsqueeze", "squeeze", "expand")
-IN_TORCH = ("flatten", "matmul", "relu", "sigmoid", "tanh", "sqrt", "sum", "mean", "max",
-            "min", "argmax", "argmin", "norm", "logsumexp", "cumsum", "clamp", "minimum", "maximum",
-            "flip", "tril", "triu", "masked_fill", "index_select")
-BOUNDS = {"minimum": "max", "maximum": "min"}  # what of clamp does it with a number
+METHODS = {"view": "reshape", "transpose": "transpose", "permute": "permute", "expand": "expand",
+           "unsqueeze": "unsqueeze", "squeeze": "squeeze"}
+IN_TORCH = {"flatten", "matmul", "relu", "sigmoid", "tanh", "sqrt", "rsqrt", "abs", "neg", "exp",
+            "log", "sin", "cos", "clamp", "minimum", "maximum", "sum", "mean", "max", "min",
+            "argmax", "argmin", "norm", "logsumexp", "cumsum", "cumprod", "flip", "tril", "triu",
+            "masked_fill", "index_select"}
+IN_F = {"linear", "scaled_dot_product_attention", "pad", "gelu", "softplus", "leaky_relu",
+        "hardtanh", "elu", "selu", "silu", "mish", "hardsigmoid", "hardswish", "softmax",
+        "log_softmax", "layer_norm", "group_norm", "instance_norm", "batch_norm",
+        "cross_entropy", "smooth_l1_loss", "kl_div"}
+IN_F |= {op + axes for axes in ("1d", "2d", "3d")
+         for op in ("conv", "conv_transpose", "max_pool", "avg_pool", "adaptive_avg_pool")}
 TERMS = ("smooth_l1_loss", "kl_div")  # losses whose terms are summed by an op of their own
-RECURRENT = {"lstm": 2, "gru": 1}     # and how many states a cell has
+BOUNDS = {"minimum": "max", "maximum": "min"}  # what of clamp does it with a number
+RECURRENT = {"lstm": 2, "gru": 1}  # and how many states a cell has
 TYPES = {"f32": "float32", "f16": "float16", "bf16": "bfloat16", "i64": "int64", "i32": "int32",
          "bool": "bool"}
 PRODUCTS = {"matmul", "linear", "scaled_dot_product_attention"}
-CONVOLUTIONS = {kind + axes for kind in ("conv", "conv_transpose") for axes in ("1d", "2d", "3d")}
-CONVOLUTIONS |= set(RECURRENT)  # what cuDNN's flag is for
+CUDNN = {op for op in IN_F if op.startswith("conv")} | set(RECURRENT)  # what cuDNN's flag is for
 
 
 def parse(line):
@@ -99,28 +110,47 @@ def part(dim, attributes):
     return ", ".join([":"] * dim + [places]) if dim >= 0 else ", ".join(["...", places] + [":"] * ~dim)
 
 
+def listed(operands, attributes):
+    return "torch.cat([%s], dim=%s)" % (", ".join(operands), attributes["dim"])
+
+
+def constant(_, attributes):
+    dtype = TYPES[attributes.get("dtype", "'f32'").strip("'")]
+    return "torch.full(%s, %s, dtype=torch.%s, device=\"cuda\")" % (
+        attributes["shape"], attributes["value"], dtype)
+
+
+def recurrent(op, operands, attributes):
+    """nn.LSTM and nn.GRU are calls of this: x, the states, the weights, and without dropout."""
+    weights = 1 + RECURRENT[op]
+    states = "(%s)" % ", ".join(operands[1:weights]) if weights > 2 else operands[1]
+    layers, both, first = (attributes.get(key, value) for key, value in (
+        ("num_layers", "1"), ("bidirectional", "False"), ("batch_first", "False")))
+    return "torch.%s(%s, %s, (%s), True, %s, 0.0, False, %s, %s)" % (
+        op, operands[0], states, ", ".join(operands[weights:]), layers, both, first)
+
+
+SPECIAL = {
+    "slice": lambda x, a: x[0] + "[%s]" % part(int(a["dim"]), a),
+    "cat": listed,
+    "full": constant,
+    "lstm": lambda x, a: recurrent("lstm", x, a),
+    "gru": lambda x, a: recurrent("gru", x, a),
+}
+OPS = IN_TORCH | IN_F | set(OPERATORS) | set(METHODS) | set(SPECIAL)
+
+
 def expression(op, operands, attributes):
     """The right side of a graph line as a PyTorch user writes it."""
+    if op not in OPS:
+        raise ValueError("op %s has no form here; add it to harness/pytorch/times.py" % op)
+    if op in SPECIAL:
+        return SPECIAL[op](operands, attributes)
     if op in OPERATORS:
         return "%s %s %s" % (operands[0], OPERATORS[op], operands[1])
     if op in METHODS:
         values = ", ".join(value.strip("[]") for value in attributes.values())
-        return "%s.%s(%s)" % (operands[0], op, values)
-    if op == "slice":
-        return operands[0] + "[%s]" % part(int(attributes["dim"]), attributes)
-    if op == "cat":
-        return "torch.cat([%s], dim=%s)" % (", ".join(operands), attributes["dim"])
-    if op == "full":
-        dtype = TYPES[attributes.get("dtype", "'f32'").strip("'")]
-        return "torch.full(%s, %s, dtype=torch.%s, device=\"cuda\")" % (
-            attributes["shape"], attributes["value"], dtype)
-    if op in RECURRENT:
-        last = 1 + RECURRENT[op]
-        states = "(%s)" % ", ".join(operands[1:last]) if last > 2 else operands[1]
-        layers, both, first = (attributes.get(key, value) for key, value in (
-            ("num_layers", "1"), ("bidirectional", "False"), ("batch_first", "False")))
-        return "torch.%s(%s, %s, (%s), True, %s, 0.0, False, %s, %s)" % (
-            op, operands[0], states, ", ".join(operands[last:]), layers, both, first)
+        return "%s.%s(%s)" % (operands[0], METHODS[op], values)
     if op in BOUNDS and not all(x.isidentifier() for x in operands):
         x, number = sorted(operands, key=str.isidentifier, reverse=True)
         return "torch.clamp(%s, %s=%s)" % (x, BOUNDS[op], number)
@@ -131,10 +161,10 @@ def expression(op, operands, attributes):
     if op == "layer_norm":
         attributes["normalized_shape"] = attributes.pop("shape")
     if op == "batch_norm":
+        attributes.setdefault("training", "True")
         attributes.update(running_mean="None", running_var="None")
     named = ["%s=%s" % pair for pair in attributes.items()]
-    in_torch = op in IN_TORCH or (F and not hasattr(F, op))
-    return "%s.%s(%s)" % ("torch" if in_torch else "F", op, ", ".join(operands + named))
+    return "%s.%s(%s)" % ("torch" if op in IN_TORCH else "F", op, ", ".join(operands + named))
 
 
 def source(task):
@@ -164,7 +194,7 @@ def effect(task, flags):
     single = all(x["dtype"] not in ("f16", "bf16") for x in task["inputs"] + task["parameters"])
     products, convolutions = FLAGS[flags]
     return (bool(single and products and ops & PRODUCTS),
-            bool(single and convolutions and ops & CONVOLUTIONS))
+            bool(single and convolutions and ops & CUDNN))
 
 
 # ---- Contents ----
@@ -208,6 +238,20 @@ def contents(task):
         dtype = getattr(torch, TYPES[x["dtype"]])
         made[x["name"]] = filled(x["fill"], x["shape"], dtype, made)
     return list(made.values())
+
+
+def flatten_weights(task, values):
+    """Put the weights of each recurrent network one after the other, as nn.LSTM and nn.GRU do."""
+    values = dict(zip([x["name"] for x in task["inputs"] + task["parameters"]], values))
+    for _, op, operands, attributes in map(parse, task["graph"]):
+        if op not in RECURRENT:
+            continue
+        from torch.backends.cudnn.rnn import get_cudnn_mode
+        weights = [values[name] for name in operands[1 + RECURRENT[op]:]]
+        torch._cudnn_rnn_flatten_weight(
+            weights, 4, weights[0].shape[1], get_cudnn_mode(op.upper()), weights[1].shape[1], 0,
+            int(attributes.get("num_layers", "1")), attributes.get("batch_first") == "True",
+            attributes.get("bidirectional") == "True")
 
 
 # ---- The machine ----
@@ -310,10 +354,11 @@ class Machine:
 
 # ---- Measuring ----
 
-def prepare(machine, task, args):
+def prepare(machine, task, args, ways):
     """Every mode of a task, warm: {(effect, way): (flags, what to call)}."""
     modes = {}
-    torch.compiler.reset()
+    if "compiled" in ways:
+        torch.compiler.reset()
     for flags in FLAGS:
         what = effect(task, flags)
         if (what, "eager") in modes:
@@ -324,23 +369,27 @@ def prepare(machine, task, args):
         for _ in range(2):  # libraries load, plans are made, memory is cached
             call()
         modes[what, "eager"] = flags, call
-        graph = machine.capture(call)
-        graph.replay()
-        modes[what, "graph"] = flags, graph.replay
-        def fast(f=torch.compile(function(task))):
-            f(*args)
-        try:
-            for _ in range(3):
-                fast()
-            modes[what, "compiled"] = flags, fast
-        except Exception as e:  # a user would call it without
-            print("%s: torch.compile: %s" % (task["task"], first_words(e)), file=sys.stderr)
-    return modes
+        if "graph" in ways:
+            graph = machine.capture(call)
+            graph.replay()
+            modes[what, "graph"] = flags, graph.replay
+        if "compiled" in ways:
+            def fast(f=torch.compile(function(task))):
+                f(*args)
+            try:
+                for _ in range(3):
+                    fast()
+                modes[what, "compiled"] = flags, fast
+            except Exception as e:  # a user would call it without
+                print("%s: torch.compile: %s" % (task["task"], first_words(e)), file=sys.stderr)
+    return {mode: how for mode, how in modes.items() if mode[1] in ways}
 
 
-def measure(machine, task):
+def measure(machine, task, ways):
     """{column: microseconds} of one task."""
-    modes = prepare(machine, task, contents(task))
+    args = contents(task)
+    flatten_weights(task, args)
+    modes = prepare(machine, task, args, ways)
     if not machine.settle():
         print("%s: the GPU was not quiet" % task["task"], file=sys.stderr)
     samples = {mode: [] for mode in modes}
@@ -354,7 +403,7 @@ def measure(machine, task):
             samples[mode].append(machine.sample(call))
     times = {mode: statistics.median(x) for mode, x in samples.items()}
     return {way + "_" + flags: times[effect(task, flags), way]
-            for flags in FLAGS for way in WAYS if (effect(task, flags), way) in times}
+            for flags in FLAGS for way in ways if (effect(task, flags), way) in times}
 
 
 def first_words(error):
@@ -364,39 +413,64 @@ def first_words(error):
 # ---- The file ----
 
 def load(path):
-    """The rows of a file, by task; none if there is no such file, or one with other columns."""
+    """The rows of a file; none if there is no such file, or one with other columns."""
     try:
         with open(path, encoding="utf-8") as f:
             lines = csv.DictReader(line for line in f if not line.startswith("#"))
-            rows = {row["task"]: row for row in lines}
+            rows = list(lines)
     except OSError:
-        return {}
+        return []
     if lines.fieldnames != COLUMNS:
         print("%s: other columns than today's: its rows are dropped" % path, file=sys.stderr)
-        return {}
+        return []
     return rows
 
 
-def save(path, rows):
-    """Write the file beside its place and rename it there."""
-    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    with open(path + "+", "w", encoding="utf-8") as f:
-        f.write(HEAD + ",".join(COLUMNS) + "\n")
-        for name in sorted(rows):
-            f.write(",".join(rows[name][column] for column in COLUMNS) + "\n")
-    os.replace(path + "+", path)
+def merged(rows, new, columns):
+    """The rows with a new one, which says the times in `columns` anew.  A row of the same origin
+    takes them; any other row of the task keeps only its other times, and goes if it has none."""
+    kept = []
+    for row in rows:
+        if all(row[c] == new[c] for c in ORIGIN):
+            new = {c: new[c] if c in ORIGIN + columns else row[c] for c in COLUMNS}
+            continue
+        if row["task"] == new["task"]:
+            row = {c: "" if c in columns else row[c] for c in COLUMNS}
+        if any(row[c] for c in COLUMNS if c not in ORIGIN):
+            kept.append(row)
+    return kept + [new]
 
 
-def run(out, tasks):
-    """Measure all tasks.  Returns how many failed; each says why in a line and keeps its row."""
+def save(path, new, columns):
+    """Merge a row into the file as it is now: write it beside its place and rename it there.
+    Returns the rows.  Whoever else writes to the folder waits meanwhile."""
+    folder = os.path.dirname(path) or "."
+    os.makedirs(folder, exist_ok=True)
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        rows = merged(load(path), new, columns)
+        with open(path + "+", "w", encoding="utf-8") as f:
+            f.write(HEAD + ",".join(COLUMNS) + "\n")
+            for line in sorted(",".join(row[c] for c in COLUMNS) for row in rows):
+                f.write(line + "\n")
+        os.replace(path + "+", path)
+    finally:
+        os.close(lock)
+    return rows
+
+
+def run(out, tasks, ways):
+    """Measure all tasks.  Returns how many failed; each says why in a line and keeps its rows."""
     random.seed(0)
     torch.manual_seed(0)
     warnings.filterwarnings("ignore")  # of the older TF32 switches
     rows, machine, failed = load(out), Machine(), 0
     here = {"board": board(), "versions": versions()}
+    measured = [way + "_" + flags for flags in FLAGS for way in ways]
     for task in tasks:
         try:
-            times = measure(machine, task)
+            times = measure(machine, task, ways)
         except Exception as e:  # one task's trouble is not the others'
             print("%s: %s" % (task["task"], first_words(e)), file=sys.stderr)
             failed += 1
@@ -404,10 +478,9 @@ def run(out, tasks):
         date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
         row = dict(here, task=task["task"], date=date)
         row.update({c: "%.2f" % times[c] if c in times else "" for c in COLUMNS if c not in row})
-        rows[task["task"]] = row
-        save(out, rows)
+        rows = save(out, row, measured)
         print(task["task"], *("%s %.2f" % x for x in times.items()), flush=True)
-    others = sum(any(row[key] != here[key] for key in here) for row in rows.values())
+    others = sum(any(row[key] != here[key] for key in here) for row in rows)
     if others:
         print("%s: %d of %d rows are of another board or other versions; `make pytorch` without "
               "TASKS measures all" % (out, others, len(rows)), file=sys.stderr)
@@ -427,7 +500,11 @@ def main():
     parser = argparse.ArgumentParser(description="PyTorch's times for the tasks.")
     parser.add_argument("files", nargs="+", metavar="OUT.csv TASK.json")
     parser.add_argument("--show", action="store_true", help="print the functions; no OUT.csv")
+    parser.add_argument("--ways", default=" ".join(WAYS), help="which of: %(default)s")
     options = parser.parse_args()
+    ways = options.ways.split()
+    if not ways or set(ways) - set(WAYS):
+        parser.error("--ways %s: expected some of %s" % (options.ways, " ".join(WAYS)))
     out = None if options.show else options.files.pop(0)
     if out and not out.endswith(".csv"):
         parser.error("the first argument is the .csv file to write")
@@ -441,7 +518,7 @@ def main():
               "no PyTorch" if torch is None else "PyTorch, but no GPU"), file=sys.stderr)
         return 4
     with torch.no_grad():
-        failed = run(out, tasks)
+        failed = run(out, tasks, ways)
     if failed:
         print("pytorch: %d of %d tasks failed; the others are in %s" % (failed, len(tasks), out),
               file=sys.stderr)

@@ -28,14 +28,20 @@ struct spread spread_of(const double *x, int n) {
     return s;
 }
 
+/* PyTorch's flags in the ratios over PyTorch. */
+static const enum torch_flags flags_over[OVERS] = {
+    [OVER_TORCH] = TORCH_DEFAULT, [OVER_TF32] = TORCH_TF32};
+
 double report_ratio(const struct column *c, int row, enum over over) {
-    static const enum torch_flags flags[OVERS] = {
-        [OVER_TORCH] = TORCH_DEFAULT, [OVER_TF32] = TORCH_TF32};
     const struct result *cell = &c->cell[row];
     const char *how;
     if (!result_ok(cell)) return 0;
     if (over == OVER_BASELINE) return cell->ratio;
-    return torch_time(c, row, flags[over], &how) / cell->candidate_us;
+    return torch_time(c, row, flags_over[over], &how) / cell->candidate_us;
+}
+
+bool report_same_board(const struct column *c, int row, enum over over) {
+    return over == OVER_BASELINE || torch_same_board(c, row, flags_over[over]);
 }
 
 /* ---- problems ---- */
@@ -96,7 +102,7 @@ static struct mean mean_over(const struct report *r, const struct column *c,
         add_ratio(&all, &r->rows[i], ratio);
         add_ratio(&correct, &r->rows[i], ratio);
         m.cells++;
-        m.same_board += over == OVER_BASELINE || c->torch[i].same_board;
+        m.same_board += report_same_board(c, i, over);
         m.faster += ratio > 1;
     }
     m.over_all = spread_of_problems(&all, r->nrows);

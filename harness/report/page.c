@@ -1,5 +1,5 @@
 /* page.c: the page of a GPU, RESULTS/GPU/README.md: its machine, its sums (suites.c), its cells,
- * and PyTorch beside our baselines (torch.c). */
+ * and PyTorch beside our baselines (parity.c). */
 #include "report/report.h"
 #include "report/markdown.h"
 #include "base/error.h"
@@ -76,7 +76,7 @@ static void put_speedup(const struct boards *known, const struct result *cell, F
 static void put_ratio(const struct column *c, int row, enum over over, FILE *out) {
     double ratio = report_ratio(c, row, over);
     if (ratio > 0)
-        fprintf(out, " %.3f%s |", ratio, c->torch[row].same_board ? "" : "\\*");
+        fprintf(out, " %.3f%s |", ratio, report_same_board(c, row, over) ? "" : "\\*");
     else
         fputs(" - |", out);
 }
@@ -222,7 +222,7 @@ void report_page(const struct report *r, const struct column *c, FILE *out) {
         suite_cells(r, c, i, next, out);
     }
     fputs(columns, out);
-    torch_baselines(r, c, out);
+    report_parity(r, c, out);
 }
 
 /* Write the page of searches. */

@@ -28,9 +28,14 @@ struct row { /* a task */
 enum torch_flags { TORCH_DEFAULT, TORCH_FP32, TORCH_TF32, TORCH_FLAGS };
 enum torch_way { TORCH_EAGER, TORCH_GRAPH, TORCH_COMPILED, TORCH_WAYS };
 
+extern const char *const torch_flags_name[TORCH_FLAGS], *const torch_way_name[TORCH_WAYS];
+
+/* Where a time was measured, seen from the cell's result. */
+enum torch_beside { TORCH_ELSEWHERE, TORCH_SAME_BOARD, TORCH_SAME_DAY };
+
 struct torch {                          /* PyTorch's times for a task, in microseconds */
     double us[TORCH_FLAGS][TORCH_WAYS]; /* 0 if not measured */
-    bool same_board;                    /* measured on the board of the cell's result */
+    enum torch_beside beside[TORCH_WAYS];
 };
 
 struct staleness {    /* of a recorded result: whether what it was measured of has changed since */
@@ -109,6 +114,9 @@ enum over { OVER_BASELINE, OVER_TORCH, OVER_TF32, OVERS };
 /* A cell's ratio above one of these; 0 if it is not ok or there is no such time. */
 double report_ratio(const struct column *c, int row, enum over over);
 
+/* Whether both times of that ratio are of one board. */
+bool report_same_board(const struct column *c, int row, enum over over);
+
 struct mean {                   /* of ratios; tasks that mean the same count once */
     int cells;                  /* that have the ratio and carry the headline */
     int same_board;             /* of those, cells whose opponent ran on the same board */
@@ -163,8 +171,11 @@ void torch_load(const struct report *r, struct column *c, const char *path);
  * there is none. */
 double torch_time(const struct column *c, int row, enum torch_flags flags, const char **how);
 
-/* Write how the baselines of a GPU compare with PyTorch; nothing if it has no times. */
-void torch_baselines(const struct report *r, const struct column *c, FILE *out);
+/* Whether that time is of the board of the cell's result; false if there is none. */
+bool torch_same_board(const struct column *c, int row, enum torch_flags flags);
+
+/* Write how the baselines of a GPU compare with PyTorch (parity.c); nothing if it has no times. */
+void report_parity(const struct report *r, const struct column *c, FILE *out);
 
 /* ---- searches (search_load.c, search_table.c) ---- */
 

@@ -41,8 +41,9 @@ static void add_folder(struct kernels *all, const char *root, const char *folder
             all->kernel = realloc(all->kernel, ((size_t)all->n + 1) * sizeof *all->kernel);
             if (!all->kernel) die(KP_MACHINE, "out of memory");
             struct kernel *k = &all->kernel[all->n++];
-            snprintf(k->folder, sizeof k->folder, "%s", folder);
-            snprintf(k->name, sizeof k->name, "%.*s", (int)length - 3, file[i]->d_name);
+            *k = (struct kernel){0};
+            memcpy(k->folder, folder, strlen(folder));
+            memcpy(k->name, file[i]->d_name, length - 3);
         }
         free(file[i]);
     }

@@ -1,23 +1,19 @@
 /* torch.c: PyTorch's times beside ours.
  *
- * `make pytorch` writes them to results/pytorch/GPU.csv (results/SCHEMA.md): a row a task, with the
- * board that it was measured on, and a column for each way of running it under each setting of
- * PyTorch's flags. */
+ * `make pytorch` writes them to results/pytorch/GPU.csv (results/SCHEMA.md): rows of a task, each
+ * with the board and the day that measured it, and a column for each way of running it under each
+ * setting of PyTorch's flags. */
 #include "report/report.h"
 #include "record/table.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/stats.h"
 #include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A baseline that takes up to this many times as long as PyTorch is what PyTorch's user gets. */
-static const double fair_baseline = 1.10;
-
-static const char *const flags_name[TORCH_FLAGS] = {"default", "fp32", "tf32"};
-static const char *const way_name[TORCH_WAYS] = {"eager", "graph", "compiled"};
+const char *const torch_flags_name[TORCH_FLAGS] = {"default", "fp32", "tf32"};
+const char *const torch_way_name[TORCH_WAYS] = {"eager", "graph", "compiled"};
 
 /* ---- reading ---- */
 
@@ -28,16 +24,24 @@ static const char *field(const struct table *t, int row, const char *name) {
     return "";
 }
 
+/* Whether a row was measured on the board of a result, and whether on its day, too. */
+static enum torch_beside beside(const struct table *t, int row, const struct result *cell) {
+    const char *board = result_board(cell), *day = field(t, row, "date");
+    const cJSON *harness = cJSON_GetObjectItemCaseSensitive(cell->json, "harness");
+    if (!*board || strcmp(board, field(t, row, "board"))) return TORCH_ELSEWHERE;
+    size_t n = strlen(day);
+    return n && !strncmp(json_text(harness, "date", ""), day, n) ? TORCH_SAME_DAY
+                                                                 : TORCH_SAME_BOARD;
+}
+
 /* Take a row of the table. */
 static void take(struct torch *to, const struct table *t, int row, const struct result *cell) {
-    const char *board = result_board(cell);
-    to->same_board = *board && !strcmp(board, field(t, row, "board"));
     for (int f = 0; f < TORCH_FLAGS; f++)
         for (int w = 0; w < TORCH_WAYS; w++) {
             char name[32];
-            snprintf(name, sizeof name, "%s_%s", way_name[w], flags_name[f]);
+            snprintf(name, sizeof name, "%s_%s", torch_way_name[w], torch_flags_name[f]);
             double us = atof(field(t, row, name));
-            if (us > 0) to->us[f][w] = us;
+            if (us > 0) to->us[f][w] = us, to->beside[w] = beside(t, row, cell);
         }
 }
 
@@ -70,83 +74,24 @@ void torch_load(const struct report *r, struct column *c, const char *path) {
     table_free(&t);
 }
 
-double torch_time(const struct column *c, int row, enum torch_flags flags, const char **how) {
-    double best = 0;
+/* The fastest way of a row under these flags; TORCH_WAYS if there is no time. */
+static int fastest(const struct column *c, int row, enum torch_flags flags) {
+    int best = TORCH_WAYS;
     for (int w = 0; c->torch && w < TORCH_WAYS; w++) {
-        double us = c->torch[row].us[flags][w];
-        if (us > 0 && (best == 0 || us < best)) best = us, *how = way_name[w];
+        const double *us = c->torch[row].us[flags];
+        if (us[w] > 0 && (best == TORCH_WAYS || us[w] < us[best])) best = w;
     }
     return best;
 }
 
-/* ---- our baselines over PyTorch ---- */
-
-struct held { /* the baselines of a GPU that PyTorch has a time for */
-    int n, within, below;
-    double *ratio;
-    FILE *slower; /* those that are not fair, by name */
-    bool any;
-};
-
-/* The flags under which PyTorch computes in a baseline's arithmetic. */
-static enum torch_flags flags_of(const char *arithmetic) {
-    for (int f = TORCH_FP32; f < TORCH_FLAGS; f++)
-        if (!strcmp(arithmetic, flags_name[f])) return (enum torch_flags)f;
-    return TORCH_DEFAULT; /* f16 and bf16 are what the tensors are, whatever the flags */
+double torch_time(const struct column *c, int row, enum torch_flags flags, const char **how) {
+    int way = fastest(c, row, flags);
+    if (way == TORCH_WAYS) return 0;
+    *how = torch_way_name[way];
+    return c->torch[row].us[flags][way];
 }
 
-/* PyTorch's time where it calls libraries as a baseline does: the faster of call and replay. */
-static double library_time(const struct torch *t, enum torch_flags f) {
-    double a = t->us[f][TORCH_EAGER], b = t->us[f][TORCH_GRAPH];
-    return a > 0 && !(b > 0 && b < a) ? a : b;
-}
-
-/* Add the baselines of one cell. */
-static void hold(struct held *h, const struct torch *t, const struct result *cell) {
-    const cJSON *runner;
-    cJSON_ArrayForEach(runner, cJSON_GetObjectItemCaseSensitive(cell->json, "time_us")) {
-        if (!strcmp(runner->string, "candidate")) continue;
-        double theirs = library_time(t, flags_of(runner->string));
-        double ours = json_number(runner, "midmean", 0);
-        if (!(theirs > 0 && ours > 0)) continue;
-        double ratio = ours / theirs;
-        h->ratio = realloc(h->ratio, ((size_t)h->n + 1) * sizeof *h->ratio);
-        if (!h->ratio) die(KP_MACHINE, "out of memory");
-        h->ratio[h->n++] = ratio;
-        h->within += ratio <= fair_baseline;
-        h->below += ratio < 1 / fair_baseline;
-        if (ratio <= fair_baseline) continue;
-        fprintf(h->slower, "%s%s %s %.2f", h->any ? ", " : "", cell->task, runner->string, ratio);
-        h->any = true;
-    }
-}
-
-void torch_baselines(const struct report *r, const struct column *c, FILE *out) {
-    struct held h = {0};
-    char *text = NULL;
-    size_t size = 0;
-    if (!c->torch) return;
-    if (!(h.slower = open_memstream(&text, &size))) die(KP_MACHINE, "out of memory");
-    for (int i = 0; i < r->nrows; i++) {
-        const struct result *cell = &c->cell[i];
-        /* a doubtful kernel can slow down the baseline that is measured after it */
-        if (result_ok(cell) && !result_flag(cell->json, FLAG_DOUBT)) hold(&h, &c->torch[i], cell);
-    }
-    fclose(h.slower);
-    fputs("\n## Baselines against PyTorch\n\n"
-          "| compared | geometric mean | up to 1.10 | of these below 0.91 | above 1.10 |\n"
-          "|--:|--:|--:|--:|---|\n",
-          out);
-    if (h.n)
-        fprintf(out, "| %d | %.3f | %d | %d | %s |\n", h.n, stat_geomean(h.ratio, h.n), h.within,
-                h.below, h.any ? text : "-");
-    else
-        fputs("| 0 | - | - | - | - |\n", out);
-    fputs("\nTime of our baseline over that of PyTorch in the same arithmetic (the faster of eager "
-          "call and graph\nreplay), for each timed cell, without doubtful times. Above 1, a "
-          "speedup over our baseline flatters.\nBelow 1, it is harder to get than one over "
-          "PyTorch's calls.\n",
-          out);
-    free(h.ratio);
-    free(text);
+bool torch_same_board(const struct column *c, int row, enum torch_flags flags) {
+    int way = fastest(c, row, flags);
+    return way < TORCH_WAYS && c->torch[row].beside[way] != TORCH_ELSEWHERE;
 }

@@ -153,8 +153,8 @@ static double product_rate(const cJSON *peaks, const char *class) {
 }
 
 /* See taskfile.h. */
-struct kp_floor task_floor(const struct kp_cost *c, const cJSON *peaks, const char *class) {
-    double bytes = c->bytes_in + c->bytes_out, rate = product_rate(peaks, class);
+struct kp_floor task_floor(const struct kp_cost *c, const cJSON *peaks, const char *of_class) {
+    double bytes = c->bytes_in + c->bytes_out, rate = product_rate(peaks, of_class);
     double gbs = json_number(peaks, c->bytes_out < few_writes * bytes ? "read_gbs" : "copy_gbs", 0);
     return (struct kp_floor){.bytes_us = gbs > 0 ? bytes / gbs * 1e-3 : 0,
                              .flops_us = rate > 0 ? c->mm_flops / rate * 1e-6 : 0};

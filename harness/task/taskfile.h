@@ -228,7 +228,8 @@ struct cJSON; /* an object of base/json.h */
 struct kp_floor {
     double bytes_us, flops_us;
 };
-struct kp_floor task_floor(const struct kp_cost *c, const struct cJSON *peaks, const char *class);
+struct kp_floor task_floor(const struct kp_cost *c, const struct cJSON *peaks,
+                           const char *of_class);
 
 #ifdef __cplusplus
 }

@@ -23,12 +23,12 @@ import warnings
 
 import numpy as np
 import torch
-from torch.overrides import TorchFunctionMode
 from torch.utils.flop_counter import FlopCounterMode
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(ROOT, "harness", "import"))
+from drawn import Drawn
 from record import Recorder, Refused
 import task
 importer = importlib.import_module("import")
@@ -144,24 +144,6 @@ def contents(tensor, index):
     if "symmetric(" in fill:
         x = 0.5 * (x + np.swapaxes(x, -1, -2))
     return np.triu(x) if "upper(" in fill else np.tril(x) if "lower(" in fill else x
-
-
-class Drawn(TorchFunctionMode):
-    """Gives forward()'s random numbers from the task's inputs, in order."""
-
-    def __init__(self, values):
-        super().__init__()
-        self.values = values
-
-    def __torch_function__(self, func, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", "")
-        if name == "randn":
-            return self.values.pop(0)
-        if name == "dropout":
-            p = args[1] if len(args) > 1 else kwargs["p"]
-            return args[0] * self.values.pop(0) / (1 - p) if p else args[0]
-        return func(*args, **kwargs)
 
 
 def computed(text, change, small, noise=0.0):

@@ -125,7 +125,14 @@ STUB_TIMES=2 measure TASKS=product
 check 'one task is measured' is "$(times product | cut -d, -f1)" 200.00
 check 'the rows of others stay' is "$(times half)" "$before"
 check 'in silence, as the board is the same' lines 0 'of another board'
+STUB_TIMES=4 measure TASKS=product WAYS=graph
+check 'one way is measured' is "$(times product)" 200.00,360.00,100.00,200.00,360.00,100.00,20.00,36.00,10.00
+measure TASKS=product WAYS='graph fast'
+check 'a way that is none is refused' says 'expected some of eager graph compiled'
+STUB_TIMES=5 STUB_UUID=GPU-eeeeabcd-4567-89ef-0123-456789abcdef measure TASKS=product WAYS='eager graph'
+check 'on another board, other ways keep theirs in a row of its own' is "$(times product | sort)" ,,100.00,,,100.00,,,10.00$'\n'500.00,450.00,,500.00,450.00,,50.00,45.00,
 STUB_UUID=GPU-ffffabcd-4567-89ef-0123-456789abcdef measure TASKS=product
+check 'a row without a time goes' is "$(grep -c ^product, $csv)" 1
 check 'another board is said' says '3 of 4 rows are of another board or other versions; `make pytorch` without TASKS'
 check 'and is in its row' [ "$(field product board)" != "$(field half board)" ]
 STUB_UUID='' measure TASKS=product
@@ -156,7 +163,31 @@ e = torch.flip(d, dims=[0])
 f = torch.full([2,4], 1, dtype=torch.bool, device="cuda")
 g = torch.index_select(b, index=i, dim=0)
 h = g == 0'
+
+# Every op has a form, and each is what PyTorch means; programs on several GPUs write to one file.
+check 'every op of the table has a form, and no other' is "$(python3 -c 'import sys; sys.path[:0] = ["harness/pytorch"]; import times; print(*sorted(times.OPS))')" \
+    "$(sed -nE 's/^(OP|VIEW)\((\w+),.*/\2/p' "$root/harness/task/op_table.h" | LC_ALL=C sort | xargs)"
+sed -i 's/eq(g, 0)/xor(g, 0)/' tasks/level1/moves.json
+python3 harness/pytorch/times.py --show tasks/level1/moves.json > shown 2>&1
+check 'one without is refused' [ $? != 0 ]
+check 'by name' grep -q 'op xor has no form here' shown
+if (cd "$root" && python3 -c 'import torch') 2> /dev/null; then
+    check 'the forms give known values' eval '(cd "$root" && python3 tests/data/check_torch_forms.py)'
+else
+    skip 'the forms give known values' 'no PyTorch'
+fi
 rm tasks/level1/moves.json
+cat > save.py <<'PY'
+import sys
+sys.path[:0] = ["harness/pytorch"]
+import times
+for i in range(20):
+    row = dict({c: "" for c in times.COLUMNS}, task="%s%d" % (sys.argv[1], i), eager_default="1")
+    times.save("many/out.csv", row, ["eager_default"])
+PY
+for who in a b c d; do python3 save.py $who & done
+wait
+check 'four at once lose no row' is "$(grep -c '^[abcd]' many/out.csv)" 80
 
 echo 'task,old' > $csv
 measure TASKS=half

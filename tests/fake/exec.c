@@ -48,6 +48,10 @@ struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_
     return kp_exec_create(t, KP_MATH_F64);
 }
 
+void kp_exec_destroy(struct kp_exec *e) {
+    free(e);
+}
+
 size_t kp_exec_workspace(const struct kp_exec *e) {
     return (size_t)fake_number(e->math == KP_MATH_F64 ? "oracle_bytes" : "baseline_bytes", 0);
 }

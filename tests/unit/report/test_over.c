@@ -104,8 +104,8 @@ static void test_opponents(void **state) {
     near(report_ratio(c, a, OVER_TF32), 0.5);
     near(report_ratio(c, d, OVER_TORCH), 0.8);
     near(report_ratio(c, row_of(&r, "bb"), OVER_TORCH), 0); /* it has no kernel */
-    assert_true(c->torch[a].same_board);
-    assert_false(c->torch[d].same_board); /* the result is of another board */
+    assert_true(torch_same_board(c, a, TORCH_DEFAULT));
+    assert_false(torch_same_board(c, d, TORCH_DEFAULT)); /* the result is of another board */
     struct aggregate g = report_aggregate(&r, c, NULL);
     assert_int_equal(g.all, 5);
     assert_int_equal(g.over[OVER_BASELINE].cells, 3);
