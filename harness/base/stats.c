@@ -194,43 +194,6 @@ static void check_bootstrap(double tick_us, int resamples) {
     if (resamples < 1) die(KP_BUG, "interval: %d resamples; at least one is needed", resamples);
 }
 
-/* Add the mean of each group, times `sign`, to mean[group]. */
-static void add_means(double *mean, const double *x, const int *group, int n, int groups,
-                      double sign) {
-    for (int g = 0; g < groups; g++) {
-        double sum = 0;
-        int count = 0;
-        for (int i = 0; i < n; i++)
-            if (group[i] == g) sum += x[i], count++;
-        if (!count) die(KP_BUG, "groups: group %d has no value", g);
-        mean[g] += sign * sum / count;
-    }
-}
-
-struct kp_interval stat_groups(const double *x, const int *group, int n, const double *y,
-                               const int *ygroup, int m, int groups, uint64_t seed, int resamples,
-                               double *above) {
-    check_bootstrap(0, resamples);
-    struct ranked *found = memory(resamples, sizeof *found);
-    double value = 0, over = 0, *mean = memory(groups, sizeof *mean);
-    add_means(mean, x, group, n, groups, 1);
-    if (m) add_means(mean, y, ygroup, m, groups, -1);
-    for (int g = 0; g < groups; g++) value += mean[g] / groups;
-    for (int k = 0; k < resamples; k++) {
-        for (int i = 0; i < groups; i++) found[k].x += mean[below(&seed, groups)] / groups;
-        over += found[k].x > 0 ? 1 : found[k].x < 0 ? 0 : 0.5;
-    }
-    qsort(found, resamples, sizeof *found, by_value);
-    double end[2] = {-INFINITY, INFINITY};
-    for (int i = 0; i < 2 && groups > 1; i++)
-        end[i] = value +
-                 (sorted_quantile(found, resamples, i ? 0.975 : 0.025) - value) * stretch(groups);
-    if (above) *above = over / resamples;
-    free(mean);
-    free(found);
-    return (struct kp_interval){value, end[0], end[1]};
-}
-
 struct kp_interval stat_ratio(const double *num, const double *den, const int *placement, int n,
                               double tick_us, uint64_t seed, int resamples) {
     check("interval", num, n, 0);

@@ -52,15 +52,6 @@ struct kp_interval stat_ratio(const double *num, const double *den, const int *p
 struct kp_interval stat_single(const double *x, const int *placement, int n, double tick_us,
                                uint64_t seed, int resamples);
 
-/* The mean over groups of the mean of x in each, less the same of y (m = 0: of nothing).  group[i] and
- * ygroup[i], from 0 to groups - 1, name the group of a value; every group has values of both.  The
- * bootstrap draws groups with replacement.  *above is the share of these means that lie above 0 (half
- * of those at 0).  The interval is stretched as in stat_ratio(); one group says nothing of others: its
- * interval is infinite. */
-struct kp_interval stat_groups(const double *x, const int *group, int n, const double *y,
-                               const int *ygroup, int m, int groups, uint64_t seed, int resamples,
-                               double *above);
-
 /* 95 % of Student's t with f >= 1 degrees of freedom lie between minus this and this. */
 double stat_student(int f);
 

@@ -8,7 +8,7 @@
  * task) with its 95 % interval, a bootstrap over tasks; then, after all calls, the
  * probability that the mode of the row beats that of the column, as these bootstraps find it. */
 #include "base/error.h"
-#include "base/stats.h"
+#include "base/groups.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/stats.h"
+#include "base/groups.h"
 
 enum { TASKS = 10, SEEDS = 3, CALLS = 12, EXPERIMENTS = 200, RESAMPLES = 400 };
 
