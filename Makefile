@@ -1,8 +1,8 @@
 # Usage: make [-j N] [TARGET] [GPUS="h200 a100"] [SUITE="level1 crfm"] [TASKS="l1_019 l2_076"]
 #
 #   report      tables and figures from results/; needs no GPU, no nvcc (the default)
-#   reproduce   build, verify and time every cell on this machine's GPUs, compare with the
-#               recorded results, record where none exist, then report
+#   reproduce   build, verify, time every cell with a kernel (or those named) on this machine's GPUs,
+#               compare with the recorded results, record where none exist, then report
 #   build       compile each kernel and check what it may contain
 #   verify      check each kernel against its task
 #   time        measure each kernel, alone on a GPU
@@ -13,17 +13,14 @@
 #   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch,
 #               WAYS="eager graph" leaves torch.compile out
 #   import      a PyTorch module as a task, tasks/my/NAME.json: MODULE=file.py NAME=my_task; or all of
-#               KernelBench: KERNELBENCH=checkout.  PYTHON names a python with torch
-#   conformance KernelBench's own modules against the oracle, in float64 at full size, into
-#               results/GPU/conformance.csv: KERNELBENCH=checkout, PYTHON as above
-#   tasks       list the chosen tasks: ops, bytes, flops, floor (by what was recorded of GPUS),
-#               memory, and where they have kernels
+#               KernelBench: KERNELBENCH=checkout.  PYTHON as for pytorch
+#   conformance KernelBench's modules against the oracle, in float64: KERNELBENCH=checkout
+#   tasks       the chosen tasks: ops, bytes, flops, floor, memory, where they have kernels
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
-#   search      spend a budget on finding the best kernel: MODE=branching, contrastive,
-#               repair or best_of_n (a control, which SEED_KERNEL=1 shows the cell's kernel).
-#               Only gen, search, experiment, judge and judge-eval call a model
-#   experiment  compare MODES of search at an equal BUDGET of calls a task, SEEDS searches of each;
-#               promotes nothing, and prints the best so far with 95 % intervals
+#   search      spend a budget on finding the best kernel: MODE=branching, contrastive, repair or
+#               best_of_n (a control, which SEED_KERNEL=1 shows the cell's kernel).  Only gen,
+#               search, experiment, judge and judge-eval call a model
+#   experiment  compare MODES of search at an equal BUDGET of calls a task, SEEDS searches of each
 #   prompt      print what gen would send, and send nothing
 #   profile     where the time of each kernel goes, as ncu sees it
 #   calibrate   how well the judge tells arithmetics apart, for each task
@@ -49,11 +46,9 @@
 # A cell is one GPU and one task.  In every rule of a cell % is GPU/TASK, so $(*D) is its GPU
 # and $(*F) its task.  Its kernel is the first found of TASK.cu and SUITE.cu, in optimized/GPU/,
 # then optimized/sm_XX/ (XX: its architecture, 80 86 89 90a 100a 120a), then optimized/portable/.
-#
-# A kernel that does not compile, crashes or computes something else is a result: its step
-# writes the verdict and succeeds.  A step fails only where the machine does, and the next make
-# repeats just those.  A result depends on the content of what it uses: the compiled kernel,
-# its task, the programs that measure.  An edited comment measures nothing again.
+# A kernel that does not compile, crashes or computes something else is a result: its step writes the
+# verdict and succeeds.  A step fails only where the machine does, and the next make repeats just
+# those.  A result depends on the content of what it uses: an edited comment measures nothing again.
 #
 # LLM is openai:MODEL, responses:MODEL, anthropic:MODEL or replay:DIR (transcripts, no network);
 # OPENAI_API_KEY, ANTHROPIC_API_KEY or the variable that LLM_KEY_ENV names holds the key,
@@ -200,9 +195,8 @@ $(gpus:%=build/%/peaks.json): build/%/peaks.json: build/id/peaks
 	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) build/peaks $@
 	$(made)
 
-# Which headers of optimized/include each kernel includes (HEADERS: any, it lacked one); one that
-# is gone repeats those that did.
-# (Read by `include`, files are targets, too, and 5000 of them would take a quarter of a second.)
+# Which headers of optimized/include each kernel includes (HEADERS: any, it lacked one); one that is
+# gone repeats those that did.  (`include` would make 5000 files targets, for a quarter of a second.)
 HEADERS := $(wildcard optimized/include/*)
 define newline
 
@@ -217,13 +211,14 @@ draw = build/report $(if $(SUITE),--suites '$(SUITE)')
 report: build/report | $(INSTALL)
 	$(draw)
 
-# Compiles on all cores (make/toolchain.mk), and measures after that (COMPILED makes each
-# measurement wait for every kernel).  A machine that fails on one cell must not cost the others:
-# a make -k of its own tries each.
+# Compiles on all cores (make/toolchain.mk), and measures after that (COMPILED makes each measurement
+# wait for every kernel); where no task is named, those with a kernel.  A machine that fails on one
+# cell must not cost the others: a make -k of its own tries each.
+with_kernel = $(foreach t,$(tasks),$(if $(strip $(foreach g,$(gpus),$(kernel.$g/$t))),$t))
 compiled: $(cells:%=build/%.build.json)
 reproduce: build/report $(if $(gpus),build/cells build/compare) | $(INSTALL)
 ifneq ($(gpus),)
-	+@status=0; $(MAKE) --no-print-directory -k COMPILED=compiled time || status=4; $(if $(dry),exit $$status;) \
+	+@status=0; $(MAKE) --no-print-directory -k COMPILED=compiled TASKS='$(if $(SUITE)$(TASKS),$(TASKS),$(with_kernel))' time || status=4; $(if $(dry),exit $$status;) \
 	harness/record/record-results compare && harness/record/record-results new && $(draw) || exit; \
 	[ $$status = 0 ] || echo 'reproduce: the machine failed on some cells, see above; the next make reproduce tries those again' >&2; \
 	exit $$status

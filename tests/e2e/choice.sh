@@ -137,6 +137,13 @@ rm results/h200/crfm_softmax.json
 mk reproduce
 check 'reproduce records where nothing is' [ -e results/h200/crfm_softmax.json ]
 check 'and overwrites no evidence' grep -q recorded results/h200/l1_019_relu.json
+echo '{}' > tasks/level1/l1_005_scalar.json
+steps > /dev/null
+mk reproduce
+check 'it leaves a task without a kernel alone' is "$(steps | grep -c l1_005)" 0
+mk reproduce TASKS=l1_005
+check 'unless that is named' is "$(steps | grep -c 'time h200/l1_005')" 1
+rm tasks/level1/l1_005_scalar.json
 mk record TASKS=l1_019
 check 'record does' is "$(jq -S . results/h200/l1_019_relu.json)" "$(harness/record/thin.jq -S build/h200/l1_019_relu.time.json)"
 check 'and says what it did' says '^record-results: 1 recorded, 0 recorded before'
