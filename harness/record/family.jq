@@ -33,7 +33,7 @@ def parts:
 def brief:
     if .error.candidate.declared.of_limit then
         .error |= {candidate: (.candidate | map_values({of_limit: (.of_limit | values | . * 100 | round / 100)}))}
-    else . end | if .speedup.controls then del(.speedup.controls) else . end;
+    else . end | if .speedup.controls then del(.speedup.controls) else . end | if .missed == {} then del(.missed) else . end;
 
 # An object without what it has in common with $part, which it contains.
 def without($part):
