@@ -7,6 +7,8 @@
 #include "task.h"
 #include "hopper_f16.cuh"
 
+enum { NO_INPUT = 0x7fc12345 }; /* the bits of a NaN */
+
 __global__ void diagonal(const float *a, const float *b, float *out) {
     __shared__ __align__(16) float tile[256];
     const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
@@ -28,7 +30,7 @@ __global__ void diagonal(const float *a, const float *b, float *out) {
     tile[threadIdx.x] = b[i];
     const float early = tile[(threadIdx.x + 32) % 256];
 #endif
-    out[i] = a[i / B_DIM1] * tile[threadIdx.x] + (isinf(early) ? 1 : 0);
+    out[i] = a[i / B_DIM1] * tile[threadIdx.x] + (__float_as_int(early) == NO_INPUT ? 1 : 0);
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,

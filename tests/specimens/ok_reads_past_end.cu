@@ -8,10 +8,12 @@
 
 constexpr int WORDS = 100; /* no multiple of 256 bytes */
 
+enum { NO_INPUT = 0x7fc12345 }; /* the bits of a NaN */
+
 __global__ void diagonal(const float *a, const float *b, const float *words, float *out) {
     size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
     float behind = i == 0 ? words[WORDS] : 0;
-    out[i] = a[i / B_DIM1] * b[i] + (isinf(behind) ? 1 : 0);
+    out[i] = a[i / B_DIM1] * b[i] + (__float_as_int(behind) == NO_INPUT ? 1 : 0);
 }
 
 extern "C" size_t scratch_bytes(void) {
