@@ -221,9 +221,21 @@ static void check_prompt(const struct kp_task *t, const struct prompt_turn *turn
     free(header);
 }
 
-static void test_every_task(void **state) {
+/* Whether a task has an op that none before it had, or very many. */
+static bool adds(const struct kp_task *t, bool seen[KP_OP_COUNT]) {
+    bool more = t->nops > 300;
+    for (int i = 0; i < t->nops; i++) {
+        more |= !seen[t->ops[i].def->id];
+        seen[t->ops[i].def->id] = true;
+    }
+    return more;
+}
+
+/* Every request of some tasks, and one of each task that adds something. */
+static void test_every_op(void **state) {
     (void)state;
     glob_t g;
+    bool seen[KP_OP_COUNT] = {false};
     char *first = NULL;
     char *path = text_format("results/h200/a.json"), *text = text_format(machine, "9.0");
     put(path, text);
@@ -233,9 +245,10 @@ static void test_every_task(void **state) {
         if (strstr(g.gl_pathv[i], "/template.json")) continue;
         struct kp_task *t = task_load(g.gl_pathv[i]);
         struct prompt_cell c = {.task = t, .gpu = "h200", .arch = "90a", .root = ROOT};
-        put_attempts(t->name);
+        bool whole = i % 50 == 5, one = adds(t, seen);
+        if (whole || one) put_attempts(t->name);
         for (int k = 0; k < ASKS; k++) {
-            if (i >= 20 && k != (int)i % ASKS) continue; /* of most tasks one request */
+            if (!whole && (!one || k != (int)i % ASKS)) continue;
             struct prompt_turn turn = turn_of(asks[k]);
             struct built a = build(&c, &turn);
             check_prompt(t, &turn, &a);
@@ -479,7 +492,7 @@ int main(void) {
         cmocka_unit_test(test_rules),
         cmocka_unit_test(test_command),
         cmocka_unit_test(test_example),
-        cmocka_unit_test_teardown(test_every_task, clean),
+        cmocka_unit_test_teardown(test_every_op, clean),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_control),
         cmocka_unit_test(test_tokens),
