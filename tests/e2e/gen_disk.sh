@@ -91,7 +91,8 @@ else
     rule 4 'times 1' hang
     rule 4 "answer $scratch/small"
     disk tmpfs 'mkdir -p "$(dirname "$(cell 4)")"
-        "$root/build/gen" attempt h200 90a "tasks/level1/$relu.json" one_shot 1 4 > /dev/null 2>&1 & gen=$!; busy; { kill -KILL $gen; wait; } 2> /dev/null
+        ("$root/build/gen" attempt h200 90a "tasks/level1/$relu.json" one_shot 1 4 > /dev/null 2>&1 & echo $! > killed; wait) 2> /dev/null &
+        busy; kill -KILL "$(cat killed)"; wait # the inner shell says nothing of it
         tr -d "\000" < "$(cell 4).jsonl" | wc -c; fill 64; attempt 4; outcomes 4; calls; blocks 4'
     check 'what one that was killed had reserved serves the next' is "$(asked 4) $found" '2 0;exit 0;complete ;open 1 settled 1;blocks 1;'
 
