@@ -4,14 +4,7 @@
 # uses: build/fake/oracle
 # shellcheck disable=SC2016,SC2154  # a program of jq; out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
-if ! command -v python3 > /dev/null; then
-    skip 'conformance' 'no python3'
-    exit
-fi
-tree
-cp -r "$root/harness/import" harness/
-export PYTHONDONTWRITEBYTECODE=1
-python=${PYTHON:-python3}
+importer conformance
 csv=results/h200/conformance.csv
 conformance() { mk conformance KERNELBENCH=kb PYTHON="$python"; }
 refused() { check "$1 is refused in one line" lines 1 "$2"; check 'and nothing is written' [ ! -e $csv ]; }

@@ -4,14 +4,7 @@
 # uses: build/task
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
-if ! command -v python3 > /dev/null; then
-    skip 'import' 'no python3'
-    exit
-fi
-tree
-cp -r "$root/harness/import" harness/
-export PYTHONDONTWRITEBYTECODE=1
-python=${PYTHON:-python3}
+importer import
 unwritten() { [ ! -e tasks/my ]; }
 
 mk import

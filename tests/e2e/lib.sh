@@ -73,6 +73,16 @@ tree() {
     sleep 0.02
 }
 
+# importer WHAT - a tree with the importer, and $python, which may have PyTorch; where there is no
+# Python, WHAT is skipped and the test ends.
+importer() {
+    command -v python3 > /dev/null || { skip "$1" 'no python3'; exit; }
+    tree
+    cp -r "$root/harness/import" harness/
+    export PYTHONDONTWRITEBYTECODE=1
+    python=${PYTHON:-python3}
+}
+
 # toolkit - a pretend CUDA Toolkit 13.0: nvcc refuses sources that say BROKEN.  Its cubin is the
 # source without comments, and -G where that was given.
 toolkit() {

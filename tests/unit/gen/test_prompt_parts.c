@@ -1,31 +1,8 @@
 /* test_prompt_parts.c: what the rules say of errors and headers, launches of a shown kernel, and
  * which part of a prompt stays the same. */
-#include "prompt_tree.h"
+#include "prompt_cell.h"
 
 #include "measure/tolerance.h"
-
-#define TASK "l2_076_gemm_add_relu"
-
-static struct kp_task *task;
-static struct prompt_cell cell;
-
-static int open_task(void **state) {
-    if (enter(state)) return -1;
-    task = task_named("level2/" TASK);
-    cell = (struct prompt_cell){.task = task, .gpu = "h200", .arch = "90a", .root = ROOT};
-    return 0;
-}
-
-static int close_task(void **state) {
-    task_free(task);
-    return leave(state);
-}
-
-static void put_file(const struct attempt *a, const char *suffix, const char *text) {
-    char *path = attempt_path(ROOT, a->name, "h200", TASK, suffix);
-    put(path, text);
-    free(path);
-}
 
 static struct attempt measured(const char *name, double ratio) {
     struct attempt a = {.outcome = "code", .verdict = "ok", .class = "fp32", .idea = -1};
