@@ -87,8 +87,8 @@ struct Convolution {
     static constexpr int BATCHES = GROUPS * PHASES, B_BATCHES = BATCHES;
     static constexpr bool BATCH_FASTEST = true;
     static_assert(ROWS < 1LL << 30, "rows are counted in 32 bits");
-    static __device__ __forceinline__ int first_slab(int, int, int, int) { return 0; }
-    static __device__ __forceinline__ int end_slab(int batch, int, int, int) {
+    static __device__ __forceinline__ int first_slab(int, int, int, int, int) { return 0; }
+    static __device__ __forceinline__ int end_slab(int batch, int, int, int, int) {
         return PHASES == 1 ? SLABS : slabs(taps_of(batch));
     }
 

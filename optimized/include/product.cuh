@@ -18,8 +18,8 @@
  * The contract (operands.cuh, stores.cuh and convolve.cuh have those that tasks need):
  *
  * Sizes (Product): constants ROWS, COLUMNS, SLABS, BATCHES; B_BATCHES, 1 or BATCHES; BATCH_FASTEST,
- *   whether a tile's batches are computed together; and, of tile (m, n) in tiles of 256 and N,
- *   first_slab() and end_slab(): what of the depth is not zero.
+ *   whether a tile's batches are computed together; and first_slab() and end_slab(): what of the
+ *   depth is not zero for (batch, first row, row behind the last, first column, column behind).
  * A: ALONG_DEPTH, whether its neighbours in memory run along the depth; SLAB_BYTES;
  *   Place place(batch, row): what one of the 128 threads keeps of the tile from `row` on;
  *   void fetch(place, to, slab): starts its copies of the slab, zeros beyond the edges:
@@ -70,8 +70,8 @@ struct Product {
     static constexpr int COLUMNS = COLUMNS_, SLABS = (DEPTH + TILE_K - 1) / TILE_K;
     static constexpr int BATCHES = BATCHES_, B_BATCHES = ONE_B ? 1 : BATCHES_;
     static constexpr bool BATCH_FASTEST = false;
-    static __device__ __forceinline__ int first_slab(int, int, int, int) { return 0; }
-    static __device__ __forceinline__ int end_slab(int, int, int, int) { return SLABS; }
+    static __device__ __forceinline__ int first_slab(int, int, int, int, int) { return 0; }
+    static __device__ __forceinline__ int end_slab(int, int, int, int, int) { return SLABS; }
 };
 
 /* ---- what lies where ---- */
@@ -268,9 +268,9 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
     wgmma_wait<0>();
 }
 
-/* A tile of the product. */
+/* A tile of the product, and which slabs its cluster multiplies: all blocks the same. */
 struct TileAt {
-    int batch, m, n;
+    int batch, m, n, first, end;
 };
 
 /* The clusters' tiles, in all. */
@@ -290,8 +290,12 @@ template <class S, class T> __device__ __forceinline__ TileAt find_tile(int inde
     index = S::BATCH_FASTEST ? index / S::BATCHES : index % (ROWS * COLUMNS);
     const int panel = index / (PANEL * COLUMNS), within = index % (PANEL * COLUMNS);
     const int height = min(PANEL, ROWS - panel * PANEL);
-    at.m = (panel * PANEL + within % height) * T::CLUSTER + (T::CLUSTER > 1 ? cluster_rank() : 0);
+    at.m = (panel * PANEL + within % height) * T::CLUSTER;
     at.n = within / height;
+    const int row = at.m * TILE_M, row_end = row + T::CLUSTER * TILE_M;
+    at.first = S::first_slab(at.batch, row, row_end, at.n * T::N, (at.n + 1) * T::N);
+    at.end = S::end_slab(at.batch, row, row_end, at.n * T::N, (at.n + 1) * T::N);
+    if (T::CLUSTER > 1) at.m += cluster_rank();
     return at;
 }
 
@@ -305,12 +309,11 @@ __device__ __forceinline__ void fetch_all(const A &a, const float *blocks, uint3
     for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index);
-        const int first = S::first_slab(at.batch, at.m, at.n, T::N);
-        const int end = S::end_slab(at.batch, at.m, at.n, T::N);
         const typename A::Place place = a.place(at.batch, at.m * TILE_M);
         const long long block = ((S::B_BATCHES > 1 ? at.batch : 0) * COLUMNS + at.n) * S::SLABS;
-        const float *b = blocks + (block + first) * T::B_WORDS + rank * (T::B_WORDS / T::CLUSTER);
-        for (int slab = first; slab < end; slab++, b += T::B_WORDS) {
+        const float *b =
+            blocks + (block + at.first) * T::B_WORDS + rank * (T::B_WORDS / T::CLUSTER);
+        for (int slab = at.first; slab < at.end; slab++, b += T::B_WORDS) {
             const uint32_t to = stages + stage * STAGE;
             bar_wait(empty + stage * 8, turn);
             if (threadIdx.x % 128 == 0) {
@@ -334,11 +337,9 @@ __device__ __forceinline__ void multiply_all(const Store &store, const unsigned 
     for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index);
-        const int first = S::first_slab(at.batch, at.m, at.n, T::N);
-        const int end = S::end_slab(at.batch, at.m, at.n, T::N);
         Part<A::ALONG_DEPTH, T::N> part = {};
         float sum[T::N / 2];
-        for (int slab = first; slab < end; slab++) {
+        for (int slab = at.first; slab < at.end; slab++) {
             const float *from = (const float *)(memory + stage * STAGE + T::B_BYTES);
             const uint64_t big = wgmma_operand(stages + stage * STAGE);
             bar_wait(full + stage * 8, turn);

@@ -10,10 +10,10 @@ template <long long ROWS_, int COLUMNS_, int DEPTH, int PARTS> struct SplitDepth
     static constexpr int COLUMNS = COLUMNS_, SLABS = (DEPTH + TILE_K - 1) / TILE_K;
     static constexpr int BATCHES = PARTS, B_BATCHES = 1, EACH = (SLABS + PARTS - 1) / PARTS;
     static constexpr bool BATCH_FASTEST = false;
-    static __device__ __forceinline__ int first_slab(int batch, int, int, int) {
+    static __device__ __forceinline__ int first_slab(int batch, int, int, int, int) {
         return min(batch * EACH, SLABS);
     }
-    static __device__ __forceinline__ int end_slab(int batch, int, int, int) {
+    static __device__ __forceinline__ int end_slab(int batch, int, int, int, int) {
         return min((batch + 1) * EACH, SLABS);
     }
     static constexpr size_t parts_bytes() { return (size_t)PARTS * ROWS * COLUMNS * 4; }

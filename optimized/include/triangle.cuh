@@ -7,16 +7,16 @@
 
 namespace kp {
 
-template <int SIZE, bool UPPER> struct Triangle {
-    static constexpr long long ROWS = SIZE;
-    static constexpr int COLUMNS = SIZE, SLABS = (SIZE + TILE_K - 1) / TILE_K;
+template <int ROWS_, int COLUMNS_, int DEPTH, bool UPPER> struct Triangle {
+    static constexpr long long ROWS = ROWS_;
+    static constexpr int COLUMNS = COLUMNS_, SLABS = (DEPTH + TILE_K - 1) / TILE_K;
     static constexpr int BATCHES = 1, B_BATCHES = 1;
     static constexpr bool BATCH_FASTEST = false;
-    static __device__ __forceinline__ int first_slab(int, int m, int n, int columns) {
-        return (UPPER ? n * columns : m * TILE_M) / TILE_K;
+    static __device__ __forceinline__ int first_slab(int, int row, int, int column, int) {
+        return (UPPER ? column : row) / TILE_K;
     }
-    static __device__ __forceinline__ int end_slab(int, int m, int n, int columns) {
-        return min(SLABS, (UPPER ? (m + 1) * TILE_M : (n + 1) * columns) / TILE_K);
+    static __device__ __forceinline__ int end_slab(int, int, int row_end, int, int column_end) {
+        return min(SLABS, (UPPER ? row_end : column_end) / TILE_K);
     }
 };
 

@@ -10,7 +10,7 @@
 #include "stores.cuh"
 #include "triangle.cuh"
 
-using Sizes = kp::Triangle<A_DIM0, true>;
+using Sizes = kp::Triangle<B_DIM1, A_DIM0, A_DIM1, true>;
 using Tile = kp::Tile<128>;
 
 extern "C" size_t scratch_bytes(void) {

@@ -10,7 +10,7 @@
 #include "stores.cuh"
 #include "triangle.cuh"
 
-using Sizes = kp::Triangle<A_DIM0, false>;
+using Sizes = kp::Triangle<B_DIM1, A_DIM0, A_DIM1, false>;
 using Tile = kp::Tile<128>;
 
 extern "C" size_t scratch_bytes(void) {
