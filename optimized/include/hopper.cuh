@@ -57,7 +57,8 @@ __device__ __forceinline__ void bar_expect(uint32_t bar, int bytes) {
 
 /* ---- copies from global to shared memory ---- */
 
-/* copy_async() copies 4 or 16 bytes, or writes zeros unless `there` (then nothing is read);
+/* copy_async() copies 4 or 16 bytes, or writes zeros unless `there` (then nothing is read), and
+ * copies_wait() waits for those of this thread (both sm_80, too);
  * bar_arrive_copied() arrives once those of this thread so far have come. bar_arrive_warp() arrives
  * for a warp at the barrier of each block of the cluster: WARP_ARRIVALS times each. */
 #ifdef KP_RACECHECK
@@ -71,6 +72,8 @@ __device__ __forceinline__ void copy_async(uint32_t to, const void *from, bool t
         asm volatile("st.shared.u32 [%0], %1;" ::"r"(to + i), "r"(word) : "memory");
     }
 }
+
+__device__ __forceinline__ void copies_wait() {}
 
 __device__ __forceinline__ void bar_arrive_copied(uint32_t bar) {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(bar) : "memory");
@@ -92,6 +95,11 @@ __device__ __forceinline__ void copy_async(uint32_t to, const void *from, bool t
     else
         asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes)
                      : "memory");
+}
+
+/* Waits until this thread's copies so far have come. */
+__device__ __forceinline__ void copies_wait() {
+    asm volatile("cp.async.wait_all;" ::: "memory");
 }
 
 __device__ __forceinline__ void bar_arrive_copied(uint32_t bar) {
@@ -139,10 +147,14 @@ template <int REGISTERS> __device__ __forceinline__ void registers_give() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
-/* Enqueues a kernel that has __cluster_dims__(CLUSTER, 1, 1). */
+/* Enqueues a kernel that has __cluster_dims__(CLUSTER, 1, 1) or may have: with all the shared
+ * memory that a block can have, as the host does not know what the kernel was compiled for. */
 template <int CLUSTER, class... Parameters, class... Arguments>
-static void launch_cluster(void (*kernel)(Parameters...), int blocks, int threads, int bytes,
+static void launch_cluster(void (*kernel)(Parameters...), int blocks, int threads,
                            cudaStream_t stream, const Arguments &...arguments) {
+    int device = 0, bytes = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     kernel<<<blocks, threads, bytes, stream>>>(arguments...);
 }

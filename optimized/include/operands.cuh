@@ -30,10 +30,10 @@ template <int COUNT, int DEPTH, int PITCH = DEPTH, long long BATCH = 0> struct A
         constexpr int STEP = FOURS ? 16 : 4;
         const float *from = p.from + slab * TILE_K;
         const bool inside = DEPTH % TILE_K == 0 || slab * TILE_K + own_k() < DEPTH;
-        to += AlongSlab::word(own_row(), own_k()) * 4; /* rows a step further have its parity */
 #pragma unroll
         for (int r = 0; r < TILE_M; r += STEP)
-            copy_async<FOURS ? 16 : 4>(to + r * TILE_K * 4, from + (long long)r * PITCH,
+            copy_async<FOURS ? 16 : 4>(to + AlongSlab::word(own_row() + r, own_k()) * 4,
+                                       from + (long long)r * PITCH,
                                        inside && (COUNT % TILE_M == 0 || r < p.left));
     }
 
