@@ -83,8 +83,9 @@ template <int CHANNELS, int PLANE> struct Standardize {
     static __device__ __forceinline__ State join(State a, State b) {
         return a + b;
     }
-    __device__ __forceinline__ Row row(State s, double count) const {
-        return standard(s, count, eps);
+    __device__ __forceinline__ Row row(State s, double count) const { /* NaN stays NaN */
+        const double mean = s.sum / count, variance = s.square / count - mean * mean;
+        return {(float)mean, (float)(1.0 / sqrt((variance < 0.0 ? 0.0 : variance) + eps))};
     }
     __device__ __forceinline__ Mapper mapper(Row r, long long place) const {
         if (!weight) return {r.mean, r.scale, 0.0f};

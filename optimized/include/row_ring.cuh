@@ -25,13 +25,63 @@ constexpr int RING_FOURS = 8; /* float4 of a slice that a thread has */
 constexpr int RING_SLICE = RING_THREADS * RING_FOURS;
 constexpr int RING_DEPTH = 3; /* slices: mapped, told, arriving */
 
-/* How a row lies in slices. The float4 that cover a row may begin before it and end behind it. */
+/* How a row lies in slices: from the line of 128 bytes in which it begins. */
 template <int COLUMNS> struct Slices {
     static constexpr bool WHOLE = COLUMNS % (4 * RING_SLICE) == 0;
+    static constexpr int LINE = 32; /* floats */
     static constexpr int BLOCKS = (COLUMNS + 4 * RING_SLICE - 1) / (4 * RING_SLICE);
-    static constexpr int COVER = COLUMNS % 4 == 0 ? COLUMNS / 4 : (COLUMNS + 6) / 4;
-    static constexpr int EXTRA = COVER > BLOCKS *RING_SLICE; /* of the last block */
-    static_assert(COVER <= BLOCKS * RING_SLICE + 1, "one float4 too many at most");
+    static constexpr int COVER = WHOLE ? COLUMNS / 4 : (COLUMNS + LINE + 2) / 4; /* at most */
+    static constexpr int MORE = COVER - BLOCKS * RING_SLICE;
+    static constexpr int EXTRA = MORE > 0 ? MORE : 0; /* float4 of the last block */
+    static_assert(EXTRA <= RING_THREADS, "one float4 a thread beyond the slice at most");
+};
+
+/* The float4 of a row that a thread has: OWN, a block's width apart. */
+template <int COLUMNS> struct Owned {
+    using S = Slices<COLUMNS>;
+    static constexpr int OWN = RING_FOURS + (S::EXTRA > 0);
+    long long first; /* in the tensor */
+    int column;      /* of the row; negative before it */
+    bool extra;      /* whether the last of them is any */
+
+    __device__ __forceinline__ Owned(long long row, int slice) {
+        const int before = S::WHOLE ? 0 : (int)(row * COLUMNS % S::LINE);
+        const int at = slice * RING_SLICE + threadIdx.x;
+        first = (row * COLUMNS - before) / 4 + at;
+        column = 4 * at - before;
+        extra = slice == S::BLOCKS - 1 && threadIdx.x < S::EXTRA;
+    }
+    /* Whether any of the j-th is the row's. */
+    __device__ __forceinline__ bool has(int j) const {
+        const int c = column + j * (4 * RING_THREADS);
+        return S::WHOLE || ((j < RING_FOURS || extra) && c > -4 && c < COLUMNS);
+    }
+    __device__ __forceinline__ bool has_all(int j) const {
+        const int c = column + j * (4 * RING_THREADS);
+        return S::WHOLE || ((j < RING_FOURS || extra) && c >= 0 && c + 4 <= COLUMNS);
+    }
+    /* v, with `other` in place of what is not the row's. */
+    __device__ __forceinline__ float4 only(int j, float4 v, float other) const {
+        const int c = column + j * (4 * RING_THREADS);
+        if (c < 0 || c >= COLUMNS) v.x = other;
+        if (c < -1 || c + 1 >= COLUMNS) v.y = other;
+        if (c < -2 || c + 2 >= COLUMNS) v.z = other;
+        if (c < -3 || c + 3 >= COLUMNS) v.w = other;
+        return v;
+    }
+    /* Stores what is the row's. */
+    __device__ __forceinline__ void store(float *y, int j, float4 v) const {
+        const int c = column + j * (4 * RING_THREADS);
+        float *to = y + 4 * (first + j * RING_THREADS);
+        if (has_all(j)) {
+            *(float4 *)to = v;
+            return;
+        }
+        if (c >= 0 && c < COLUMNS) to[0] = v.x;
+        if (c >= -1 && c + 1 < COLUMNS) to[1] = v.y;
+        if (c >= -2 && c + 2 < COLUMNS) to[2] = v.z;
+        if (c >= -3 && c + 3 < COLUMNS) to[3] = v.w;
+    }
 };
 
 /* A block's shared memory. */
@@ -40,6 +90,37 @@ template <class Op, int EXTRA> struct Ring {
     typename Op::State part[2][RING_WARPS]; /* of the warps; of two rows in turn */
     typename Op::Row row[2];
 };
+
+/* Starts to copy one float4 of a row, or nothing. */
+template <int COLUMNS>
+__device__ __forceinline__ void fetch(float4 *slice, const float *x, const Owned<COLUMNS> &own,
+                                      int j) {
+    const float4 *from = (const float4 *)x + own.first;
+    if (own.has(j)) copy_async(&slice[j * RING_THREADS + threadIdx.x], from + j * RING_THREADS);
+}
+
+/* The warp's state of a slice that is there; lane 0 leaves it in `part`. */
+template <class Op, int COLUMNS>
+__device__ __forceinline__ void take_slice(const float4 *slice, const Owned<COLUMNS> &own,
+                                           typename Op::State *part) {
+    constexpr int OWN = Owned<COLUMNS>::OWN;
+    float4 v[OWN];
+#pragma unroll
+    for (int j = 0; j < OWN; j++) {
+        if constexpr (Slices<COLUMNS>::WHOLE) {
+            v[j] = slice[j * RING_THREADS + threadIdx.x];
+        } else {
+            constexpr float none = Op::NEUTRAL;
+            v[j] = make_float4(none, none, none, none);
+            if (own.has(j)) v[j] = slice[j * RING_THREADS + threadIdx.x];
+            if (!own.has_all(j)) v[j] = own.only(j, v[j], none);
+        }
+    }
+    typename Op::State s = Op::none();
+    Op::take(s, v);
+    s = warp_join<Op>(s);
+    if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = s;
+}
 
 /* One warp: what the states mean that all blocks of the group tell of a row of `columns`. */
 template <int BLOCKS, class Op>
@@ -73,109 +154,53 @@ __device__ __forceinline__ void tell(const typename Op::State *part, typename Op
 /* Grid: BLOCKS blocks for each group, all at once; group g takes rows g, g + groups and so on.
  * told: [ROWS][BLOCKS]; count: [ROWS], zero. */
 template <int ROWS, int COLUMNS, class Op>
-__global__ void __launch_bounds__(RING_THREADS, 2)
+__global__ void __launch_bounds__(RING_THREADS, 512 / RING_THREADS)
     row_ring_kernel(Op op, const float *__restrict__ x, float *__restrict__ y,
                     typename Op::State *told, unsigned *count) {
     using S = Slices<COLUMNS>;
-    constexpr int BLOCKS = S::BLOCKS, OWN = RING_FOURS + S::EXTRA;
+    using Own = Owned<COLUMNS>;
     extern __shared__ float4 shared_memory[];
     auto &ring = *(Ring<Op, S::EXTRA> *)shared_memory;
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int groups = gridDim.x / BLOCKS, slice = blockIdx.x % BLOCKS;
-
-    /* The place of the float4 that cover a row, in the tensor and before the row. */
-    auto before = [](int r) { return COLUMNS % 4 ? (int)((long long)r * COLUMNS % 4) : 0; };
-    auto cover = [&](int r) { return ((long long)r * COLUMNS - before(r)) / 4; };
-    /* Of the j-th float4 of this thread: its place in the slice, and the row's float before which
-     * it begins. */
-    auto mine = [&](int j) { return j * RING_THREADS + (int)threadIdx.x; };
-    auto column = [&](int r, int j) { return 4 * (slice * RING_SLICE + mine(j)) - before(r); };
-    auto inside = [&](int r, int j) { /* true if any of it is this thread's and the row's */
-                                      if (S::WHOLE) return true;
-                                      if (j == RING_FOURS && (threadIdx.x || slice != BLOCKS - 1))
-                                          return false;
-                                      return column(r, j) < COLUMNS;
-    };
-    auto fetch = [&](int r, int s) {
-        if (r < ROWS) {
-            const float4 *from = (const float4 *)x + cover(r) + slice * RING_SLICE;
+    const int warp = threadIdx.x / 32, slice = blockIdx.x % S::BLOCKS;
+    const int groups = gridDim.x / S::BLOCKS;
+    int r = blockIdx.x / S::BLOCKS, s = 0, odd = 0;
 #pragma unroll
-            for (int j = 0; j < OWN; j++)
-                if (inside(r, j)) copy_async(&ring.slice[s][mine(j)], from + mine(j));
-        }
+    for (int d = 0; d < RING_DEPTH; d++) {
+        const Own own(r + d * groups, slice);
+        for (int j = 0; j < Own::OWN; j++)
+            if (r + d * groups < ROWS) fetch(ring.slice[d], x, own, j);
         copy_commit();
-    };
-    auto take = [&](int r, int s, int odd) { /* the warp's state of a slice that is there */
-                                             float4 v[OWN];
-#pragma unroll
-                                             for (int j = 0; j < OWN; j++) {
-                                                 if constexpr (S::WHOLE) {
-                                                     v[j] = ring.slice[s][mine(j)];
-                                                 } else {
-                                                     constexpr float none = Op::NEUTRAL;
-                                                     const int c = column(r, j);
-                                                     v[j] = make_float4(none, none, none, none);
-                                                     if (inside(r, j))
-                                                         v[j] = ring.slice[s][mine(j)];
-                                                     if (c < 0 || c + 4 > COLUMNS) {
-                                                         if (c < 0 || c >= COLUMNS) v[j].x = none;
-                                                         if (c < -1 || c + 1 >= COLUMNS)
-                                                             v[j].y = none;
-                                                         if (c < -2 || c + 2 >= COLUMNS)
-                                                             v[j].z = none;
-                                                         if (c + 3 >= COLUMNS) v[j].w = none;
-                                                     }
-                                                 }
-                                             }
-                                             typename Op::State state = Op::none();
-                                             Op::take(state, v);
-                                             state = warp_join<Op>(state);
-                                             if (lane == 0) ring.part[odd][warp] = state;
-    };
-
-    int r = blockIdx.x / BLOCKS, s = 0, odd = 0;
-#pragma unroll
-    for (int d = 0; d < RING_DEPTH; d++) fetch(r + d * groups, d);
+    }
     copy_wait(RING_DEPTH - 1);
-    take(r, 0, 0);
+    take_slice<Op>(ring.slice[0], Own(r, slice), ring.part[0]);
     __syncthreads();
-    if (warp == 0) tell<Op>(ring.part[0], &told[(long long)r * BLOCKS + slice], &count[r]);
+    if (warp == 0) tell<Op>(ring.part[0], &told[(long long)r * S::BLOCKS + slice], &count[r]);
 #pragma unroll 1
-    for (; r < ROWS; r += groups, odd ^= 1, s = s == RING_DEPTH - 1 ? 0 : s + 1) {
-        const int next = r + groups;
+    for (; r < ROWS; r += groups, odd ^= 1) {
+        const int next = r + groups, after = r + RING_DEPTH * groups;
+        const int next_s = s == RING_DEPTH - 1 ? 0 : s + 1;
         if (warp == 1) {
-            const auto row = hear<BLOCKS>(op, &told[(long long)r * BLOCKS], &count[r], COLUMNS);
-            if (lane == 0) ring.row[odd] = row;
+            const auto row =
+                hear<S::BLOCKS>(op, &told[(long long)r * S::BLOCKS], &count[r], COLUMNS);
+            if (threadIdx.x % 32 == 0) ring.row[odd] = row;
         }
         copy_wait(RING_DEPTH - 2);
-        if (next < ROWS) take(next, s == RING_DEPTH - 1 ? 0 : s + 1, odd ^ 1);
+        if (next < ROWS) take_slice<Op>(ring.slice[next_s], Own(next, slice), ring.part[odd ^ 1]);
         __syncthreads();
         if (warp == 0 && next < ROWS)
-            tell<Op>(ring.part[odd ^ 1], &told[(long long)next * BLOCKS + slice], &count[next]);
-        const long long first = cover(r) + slice * RING_SLICE;
-        const int after = r + RING_DEPTH * groups;
-        const float4 *from = (const float4 *)x + cover(after) + slice * RING_SLICE;
+            tell<Op>(ring.part[odd ^ 1], &told[(long long)next * S::BLOCKS + slice], &count[next]);
+        const Own own(r, slice), later(after, slice);
 #pragma unroll
-        for (int j = 0; j < OWN; j++) {
-            if (inside(r, j)) {
-                const float4 v = ring.slice[s][mine(j)];
-                const auto f = op.mapper(ring.row[odd], 4 * (first + mine(j)));
-                const float4 w = make_float4(f(v.x), f(v.y), f(v.z), f(v.w));
-                const int c = column(r, j);
-                float4 *to = (float4 *)y + first + mine(j);
-                if (S::WHOLE || (c >= 0 && c + 4 <= COLUMNS)) {
-                    *to = w;
-                } else {
-                    if (c >= 0) ((float *)to)[0] = w.x;
-                    if (c >= -1 && c + 1 < COLUMNS) ((float *)to)[1] = w.y;
-                    if (c >= -2 && c + 2 < COLUMNS) ((float *)to)[2] = w.z;
-                    if (c + 3 < COLUMNS) ((float *)to)[3] = w.w;
-                }
+        for (int j = 0; j < Own::OWN; j++) {
+            if (own.has(j)) {
+                const float4 v = ring.slice[s][j * RING_THREADS + threadIdx.x];
+                const auto f = op.mapper(ring.row[odd], 4 * (own.first + j * RING_THREADS));
+                own.store(y, j, make_float4(f(v.x), f(v.y), f(v.z), f(v.w)));
             }
-            if (after < ROWS && inside(after, j))
-                copy_async(&ring.slice[s][mine(j)], from + mine(j));
+            if (after < ROWS) fetch(ring.slice[s], x, later, j);
         }
         copy_commit();
+        s = next_s;
     }
 }
 
