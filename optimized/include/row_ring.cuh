@@ -96,7 +96,7 @@ template <int COLUMNS>
 __device__ __forceinline__ void fetch(float4 *slice, const float *x, const Owned<COLUMNS> &own,
                                       int j) {
     const float4 *from = (const float4 *)x + own.first;
-    if (own.has(j)) copy_async(&slice[j * RING_THREADS + threadIdx.x], from + j * RING_THREADS);
+    if (own.has(j)) ::copy_async(&slice[j * RING_THREADS + threadIdx.x], from + j * RING_THREADS);
 }
 
 /* The warp's state of a slice that is there; lane 0 leaves it in `part`. */
@@ -169,9 +169,9 @@ __global__ void __launch_bounds__(RING_THREADS, 512 / RING_THREADS)
         const Own own(r + d * groups, slice);
         for (int j = 0; j < Own::OWN; j++)
             if (r + d * groups < ROWS) fetch(ring.slice[d], x, own, j);
-        copy_commit();
+        ::copy_commit();
     }
-    copy_wait(RING_DEPTH - 1);
+    ::copy_wait(RING_DEPTH - 1);
     take_slice<Op>(ring.slice[0], Own(r, slice), ring.part[0]);
     __syncthreads();
     if (warp == 0) tell<Op>(ring.part[0], &told[(long long)r * S::BLOCKS + slice], &count[r]);
@@ -184,7 +184,7 @@ __global__ void __launch_bounds__(RING_THREADS, 512 / RING_THREADS)
                 hear<S::BLOCKS>(op, &told[(long long)r * S::BLOCKS], &count[r], COLUMNS);
             if (threadIdx.x % 32 == 0) ring.row[odd] = row;
         }
-        copy_wait(RING_DEPTH - 2);
+        ::copy_wait(RING_DEPTH - 2);
         if (next < ROWS) take_slice<Op>(ring.slice[next_s], Own(next, slice), ring.part[odd ^ 1]);
         __syncthreads();
         if (warp == 0 && next < ROWS)
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(RING_THREADS, 512 / RING_THREADS)
             }
             if (after < ROWS) fetch(ring.slice[s], x, later, j);
         }
-        copy_commit();
+        ::copy_commit();
         s = next_s;
     }
 }
