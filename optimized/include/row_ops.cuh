@@ -1,7 +1,7 @@
 /* row_ops.cuh: what rows are mapped by once they are known: log softmax, norms.
  *
  * An Op has, beside what states.cuh wants,
- *   static constexpr float NEUTRAL       a value that changes no state; only if there is one
+ *   static constexpr float NEUTRAL       a value that changes no state; NaN if there is none
  *   static void take(State &, const float4 (&)[N])     takes in values
  *   struct Row; Row row(State, double count) const     what the state of a row of `count` means
  *   struct Mapper; Mapper mapper(Row, long long place) const   maps a value of that row at `place`
@@ -67,6 +67,7 @@ template <int CHANNELS, int PLANE> struct Standardize {
 
     using State = Moments;
     using Row = Standard;
+    static constexpr float NEUTRAL = NAN;
     struct Mapper {
         float mean, factor, bias;
         __device__ __forceinline__ float operator()(float x) const {

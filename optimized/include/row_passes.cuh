@@ -53,10 +53,8 @@ __global__ void __launch_bounds__(PASS_THREADS, 1)
 #pragma unroll
         for (int j = 0; j < PASS_FOURS; j++) {
             const long long at = first + i + j * (PASS_THREADS * 4);
-            if constexpr (C::WHOLE)
-                v[j] = __ldg((const float4 *)(run + at));
-            else
-                v[j] = read_four<RUN>(run, at, Op::NEUTRAL);
+            v[j] =
+                C::WHOLE ? __ldg((const float4 *)(run + at)) : read_four<RUN>(run, at, Op::NEUTRAL);
         }
         Op::take(s, v);
     }
@@ -112,6 +110,8 @@ static void row_passes(cudaStream_t stream, const Op &op, const float *x, float 
     constexpr long long chunks = (long long)ROWS * SEGMENTS * C::COUNT;
     constexpr long long tiles = (long long)ROWS * SEGMENTS * C::TILES;
     static_assert(tiles < 1LL << 31, "at most 2^31 blocks");
+    static_assert(C::WHOLE || Op::NEUTRAL == Op::NEUTRAL,
+                  "runs are whole chunks, or there is a neutral value");
     auto *part = (typename Op::State *)scratch;
     auto *row = (typename Op::Row *)(part + chunks);
     chunk_states_kernel<RUN, Op><<<(unsigned)chunks, PASS_THREADS, 0, stream>>>(x, part);

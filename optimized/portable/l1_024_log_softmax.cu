@@ -9,11 +9,13 @@
 #include "row_ops.cuh"
 #include "row_ring.cuh"
 
+constexpr int THREADS = 256;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::rows_once_scratch<X_DIM0, X_DIM1, kp::LogSoftmax>();
+    return kp::rows_once_scratch<X_DIM0, X_DIM1, THREADS, kp::LogSoftmax>();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    kp::rows_once<X_DIM0, X_DIM1>(stream, kp::LogSoftmax(), in->x, out->out, scratch);
+    kp::rows_once<X_DIM0, X_DIM1, THREADS>(stream, kp::LogSoftmax(), in->x, out->out, scratch);
 }

@@ -12,11 +12,14 @@
 constexpr int PLANES = X_DIM0 * X_DIM1, PLANE = X_DIM2 * X_DIM3;
 using Norm = kp::Standardize<X_DIM1, PLANE>;
 
+constexpr int THREADS = 256;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::rows_once_scratch<PLANES, PLANE, Norm>();
+    return kp::rows_once_scratch<PLANES, PLANE, THREADS, Norm>();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    kp::rows_once<PLANES, PLANE>(stream, Norm{1e-5, nullptr, nullptr}, in->x, out->out, scratch);
+    kp::rows_once<PLANES, PLANE, THREADS>(stream, Norm{1e-5, nullptr, nullptr}, in->x, out->out,
+                                          scratch);
 }

@@ -12,11 +12,13 @@
 
 using Norm = kp::DivideBy<kp::Length>;
 
+constexpr int THREADS = 256;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::rows_once_scratch<X_DIM0, X_DIM1, Norm>();
+    return kp::rows_once_scratch<X_DIM0, X_DIM1, THREADS, Norm>();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    kp::rows_once<X_DIM0, X_DIM1>(stream, Norm(), in->x, out->out, scratch);
+    kp::rows_once<X_DIM0, X_DIM1, THREADS>(stream, Norm(), in->x, out->out, scratch);
 }
