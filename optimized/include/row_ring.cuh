@@ -48,7 +48,7 @@ template <int COLUMNS, int THREADS> struct Owned {
         const int at = slice * S::SLICE + threadIdx.x;
         first = (row * COLUMNS - before) / 4 + at;
         column = 4 * at - before;
-        extra = slice == S::BLOCKS - 1 && threadIdx.x < S::EXTRA;
+        extra = slice == S::BLOCKS - 1 && (int)threadIdx.x < S::EXTRA;
     }
     /* Whether any of the j-th is the row's. */
     __device__ __forceinline__ bool has(int j) const {
