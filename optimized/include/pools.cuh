@@ -93,7 +93,8 @@ __device__ __forceinline__ void pool_read(const float *__restrict__ x, const Poo
     using W = typename S::W;
     const int top = place.row * H::STRIDE - H::PAD;
     const int slice = (place.depth + step) * D::STRIDE - D::PAD;
-    const float *in = x + place.plane * S::PLANE;
+    const float *in =
+        x + place.plane * S::PLANE + (slice * H::SIZE + top) * (long long)W::SIZE + first;
 #pragma unroll
     for (int i = 0; i < D::STRIDE; i++) {
         bool wanted = false;
@@ -105,11 +106,10 @@ __device__ __forceinline__ void pool_read(const float *__restrict__ x, const Poo
         for (int r = 0; r < S::UNDER; r++)
 #pragma unroll
             for (int c = 0; c < S::COLUMNS; c++) {
-                const int row = top + r, column = first + c * S::THREADS;
-                const bool inside = (unsigned)row < (unsigned)H::SIZE && column < W::SIZE;
-                v[i][r][c] = wanted && inside
-                                 ? __ldg(in + ((slice + i) * H::SIZE + row) * W::SIZE + column)
-                                 : P::none();
+                const bool inside =
+                    (unsigned)(top + r) < (unsigned)H::SIZE && first + c * S::THREADS < W::SIZE;
+                const int at = (i * H::SIZE + r) * W::SIZE + c * S::THREADS;
+                v[i][r][c] = wanted && inside ? __ldg(in + at) : P::none();
             }
     }
 }
@@ -207,10 +207,10 @@ __device__ __forceinline__ void pool_store(const float4 (*line)[S::LINE], long l
     }
 }
 
-/* Blocks are numbered along tiles, strips of rows, segments of the depth, planes. One block at
- * least: else the compiler saves registers and moves loads down to their use. */
+/* Blocks are numbered along tiles, strips of rows, segments of the depth, planes. 128 registers a
+ * thread: without a bound the compiler saves some and moves loads down to their use. */
 template <class P, class S>
-__global__ void __launch_bounds__(S::THREADS, 1)
+__global__ void __launch_bounds__(S::THREADS, S::THREADS < 512 ? 512 / S::THREADS : 1)
     pool_windows_kernel(const float *__restrict__ x, float *__restrict__ y) {
     using W = typename S::W;
     __shared__ float4 line[S::LINES][S::ROWS][S::LINE];
