@@ -59,35 +59,35 @@ template <class Op_, int COLUMNS_, bool REVERSE_ = false, bool EXCLUSIVE_ = fals
 /* Values at to at + 3 of a row in the order of the scan; the identity beyond its end. */
 template <class S, class I>
 __device__ __forceinline__ float4 row_scan_load(const I &in, long long row, int at) {
+    constexpr float NONE = S::Op::IDENTITY;
     const long long begin = row * S::COLUMNS;
-    if (S::ALIGNED && (S::EVEN || at < S::COLUMNS)) {
+    if constexpr (S::ALIGNED) {
+        if (!S::EVEN && at >= S::COLUMNS) return make_float4(NONE, NONE, NONE, NONE);
         const float4 v = in.four(begin + (S::REVERSE ? S::COLUMNS - 4 - at : at));
         return S::REVERSE ? make_float4(v.w, v.z, v.y, v.x) : v;
+    } else {
+        const auto one = [&](int i) {
+            return i < S::COLUMNS ? in.one(begin + (S::REVERSE ? S::COLUMNS - 1 - i : i)) : NONE;
+        };
+        return make_float4(one(at), one(at + 1), one(at + 2), one(at + 3));
     }
-    float v[4];
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-        v[j] = !S::ALIGNED && at + j < S::COLUMNS
-                   ? in.one(begin + (S::REVERSE ? S::COLUMNS - 1 - at - j : at + j))
-                   : S::Op::IDENTITY;
-    return make_float4(v[0], v[1], v[2], v[3]);
 }
 
+/* Stores them there. */
 template <class S>
 __device__ __forceinline__ void row_scan_store(float *__restrict__ y, long long row, int at,
                                                const float (&v)[4]) {
     float *const to = y + row * S::COLUMNS;
-    if (S::ALIGNED && (S::EVEN || at < S::COLUMNS)) {
+    if constexpr (S::ALIGNED) {
+        if (!S::EVEN && at >= S::COLUMNS) return;
         if (S::REVERSE)
             *(float4 *)(to + S::COLUMNS - 4 - at) = make_float4(v[3], v[2], v[1], v[0]);
         else
             *(float4 *)(to + at) = make_float4(v[0], v[1], v[2], v[3]);
-        return;
-    }
+    } else
 #pragma unroll
-    for (int j = 0; j < 4; j++)
-        if (!S::ALIGNED && at + j < S::COLUMNS)
-            to[S::REVERSE ? S::COLUMNS - 1 - at - j : at + j] = v[j];
+        for (int j = 0; j < 4; j++)
+            if (at + j < S::COLUMNS) to[S::REVERSE ? S::COLUMNS - 1 - at - j : at + j] = v[j];
 }
 
 /* A row a block. Up to 64 registers: the compiler would stop at 40, and spill. */
