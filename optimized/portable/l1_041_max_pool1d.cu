@@ -1,8 +1,8 @@
 // provenance: shipped
 /* Maxima of windows of 8 values, 3 apart: x [64][192][65536], 4 of padding, -> 65523 a row.
  *
- * Idea: a block makes 1984 results; rows begin anywhere in memory, so that their windows are shifted
- * in shared memory for whole float4 to be stored (pools.cuh).
+ * Idea: a block makes 1984 results; rows begin anywhere in memory, so that their windows are
+ * shifted in shared memory for whole float4 to be stored (pools.cuh).
  * Floor: 4 bytes an input and 4 an output element over the copy bandwidth, 1502 us.
  * Not measured yet. */
 #include "task.h"

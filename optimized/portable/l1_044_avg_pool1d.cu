@@ -1,8 +1,8 @@
 // provenance: shipped
 /* Means of windows of 8 values: x [64][128][65536], 4 of padding, -> 65537 a row.
  *
- * Idea: a block makes 2000 results; rows begin anywhere in memory, so that their windows are shifted
- * in shared memory for whole float4 to be stored (pools.cuh).
+ * Idea: a block makes 2000 results; rows begin anywhere in memory, so that their windows are
+ * shifted in shared memory for whole float4 to be stored (pools.cuh).
  * Floor: 4 bytes an input and 4 an output element over the copy bandwidth, 1001 us.
  * Not measured yet. */
 #include "task.h"
