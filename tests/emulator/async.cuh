@@ -12,7 +12,9 @@ inline std::map<Thread *, std::deque<Copy>> copies;
 } // namespace emulator
 
 inline void copy_async(void *to, const void *from) {
+    if ((uintptr_t)to % 16 || (uintptr_t)from % 16) emulator::fail("a copy is not aligned");
     emulator::copies[emulator::self].push_back({to, from});
+    memset(to, 0xff, 16);
 }
 inline void copy_commit() {
     emulator::copies[emulator::self].push_back({nullptr, nullptr});

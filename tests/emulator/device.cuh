@@ -58,8 +58,10 @@ struct Thread {
     bool done = false;
 };
 extern Thread *self;
-extern dim3 grid_dim, block_dim;
+extern dim3 grid_dim __asm__("gridDim"), block_dim
+    __asm__("blockDim"); /* what CUDA declares const */
 
+[[noreturn]] void fail(const char *what, int number = 0);
 void *shared_memory();                                        /* the block's dynamic one */
 void wait_change(const int *p, int value, const char *where); /* until *p != value */
 void yield();                                                 /* let others run */
@@ -77,8 +79,7 @@ template <class T> T exchange(unsigned mask, T v, int from) {
     Group &g = self->block->warps[self->linear / 32].groups[mask];
     const int slot = g.gen & 1, gen = g.gen;
     if (!(mask >> self->lane & 1)) {
-        fprintf(stderr, "emulator: a lane that is not in its mask\n");
-        abort();
+        fail("a lane is not in its mask");
     }
     if (g.arrived == 0) memset(g.active[slot], 0, sizeof g.active[slot]);
     memcpy(g.value[slot][self->lane], &v, sizeof v);
@@ -106,6 +107,7 @@ template <class F> unsigned collect(unsigned mask, int v, F f) {
     return r;
 }
 } // namespace emulator
+inline dim3 &gridDim = emulator::grid_dim, &blockDim = emulator::block_dim;
 
 #undef __shared__
 #define __shared__ static
@@ -127,8 +129,6 @@ template <class F> unsigned collect(unsigned mask, int v, F f) {
 #define __grid_constant__
 #define threadIdx (emulator::self->index)
 #define blockIdx  (emulator::self->block->index)
-#define blockDim  emulator::block_dim
-#define gridDim   emulator::grid_dim
 #define warpSize  32
 
 inline void __syncthreads() {
@@ -266,11 +266,13 @@ inline unsigned atomicInc(unsigned *p, unsigned n) {
         return r;                     \
     }
 EMULATOR_BITS(__float_as_uint, unsigned, float)
-EMULATOR_BITS(__uint_as_float, float, unsigned) EMULATOR_BITS(__float_as_int, int, float)
-    EMULATOR_BITS(__int_as_float, float, int) EMULATOR_BITS(__double_as_longlong, long long, double)
-        EMULATOR_BITS(__longlong_as_double, double, long long)
+EMULATOR_BITS(__uint_as_float, float, unsigned)
+EMULATOR_BITS(__float_as_int, int, float)
+EMULATOR_BITS(__int_as_float, float, int)
+EMULATOR_BITS(__double_as_longlong, long long, double)
+EMULATOR_BITS(__longlong_as_double, double, long long)
 #undef EMULATOR_BITS
-            inline float __expf(float x) {
+inline float __expf(float x) {
     return expf(x);
 }
 inline float __logf(float x) {
@@ -352,10 +354,13 @@ inline size_t __cvta_generic_to_shared(const void *p) {
         return a < b ? b : a; \
     }
 EMULATOR_MINMAX(int)
-EMULATOR_MINMAX(unsigned) EMULATOR_MINMAX(long) EMULATOR_MINMAX(unsigned long)
-    EMULATOR_MINMAX(long long) EMULATOR_MINMAX(unsigned long long)
+EMULATOR_MINMAX(unsigned)
+EMULATOR_MINMAX(long)
+EMULATOR_MINMAX(unsigned long)
+EMULATOR_MINMAX(long long)
+EMULATOR_MINMAX(unsigned long long)
 #undef EMULATOR_MINMAX
-        inline float min(float a, float b) {
+    inline float min(float a, float b) {
     return fminf(a, b);
 }
 inline float max(float a, float b) {
@@ -395,3 +400,25 @@ inline long long max(long long a, int b) {
 template <class F> cudaError_t cudaFuncSetAttribute(F *, cudaFuncAttribute, int) {
     return cudaSuccess;
 }
+template <class F>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, F *, int, size_t) {
+    *blocks = 1;
+    return cudaSuccess;
+}
+/* Blocks of a cooperative launch run together, as those of a cluster do. */
+namespace emulator {
+template <class... Parameters, class... Arguments>
+cudaError_t launch_by_attributes(const cudaLaunchConfig_t *c, void (*kernel)(Parameters...),
+                                 Arguments... arguments) {
+    for (unsigned i = 0; i < c->numAttrs; i++) {
+        const auto &a = c->attrs[i];
+        if (a.id == cudaLaunchAttributeCooperative)
+            cluster_size = (int)(c->gridDim.x * c->gridDim.y * c->gridDim.z);
+        if (a.id == cudaLaunchAttributeClusterDimension)
+            cluster_size = (int)(a.val.clusterDim.x * a.val.clusterDim.y);
+    }
+    launch({c->gridDim, c->blockDim, c->dynamicSmemBytes}, [=] { kernel(arguments...); });
+    return cudaSuccess;
+}
+} // namespace emulator
+#define cudaLaunchKernelEx emulator::launch_by_attributes

@@ -56,7 +56,7 @@ struct Fiber {
     char *stack;
     Thread t;
 };
-enum { STACK = 256 * 1024 };
+enum { STACK = 256 * 1024, MOST_BLOCKS = 132 }; /* at a time: those of a cooperative launch */
 static std::vector<Fiber *> fibers;
 static const std::function<void()> *body;
 static Fiber *running;
@@ -124,6 +124,13 @@ int sync_vote(int v) {
     sync_all();
     return r;
 }
+void fail(const char *what, int number) {
+    const uint3 b = self ? self->block->index : make_uint3(0, 0, 0);
+    fprintf(stderr, "emulator: ");
+    fprintf(stderr, what, number);
+    fprintf(stderr, " (block %u %u %u, thread %d)\n", b.x, b.y, b.z, self ? self->linear : 0);
+    exit(1);
+}
 void *shared_memory() {
     return self->block->shared;
 }
@@ -132,7 +139,7 @@ void *shared_memory() {
 static char *shared_of(int rank, size_t bytes) {
     static char *window; /* below 4 GB, aligned to 256 KB, one place a block of a cluster */
     if (!window) {
-        char *p = (char *)mmap(NULL, 17 << 18, PROT_READ | PROT_WRITE,
+        char *p = (char *)mmap(NULL, (size_t)(MOST_BLOCKS + 1) << 18, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
         if (p == MAP_FAILED) perror("emulator: mmap"), exit(5);
         window = (char *)(((uintptr_t)p + (1 << 18) - 1) & ~((uintptr_t)(1 << 18) - 1));
@@ -237,7 +244,7 @@ cudaError_t cudaGetDevice(int *d) {
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int) {
-    *v = a == cudaDevAttrMultiProcessorCount ? 132 : 227 * 1024;
+    *v = a == cudaDevAttrMultiProcessorCount ? emulator::MOST_BLOCKS : 227 * 1024;
     return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) {

@@ -13,17 +13,13 @@ inline Barrier cluster_bar;
 inline Bar &bar_at(uint32_t a) {
     auto i = bars.find(a);
     if (i == bars.end()) {
-        fprintf(stderr, "emulator: no barrier at %x\n", a);
-        abort();
+        fail("no barrier at %x", (int)a);
     }
     return i->second;
 }
 inline void bar_check(Bar &b) {
     if (b.arrived == b.count && b.bytes == 0) b.arrived = 0, b.phase++;
-    if (b.arrived > b.count) {
-        fprintf(stderr, "emulator: too many arrivals\n");
-        abort();
-    }
+    if (b.arrived > b.count) emulator::fail("too many arrivals");
 }
 inline void bar_arrive(uint32_t a) {
     Bar &b = bar_at(a);
@@ -141,9 +137,9 @@ inline void bar_expect(uint32_t bar, int bytes) {
 }
 template <int BYTES> void copy_async(uint32_t to, const void *from, bool there = true) {
     if (to % BYTES || (there && (uintptr_t)from % BYTES)) {
-        fprintf(stderr, "emulator: copy of %d bytes is not aligned\n", BYTES);
-        abort();
+        emulator::fail("a copy of %d bytes is not aligned", BYTES);
     }
+    memset(emulator::shared_at(to), 0xff, BYTES); /* until it comes */
     emulator::later_copy(to, there ? from : nullptr, BYTES);
 }
 inline void copies_wait() {
@@ -159,13 +155,11 @@ template <int CLUSTER> void bar_arrive_warp(uint32_t bar) {
     if (threadIdx.x % 32 < CLUSTER) bar_arrive_at(bar, threadIdx.x % 32);
 }
 template <int CLUSTER> void copy_bulk(uint32_t to, const void *from, int bytes, uint32_t bar) {
-    if (to % 16 || (uintptr_t)from % 16 || bytes % 16) {
-        fprintf(stderr, "emulator: bulk copy is not aligned\n");
-        abort();
-    }
+    if (to % 16 || (uintptr_t)from % 16 || bytes % 16) emulator::fail("bulk copy is not aligned");
     for (int r = 0; r < CLUSTER; r++) {
         const uint32_t there = CLUSTER > 1 ? emulator::at_rank(to, r) : to,
                        b = CLUSTER > 1 ? emulator::at_rank(bar, r) : bar;
+        memset(emulator::shared_at(there), 0xff, bytes);
         emulator::later_event([=] {
             memcpy(emulator::shared_at(there), from, bytes);
             emulator::Bar &x = emulator::bar_at(b);
@@ -189,10 +183,7 @@ void launch_cluster(void (*kernel)(P...), int blocks, int threads, cudaStream_t,
 #else
     const int bytes = 99 * 1024;
 #endif
-    if (blocks % CLUSTER) {
-        fprintf(stderr, "emulator: %d blocks in clusters of %d\n", blocks, CLUSTER);
-        abort();
-    }
+    if (blocks % CLUSTER) emulator::fail("%d blocks are not whole clusters", blocks);
     emulator::bars.clear(), emulator::warpgroups.clear(),
         emulator::cluster_bar = emulator::Barrier();
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -225,10 +216,7 @@ template <int PENDING> void wgmma_wait() {
     w.meet.gen++;
 }
 inline uint64_t wgmma_operand(uint32_t address) {
-    if (address % 1024) {
-        fprintf(stderr, "emulator: operand not aligned\n");
-        abort();
-    }
+    if (address % 1024) emulator::fail("operand not aligned");
     return (uint64_t)(address >> 4 & 0x3fff) | 1ull << 16 | 64ull << 32 | 1ull << 62;
 }
 inline uint32_t pack_bf16(float first, float second) {
