@@ -1,7 +1,7 @@
 /* judge.c: draws a task's inputs, runs a kernel on them twice and compares what it computes with
  * the definition (tests/emulate): kernel TASK.json DISTRIBUTION|all.
  *
- * Right is a root mean square error below 4e-6 of that of the values in fp32 (honest kernels: 1e-7
+ * Right is a root mean square error below 1e-5 of that of the values in fp32 (honest kernels: 1e-7
  * to 7e-7; one pass in TF32: 2e-4), below 2e-2 in 16 bits, equal integers, and infinities and NaN
  * in the same places.  Exits with 1 if it is wrong. */
 #include "base/error.h"
@@ -79,7 +79,7 @@ static double get(enum kp_dtype type, const void *p, int64_t i) {
 
 /* The largest error that is right, of the values' root mean square. */
 static double limit(enum kp_dtype type) {
-    return type == KP_F32 ? 4e-6 : type == KP_F16 || type == KP_BF16 ? 2e-2 : 0;
+    return type == KP_F32 ? 1e-5 : type == KP_F16 || type == KP_BF16 ? 2e-2 : 0;
 }
 
 /* Prints how an output compares with what it should be, and returns whether it is right. */
