@@ -1,15 +1,15 @@
 /* mean_of_terms.cuh: one number from all elements of some inputs, at reading speed: losses.
  *
  * A block adds up the terms of a tile, a few rows high, in four fp32 sums a thread, each of which
- * sees few terms. One number a tile goes to scratch, and one block adds these in double, in a fixed
- * order. A tile's loads of a row are asked for together, and tiles are small, so that what is in
- * flight lies close together. Bytes over the reading bandwidth limit it, as long as a term takes
- * fewer than about 25 instructions for each input.
+ * sees few terms; these it joins in double. One number a tile goes to scratch, and one block adds
+ * these, in double and in a fixed order. A tile's loads of a row are asked for together, and tiles
+ * are small, so that what is in flight lies close together. Bytes over the reading bandwidth limit
+ * it, as long as a term takes fewer than about 25 instructions for each input.
  *
  * A task gives a Loss:
  *   static constexpr int SUMS                       how many sums a tile has
  *   void add(float (&sum)[SUMS], float... v) const  adds the terms of one element of the inputs
- *   float tile(const float (&sum)[SUMS]) const      what a tile with these sums contributes */
+ *   float tile(const double (&sum)[SUMS]) const     what a tile with these sums contributes */
 #pragma once
 #include <utility>
 #include "reduce.cuh"
@@ -79,11 +79,12 @@ __global__ void __launch_bounds__(TILE_THREADS, 1)
         for (int j = 0; j < TILE_FOURS; j++)
             add_fours(loss, sum, v, j, std::make_index_sequence<INPUTS>());
     }
-    float all[SUMS];
+    double all[SUMS];
 #pragma unroll
-    for (int s = 0; s < SUMS; s++)
-        all[s] =
-            block_reduce<TILE_THREADS>((sum[0][s] + sum[1][s]) + (sum[2][s] + sum[3][s]), Add());
+    for (int s = 0; s < SUMS; s++) {
+        const float own = (sum[0][s] + sum[1][s]) + (sum[2][s] + sum[3][s]);
+        all[s] = block_reduce<TILE_THREADS>((double)own, Add());
+    }
     if (threadIdx.x == 0) part[blockIdx.x] = loss.tile(all);
 }
 
