@@ -1,15 +1,15 @@
 /* mean_of_terms.cuh: one number from all elements of some inputs, at reading speed: losses.
  *
  * A block adds up the terms of a tile, a few rows high, in four fp32 sums a thread, each of which
- * sees few terms. One number a tile goes to scratch, and one block adds these in double, in a fixed
- * order. A tile's loads of a row are asked for together, and tiles are small, so that what is in
- * flight lies close together. Bytes over the reading bandwidth limit it, as long as a term takes
- * fewer than about 25 instructions for each input.
+ * sees few terms; these it joins in double. One number a tile goes to scratch, and one block adds
+ * these, in double and in a fixed order. A tile's loads of a row are asked for together, and tiles
+ * are small, so that what is in flight lies close together. Bytes over the reading bandwidth limit
+ * it, as long as a term takes fewer than about 25 instructions for each input.
  *
  * A task gives a Loss:
  *   static constexpr int SUMS                       how many sums a tile has
  *   void add(float (&sum)[SUMS], float... v) const  adds the terms of one element of the inputs
- *   float tile(const float (&sum)[SUMS]) const      what a tile with these sums contributes */
+ *   float tile(const double (&sum)[SUMS]) const     what a tile with these sums contributes */
 #pragma once
 #include <utility>
 #include "reduce.cuh"
@@ -20,19 +20,33 @@ constexpr int TILE_THREADS = 256, TILE_FOURS = 4; /* float4 of each input a thre
 constexpr int TILE_WIDTH = TILE_THREADS * TILE_FOURS * 4; /* floats */
 constexpr int TILE_JOIN_THREADS = 1024;
 
-/* An input: an array of all elements, or one row that stands for every row. */
+/* An input: an array of all elements, or one row that stands for every row, which is read ONCE a
+ * tile. */
 struct All {
+    static constexpr bool ONCE = false;
     const float *x;
     __device__ __forceinline__ float4 at(long long place, int) const {
         return __ldg((const float4 *)x + place);
     }
 };
 struct EveryRow {
+    static constexpr bool ONCE = true;
     const float *x;
     __device__ __forceinline__ float4 at(long long, int column) const {
         return __ldg((const float4 *)x + column);
     }
 };
+
+/* Loads a thread's float4 of a row, from `place`, if the input is read once or not, as asked. */
+template <bool ONCE, class In>
+__device__ __forceinline__ void load_fours(float4 (&v)[TILE_FOURS], const In &in, long long place,
+                                           int column) {
+    if constexpr (In::ONCE == ONCE) {
+#pragma unroll
+        for (int j = 0; j < TILE_FOURS; j++)
+            v[j] = in.at(place + j * TILE_THREADS, column + j * TILE_THREADS);
+    }
+}
 
 /* Adds the terms of the j-th float4 of each input. */
 template <class Loss, int SUMS, int INPUTS, size_t... I>
@@ -54,24 +68,23 @@ __global__ void __launch_bounds__(TILE_THREADS, 1)
     const int column = blockIdx.x % ACROSS * (TILE_WIDTH / 4) + threadIdx.x;
     const long long top = (long long)(blockIdx.x / ACROSS) * ROWS * (COLUMNS / 4) + column;
     float sum[4][SUMS] = {};
+    float4 v[INPUTS][TILE_FOURS];
+    int k = 0;
+    (load_fours<true>(v[k++], in, top, column), ...);
 #pragma unroll 1
     for (int r = 0; r < ROWS; r++) {
-        float4 v[INPUTS][TILE_FOURS];
-#pragma unroll
-        for (int j = 0; j < TILE_FOURS; j++) {
-            const int right = j * TILE_THREADS;
-            int k = 0;
-            ((v[k++][j] = in.at(top + r * (COLUMNS / 4) + right, column + right)), ...);
-        }
+        k = 0;
+        (load_fours<false>(v[k++], in, top + r * (COLUMNS / 4), column), ...);
 #pragma unroll
         for (int j = 0; j < TILE_FOURS; j++)
             add_fours(loss, sum, v, j, std::make_index_sequence<INPUTS>());
     }
-    float all[SUMS];
+    double all[SUMS];
 #pragma unroll
-    for (int s = 0; s < SUMS; s++)
-        all[s] =
-            block_reduce<TILE_THREADS>((sum[0][s] + sum[1][s]) + (sum[2][s] + sum[3][s]), Add());
+    for (int s = 0; s < SUMS; s++) {
+        const float own = (sum[0][s] + sum[1][s]) + (sum[2][s] + sum[3][s]);
+        all[s] = block_reduce<TILE_THREADS>((double)own, Add());
+    }
     if (threadIdx.x == 0) part[blockIdx.x] = loss.tile(all);
 }
 

@@ -87,9 +87,9 @@ __global__ void __launch_bounds__(PASS_MAP_THREADS)
     const long long place = run * RUN + at;
     if (RUN % PASS_MAP_TILE != 0 && at >= RUN) return;
     if constexpr (RUN % 4 == 0) {
-        const float4 v = __ldg((const float4 *)(x + place));
+        const float4 v = __ldg((const float4 *)x + place / 4);
         const auto f = op.mapper(row[run % ROWS], place);
-        *(float4 *)(y + place) = make_float4(f(v.x), f(v.y), f(v.z), f(v.w));
+        ((float4 *)y)[place / 4] = make_float4(f(v.x), f(v.y), f(v.z), f(v.w));
     } else {
         const auto f = op.mapper(row[run % ROWS], place);
         for (int e = 0; e < 4 && at + e < RUN; e++) y[place + e] = f(x[place + e]);

@@ -13,7 +13,7 @@ struct SquaredError {
         const float d = y - target;
         sum[0] += d * d;
     }
-    __device__ __forceinline__ float tile(const float (&sum)[1]) const { return sum[0]; }
+    __device__ __forceinline__ float tile(const double (&sum)[1]) const { return (float)sum[0]; }
 };
 
 constexpr int ROWS = 4; /* of kp::TILE_WIDTH elements, a tile */

@@ -13,7 +13,7 @@ struct Huber {
         const float d = fabsf(y - target);
         sum[0] += d < 1.0f ? 0.5f * d * d : d - 0.5f;
     }
-    __device__ __forceinline__ float tile(const float (&sum)[1]) const { return sum[0]; }
+    __device__ __forceinline__ float tile(const double (&sum)[1]) const { return (float)sum[0]; }
 };
 
 constexpr int ROWS = 4; /* of kp::TILE_WIDTH elements, a tile */

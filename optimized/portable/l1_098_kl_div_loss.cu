@@ -19,7 +19,7 @@ struct Divergence {
         else
             sum[0] += (target == 0.0f ? 0.0f : target * logf(target)) - target * logf(y);
     }
-    __device__ __forceinline__ float tile(const float (&sum)[1]) const { return sum[0]; }
+    __device__ __forceinline__ float tile(const double (&sum)[1]) const { return (float)sum[0]; }
 };
 
 constexpr double BATCH = 16384; /* as the task's graph has it */

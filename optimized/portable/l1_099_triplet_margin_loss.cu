@@ -16,9 +16,9 @@ struct Triplet {
         sum[0] += near * near;
         sum[1] += far * far;
     }
-    __device__ __forceinline__ float tile(const float (&sum)[2]) const {
-        const float loss = sqrtf(sum[0]) + 1.0f - sqrtf(sum[1]);
-        return loss < 0.0f ? 0.0f : loss;
+    __device__ __forceinline__ float tile(const double (&sum)[2]) const {
+        const double loss = sqrt(sum[0]) + 1.0 - sqrt(sum[1]);
+        return loss < 0.0 ? 0.0f : (float)loss;
     }
 };
 

@@ -15,7 +15,7 @@ struct Hinge {
         const float loss = 1.0f - y * target;
         sum[0] += loss < 0.0f ? 0.0f : loss;
     }
-    __device__ __forceinline__ float tile(const float (&sum)[1]) const { return sum[0]; }
+    __device__ __forceinline__ float tile(const double (&sum)[1]) const { return (float)sum[0]; }
 };
 
 constexpr int ROWS = PREDICTIONS_DIM0 % 8 ? 1 : 8; /* of the task, a tile */

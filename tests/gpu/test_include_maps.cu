@@ -120,7 +120,7 @@ struct TwoSums {
         sum[0] += x * x;
         sum[1] += x * weight;
     }
-    __device__ float tile(const float (&sum)[2]) const { return sqrtf(sum[0]) + sum[1]; }
+    __device__ float tile(const double (&sum)[2]) const { return (float)(sqrt(sum[0]) + sum[1]); }
 };
 
 template <int ACROSS, int ROWS, int DOWN> static void test_mean_of_terms() {
