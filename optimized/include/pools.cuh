@@ -62,6 +62,9 @@ struct PoolShape {
     static constexpr int READ = (W::under(4) + 3) / 4;          /* float4 under four results */
     static constexpr int LINE = (FOURS - 1) * W::STRIDE + READ; /* float4 of a row when shared */
 
+    static constexpr int BEYOND = W::under(W::OUT) - W::PAD - W::SIZE; /* places behind a row */
+    static constexpr int PADDING = W::PAD + (BEYOND > 0 ? BEYOND : 0); /* and all of a row's */
+
     static constexpr int TILES = (W::OUT + SHIFT + TILE - 1) / TILE;
     static constexpr int STRIPS = (H::OUT + ROWS - 1) / ROWS;
     static constexpr int SEGMENTS = (D::OUT + DEPTH - 1) / DEPTH;
@@ -153,6 +156,11 @@ template <class S> __device__ __forceinline__ int pool_shift(long long at) {
     return S::SHIFT ? (int)at & 7 : 0;
 }
 
+/* The column under the first place of such a row's tile. */
+template <class S> __device__ __forceinline__ int pool_start(long long at, int tile) {
+    return (tile * S::TILE - pool_shift<S>(at)) * S::W::STRIDE - S::W::PAD;
+}
+
 /* Writes rows to shared memory; the first window of a line begins at its first place. */
 template <class P, class S>
 __device__ __forceinline__ void pool_keep(const float (&row)[S::ROWS][S::COLUMNS], long long at,
@@ -160,8 +168,7 @@ __device__ __forceinline__ void pool_keep(const float (&row)[S::ROWS][S::COLUMNS
     using W = typename S::W;
 #pragma unroll
     for (int r = 0; r < S::ROWS; r++) {
-        const int shift = pool_shift<S>(at + r * W::OUT);
-        const int start = (tile * S::TILE - shift) * W::STRIDE - W::PAD; /* the first place */
+        const int start = pool_start<S>(at + r * W::OUT, tile);
         float *const to = (float *)line[r];
 #pragma unroll
         for (int c = 0; c < S::COLUMNS; c++) {
@@ -169,9 +176,14 @@ __device__ __forceinline__ void pool_keep(const float (&row)[S::ROWS][S::COLUMNS
             if (column < W::SIZE && (unsigned)(column - start) < (unsigned)S::SPAN)
                 to[column - start] = row[r][c];
         }
-        for (int i = threadIdx.x; i < -start; i += S::THREADS) to[i] = P::none();
-        for (int i = W::SIZE - start + threadIdx.x; i < S::SPAN; i += S::THREADS) to[i] = P::none();
     }
+    if constexpr (S::PADDING > 0)
+        for (int i = threadIdx.x; i < S::ROWS * S::PADDING; i += S::THREADS) {
+            const int r = i / S::PADDING, j = i % S::PADDING;
+            const int start = pool_start<S>(at + r * W::OUT, tile);
+            const int place = (j < W::PAD ? j - W::PAD : W::SIZE + j - W::PAD) - start;
+            if ((unsigned)place < (unsigned)S::SPAN) ((float *)line[r])[place] = P::none();
+        }
 }
 
 /* Joins windows along the lines, and stores `rows` rows of results from y[at] on. */
