@@ -17,7 +17,7 @@
  *
  * The contract (operands.cuh, stores.cuh and convolve.cuh have those that tasks need):
  *
- * Sizes (Product): constants ROWS, COLUMNS, SLABS, BATCHES; B_BATCHES, 1 or BATCHES; BATCH_FASTEST,
+ * Sizes (Matrices): constants ROWS, COLUMNS, SLABS, BATCHES; B_BATCHES, 1 or BATCHES; BATCH_FASTEST,
  *   whether a tile's batches are computed together; and first_slab() and end_slab(): what of the
  *   depth is not zero for (batch, first row, row behind the last, first column, column behind).
  * A: ALONG_DEPTH, whether its neighbours in memory run along the depth; SLAB_BYTES;

@@ -37,7 +37,7 @@ template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2> struct Tile {
 
 /* Plain sizes: all of the depth for every tile. */
 template <long long ROWS_, int COLUMNS_, int DEPTH, int BATCHES_ = 1, bool ONE_B = BATCHES_ == 1>
-struct Product {
+struct Matrices {
     static constexpr long long ROWS = ROWS_;
     static constexpr int COLUMNS = COLUMNS_, SLABS = (DEPTH + TILE_K - 1) / TILE_K;
     static constexpr int BATCHES = BATCHES_, B_BATCHES = ONE_B ? 1 : BATCHES_;

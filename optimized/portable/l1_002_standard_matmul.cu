@@ -1,6 +1,6 @@
 // provenance: shipped
-/* C = A * B, A 2048 x 8192, B 8192 x 4096. Computed as transpose(C) = transpose(B) * transpose(A), as
- * the smaller operand is to be split beforehand.
+/* C = A * B, A 2048 x 8192, B 8192 x 4096. Computed as transpose(C) = transpose(B) * transpose(A),
+ * as the smaller operand is to be split beforehand.
  *
  * Idea: one pass in TF32 and two in bf16 on the tensor cores (product.cuh).
  * Floor: 2 M N K flops over the TF32 rate and 4 M N K over that of bf16, 690 us.
@@ -9,7 +9,7 @@
 #include "operands.cuh"
 #include "stores.cuh"
 
-using Sizes = kp::Product<B_DIM1, A_DIM0, A_DIM1>;
+using Sizes = kp::Matrices<B_DIM1, A_DIM0, A_DIM1>;
 using Tile = kp::Tile<128>;
 
 extern "C" size_t scratch_bytes(void) {

@@ -9,7 +9,7 @@
 #include "operands.cuh"
 #include "stores.cuh"
 
-using Sizes = kp::Product<B_DIM2, A_DIM1, A_DIM2, A_DIM0>;
+using Sizes = kp::Matrices<B_DIM2, A_DIM1, A_DIM2, A_DIM0>;
 using Tile = kp::Tile<128>;
 
 extern "C" size_t scratch_bytes(void) {

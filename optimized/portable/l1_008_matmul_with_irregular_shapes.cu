@@ -8,7 +8,7 @@
 #include "operands.cuh"
 #include "stores.cuh"
 
-using Sizes = kp::Product<B_DIM1, A_DIM0, A_DIM1>;
+using Sizes = kp::Matrices<B_DIM1, A_DIM0, A_DIM1>;
 using Tile = kp::Tile<128>;
 
 extern "C" size_t scratch_bytes(void) {

@@ -10,7 +10,7 @@
 
 constexpr int ROWS = A_DIM0 * A_DIM1 * A_DIM2;
 
-using Sizes = kp::Product<ROWS, B_DIM1, A_DIM3>;
+using Sizes = kp::Matrices<ROWS, B_DIM1, A_DIM3>;
 using Tile = kp::Tile<128>;
 
 extern "C" size_t scratch_bytes(void) {

@@ -16,7 +16,7 @@ constexpr int PIXELS = X_DIM2 * X_DIM3, FILTERS = POINTWISE_WEIGHT_DIM0;
 
 using Depthwise =
     kp::DepthwiseConv<X_DIM1, kp::Windows<X_DIM2, 3, 1, 1>, kp::Windows<X_DIM3, 3, 1, 1>, 8>;
-using Sizes = kp::Product<PIXELS, FILTERS, X_DIM1, X_DIM0, true>;
+using Sizes = kp::Matrices<PIXELS, FILTERS, X_DIM1, X_DIM0, true>;
 using Tile = kp::Tile<128>;
 
 extern "C" size_t scratch_bytes(void) {

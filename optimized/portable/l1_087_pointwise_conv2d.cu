@@ -10,7 +10,7 @@
 
 constexpr long long PIXELS = X_DIM2 * X_DIM3;
 
-using Sizes = kp::Product<PIXELS, CONV1D_WEIGHT_DIM0, X_DIM1, X_DIM0, true>;
+using Sizes = kp::Matrices<PIXELS, CONV1D_WEIGHT_DIM0, X_DIM1, X_DIM0, true>;
 using Tile = kp::Tile<128>;
 
 extern "C" size_t scratch_bytes(void) {

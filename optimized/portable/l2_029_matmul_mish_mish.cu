@@ -12,7 +12,7 @@
 #include "operands.cuh"
 #include "stores.cuh"
 
-using Sizes = kp::Product<LINEAR_WEIGHT_DIM0, X_DIM0, X_DIM1>;
+using Sizes = kp::Matrices<LINEAR_WEIGHT_DIM0, X_DIM0, X_DIM1>;
 using Tile = kp::Tile<128>;
 
 struct Finish {
