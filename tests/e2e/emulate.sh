@@ -82,3 +82,27 @@ emulate sm_90a/hurries
 check 'one that is not is not there' is $? 1
 emulate sm_90a/forever
 check 'a phase that never ends is a deadlock' grep -q 'deadlock.*mbarrier' "$out"
+
+# Operands of a product that begin anywhere, and sizes that are no multiple of a tile.
+cat > "$scratch/fake/odd.json" << 'END'
+{"schema": 1, "task": "odd", "suite": "fake", "inputs": [{"name": "A", "shape": [301, 77], "dtype": "f32", "fill": "normal(0,1)"},
+ {"name": "B", "shape": [77, 45], "dtype": "f32", "fill": "normal(0,1)"}],
+ "parameters": [], "graph": ["y[301,45] = matmul(A, B)"], "outputs": ["y"], "notes": [], "flags": []}
+END
+cat > "$scratch/odd.cu" << 'END'
+#include "task.h"
+#include "operands.cuh"
+#include "stores.cuh"
+using Sizes = kp::Matrices<A_DIM0, B_DIM1, A_DIM1>;
+using Tile = kp::Tile<48, kp::Tf32Rest>;
+extern "C" size_t scratch_bytes(void) { return kp::split_bytes<Sizes, Tile>(); }
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch, cudaStream_t stream) {
+    const kp::Along<A_DIM0, A_DIM1> a = {{}, in->A};
+    const kp::Across<B_DIM1, A_DIM1> b = {{}, in->B};
+    const kp::StoreRows<kp::Same, A_DIM0, B_DIM1> store = {{}, out->out};
+    kp::product<Sizes, Tile>(a, b, store, scratch, stream);
+}
+END
+cp "$scratch/odd.cu" "$scratch/sm_90a/odd.cu"
+tests/emulate --task "$scratch/fake/odd.json" "$scratch/odd.cu" "$scratch/sm_90a/odd.cu" > "$out" 2>&1
+check 'a product of odd sizes is right, by FMA and by tensor cores' is "$(tail -n 1 "$out")" '2 passed, 0 failed'
