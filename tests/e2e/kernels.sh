@@ -1,7 +1,7 @@
 #!/bin/bash
 # Kernels and specimens compile, or do not, as they should.  Needs nvcc.  A kernel that was measured as
-# it is was compiled: of the others the device code is, not optimised.  Of the specimens there is one
-# for each way to be refused.
+# it is was compiled: of the others sixteen are, others for each commit, only their device code, not
+# optimised.  Of the specimens there is one for each way to be refused.
 # KERNELS=all, as continuous integration has it, compiles every kernel as users do, for each architecture that
 # it is for, and sees that it passes the gates and that its result has the hash of its headers; then
 # every specimen that needs no GPU to get its verdict, and the tests of optimized/include.
@@ -49,12 +49,15 @@ measured() {
     done < <(grep -l "$(sha256sum < "$1" | cut -d' ' -f1)" results/*/*.json*)
     return 1
 }
-# The kernels that were not measured, and one specimen for each way to be refused.
+# Some kernels that were not measured, and one specimen for each way to be refused.
 few() {
-    local kernel
-    for kernel in optimized/*/*.cu; do measured "$kernel" || echo "build/tests/compiled/${kernel#optimized/}"; done |
-        sed 's/\.cu$//' | xargs -r make -k -s -j"$(nproc)" > "$out" 2>&1
-    check 'the kernels that were not measured compile' [ $? = 0 ]
+    local kernel names=()
+    while read -r kernel && [ ${#names[@]} -lt 16 ]; do
+        kernel=${kernel%.cu}
+        measured "$kernel.cu" || names+=("build/tests/compiled/${kernel#optimized/}")
+    done < <(printf '%s\n' optimized/*/*.cu | shuf --random-source=<(while git rev-parse HEAD 2> /dev/null || date +%F; do :; done))
+    printf '%s\n' "${names[@]}" | xargs -r make -k -s -j"$(nproc)" > "$out" 2>&1
+    check 'kernels that were not measured compile' [ $? = 0 ]
     printf '%s\n' include_system fork printf_device grid_id ok_scary_comments | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
 }
 # Headers that not every pass of the compiler sees, and that it takes for those of the system.
