@@ -15,12 +15,16 @@ included() {
 }
 # The hash of headers, given by name.
 sums() { (cd optimized/include && sha256sum "$@") | sha256sum | cut -d' ' -f1; }
-# headers KERNEL.cu - the hash of the headers that it includes, or null.
-headers() {
+# hash_of < NAMES - the hash of these headers, or null.
+hash_of() {
     local names
-    mapfile -t names < <(included "$1" | LC_ALL=C sort -u)
+    mapfile -t names < <(LC_ALL=C sort -u)
     if [ ${#names[@]} = 0 ]; then echo null; else sums "${names[@]}"; fi
 }
+# seen_of FILE.d - the headers that the compiler saw: not those of an #if that holds for none of its passes.
+seen_of() { grep -oE '[^ /]+\.cuh' "$1"; }
+# covers LEAST NAMES MOST - lists of which each holds the one before.
+covers() { [ -z "$(comm -23 <(sort -u <<< "$1") <(sort -u <<< "$2"))$(comm -23 <(sort -u <<< "$2") <(sort -u <<< "$3"))" ]; }
 
 # Every kernel and specimen, and the tests of the headers.
 all() {
@@ -31,7 +35,10 @@ all() {
         name=${kernel#optimized/}
         result=build/archs/${name%.cu}.build.json
         check "$name compiles" is "$(jq -r '.verdict, .reason // empty' "$result" | tr '\n' ' ')" 'ok '
-        check "$name: the hash of its headers" is "$(jq -r .kernel.headers_sha256 "$result")" "$(headers "$kernel")"
+        check "$name: the hash of the headers that the compiler saw" is "$(jq -r .kernel.headers_sha256 "$result")" \
+            "$(seen_of "${result%.build.json}.d" | hash_of)"
+        check "$name: all that its own lines include, and nothing that no line does" covers \
+            "$(sed -n 's/^#include "\(.*\.cuh\)".*/\1/p' "$kernel")" "$(seen_of "${result%.build.json}.d")" "$(included "$kernel")"
         [[ $kernel != */portable/* ]] || check "$name has code for every architecture" is \
             "$(jq -j '.kernel.arch, " ", ([.kernel.resources[].arch] | unique | length)' "$result")" "${archs}6"
     done
@@ -45,7 +52,7 @@ all() {
 measured() {
     local file
     while read -r file; do
-        ! grep -qE "\"headers_sha256\": ?\"?$(headers "$1")" "$file" || ! grep -qE '"cubin_bytes": ?[1-9]' "$file" || return 0
+        ! grep -qE "\"headers_sha256\": ?\"?$(included "$1" | hash_of)" "$file" || ! grep -qE '"cubin_bytes": ?[1-9]' "$file" || return 0
     done < <(grep -l "$(sha256sum < "$1" | cut -d' ' -f1)" results/*/*.json*)
     return 1
 }
