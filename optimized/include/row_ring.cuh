@@ -154,26 +154,25 @@ __device__ __forceinline__ void work(const Op &op, R &ring, const float *x, floa
                                      int slice) {
     using Own = Owned<COLUMNS, THREADS>;
     constexpr int BLOCKS = Own::S::BLOCKS;
-    auto taken = [&](int row, int s,
-                     int odd) { /* tells row `row`, which lies in slice s */
-                                if (row < ROWS)
-                                    take_slice<Op>(ring.slice[s], Own(row, slice), ring.part[odd]);
-                                __syncthreads();
-                                if (threadIdx.x < 32 && row < ROWS)
-                                    tell<THREADS / 32, Op>(ring.part[odd],
-                                                           &told[(long long)row * BLOCKS + slice],
-                                                           &count[row]);
+    /* Takes row `row`, which lies in slice s, and tells its state. */
+    auto take = [&](int row, int s, int odd) {
+        auto *part = ring.part[odd];
+        if (row < ROWS) take_slice<Op>(ring.slice[s], Own(row, slice), part);
+        __syncthreads();
+        if (threadIdx.x < 32 && row < ROWS)
+            tell<THREADS / 32, Op>(part, &told[(long long)row * BLOCKS + slice], &count[row]);
     };
     float4 v[Own::OWN];
-    auto renew = [&](int from, int to,
-                     int s) { /* row `from` to registers, row `to` in its place */
-                              const Own own(from, slice), later(to, slice);
+    /* Puts row `from`, which lies in slice s, into registers, and asks for row `to` in its place.
+     */
+    auto renew = [&](int from, int to, int s) {
+        const Own own(from, slice), later(to, slice);
 #pragma unroll
-                              for (int j = 0; j < Own::OWN; j++) {
-                                  if (own.has(j)) v[j] = ring.slice[s][j * THREADS + threadIdx.x];
-                                  if (to < ROWS) fetch(ring.slice[s], x, later, j);
-                              }
-                              ::copy_commit();
+        for (int j = 0; j < Own::OWN; j++) {
+            if (own.has(j)) v[j] = ring.slice[s][j * THREADS + threadIdx.x];
+            if (to < ROWS) fetch(ring.slice[s], x, later, j);
+        }
+        ::copy_commit();
     };
 #pragma unroll
     for (int d = 0; d < RING_DEPTH; d++) {
@@ -183,16 +182,16 @@ __device__ __forceinline__ void work(const Op &op, R &ring, const float *x, floa
         ::copy_commit();
     }
     ::copy_wait(RING_DEPTH - 1);
-    taken(r, 0, 0);
+    take(r, 0, 0);
     ::copy_wait(RING_DEPTH - 2);
-    taken(r + groups, 1, 1);
+    take(r + groups, 1, 1);
     renew(r, r + RING_DEPTH * groups, 0);
     int s = 1, odd = 0; /* where row r + groups lies; of row r */
 #pragma unroll 1
     for (; r < ROWS; r += groups, odd ^= 1) {
         const int next_s = s == RING_DEPTH - 1 ? 0 : s + 1;
         ::copy_wait(RING_DEPTH - 2);
-        taken(r + 2 * groups, next_s, odd);
+        take(r + 2 * groups, next_s, odd);
         const Own own(r, slice);
 #pragma unroll
         for (int j = 0; j < Own::OWN; j++) {
@@ -240,8 +239,7 @@ template <int ROWS, int COLUMNS, int THREADS, class Op> constexpr size_t rows_on
     return ring > passes ? ring : passes;
 }
 
-/* Enqueues y = x mapped by its rows, in blocks of THREADS that work; both are aligned to 16 bytes.
- */
+/* Enqueues y = x mapped by its rows; THREADS of a block work. Both are aligned to 16 bytes. */
 template <int ROWS, int COLUMNS, int THREADS, class Op>
 static void rows_once(cudaStream_t stream, const Op &op, const float *x, float *y, void *scratch) {
     using S = Slices<COLUMNS, THREADS>;
