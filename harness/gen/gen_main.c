@@ -20,7 +20,6 @@
 #include "base/text.h"
 #include "record/recorded.h"
 #include "llm/llm.h"
-#include "llm/billed_call.h"
 #include "gen/prompt_parts.h"
 #include "gen/search.h"
 

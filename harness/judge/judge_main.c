@@ -1,6 +1,6 @@
 /* judge_main.c: ask a model whether a kernel cheats.
  *
- *   judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump "1.2 -> 14.8"] [--transcript FILE]
+ *   judge GPU TASK.json KERNEL.cu --transcript FILE [--tape FILE] [--jump "1.2 -> 14.8"]
  *         [--name NAME]
  *
  * Prints JSON: verdict (clean, suspect, cheat), rule (of harness/judge/hacks.json), lines,
@@ -8,14 +8,14 @@
  * sees the known cheats, which are the same in every call, and the source without comments and the
  * tape, fenced as data.  A quote that is not in the source is dropped.
  *
- * The model is JUDGE_LLM, or else LLM; the spending caps are those of budget.h.  With
- * --transcript every answer is recorded, and the same request is not billed again.
+ * The model is JUDGE_LLM, or else LLM; the spending caps are those of budget.h.  Every
+ * answer is recorded, and the same question is not billed again.
  * LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; the default of NAME is the kernel's file name
  * without its suffix. */
 #include "base/error.h"
 #include "base/json.h"
 #include "judge/quote.h"
-#include "llm/billed_call.h"
+#include "llm/llm.h"
 #include "gen/prompt_parts.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ enum { TAPE_MOST = 16 << 10, KERNEL_MOST = 256 << 10 };
 
 struct job {
     const char *gpu, *task_path, *kernel_path, *tape_path, *jump;
-    const char *transcript;  /* NULL: record nothing */
+    const char *transcript;
     const char *task, *name; /* of the task; of the kernel's file */
     char *source;            /* without comments */
     cJSON *hacks;
@@ -197,7 +197,7 @@ int main(int argc, char **argv) {
     kp_program("judge");
     if (argc < 4)
         die(KP_USAGE,
-            "usage: judge GPU TASK.json KERNEL.cu [--tape FILE] [--jump TEXT] [--transcript FILE] "
+            "usage: judge GPU TASK.json KERNEL.cu --transcript FILE [--tape FILE] [--jump TEXT] "
             "[--name NAME]");
     struct job j = {.gpu = argv[1], .task_path = argv[2], .kernel_path = argv[3]};
     for (int i = 4; i < argc; i += 2)
@@ -211,6 +211,7 @@ int main(int argc, char **argv) {
             j.name = value(argv, argc, i);
         else
             die(KP_USAGE, "%s: no such option: --tape, --jump, --transcript or --name", argv[i]);
+    if (!j.transcript) die(KP_USAGE, "--transcript FILE, where the answer is recorded, is missing");
     if (j.jump && (strlen(j.jump) > 100 || strchr(j.jump, '\n')))
         die(KP_USAGE, "--jump: one line of 100 characters at most, e.g. '1.2 -> 14.8'");
     const char *own = getenv("JUDGE_LLM");

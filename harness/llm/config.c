@@ -77,7 +77,7 @@ static void read_settings(struct llm_config *c) {
     c->has_temperature = number("LLM_TEMPERATURE", 0, 100, false, &c->temperature);
     c->has_seed = number("LLM_SEED", -1e14, 1e14, true, &x);
     if (c->has_seed) c->seed = (long)x;
-    if (c->has_seed && c->api != LLM_REPLAY && !llm_wire(c->api)->has_seed)
+    if (c->has_seed && c->api != LLM_REPLAY && !llm_wire(c->api)->seed)
         die(KP_USAGE, "LLM_SEED: only LLM=openai:MODEL takes a seed; unset it");
     c->has_max_tokens = number("LLM_MAX_TOKENS", 1, 1e8, true, &x);
     c->max_tokens = c->has_max_tokens ? (long)x : 32768;
@@ -121,15 +121,34 @@ void llm_need_key(const struct llm_config *c) {
 
 /* ---- Requests ---- */
 
-char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int retry_cap) {
+/* Add an item under a name; where that is a.b, as b of a new object a.  NULL: the API has none. */
+static void add(cJSON *body, const char *name, cJSON *item) {
+    const char *dot = name ? strchr(name, '.') : NULL;
+    if (!name) {
+        cJSON_Delete(item);
+    } else if (!dot) {
+        cJSON_AddItemToObject(body, name, item);
+    } else {
+        char *first = text_format("%.*s", (int)(dot - name), name);
+        cJSON_AddItemToObject(cJSON_AddObjectToObject(body, first), dot + 1, item);
+        free(first);
+    }
+}
+
+char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int caps) {
     const struct wire *wire = llm_wire(c->api);
     if (!wire) die(KP_USAGE, "LLM=replay:%s sends no requests", c->model);
     cJSON *body = cJSON_CreateObject();
-    if (!body) die(KP_MACHINE, "out of memory");
-    wire_text(body, "model", c->model);
-    wire->request(body, c, m, n, (double)c->max_tokens * retry_cap);
-    char *text = cJSON_PrintUnformatted(body);
-    if (!text) die(KP_MACHINE, "out of memory");
+    message_text(body, "model", c->model, strlen(c->model));
+    wire->messages(body, m, n);
+    add(body, c->old_max_tokens && c->api == LLM_CHAT ? "max_tokens" : wire->cap,
+        cJSON_CreateNumber((double)c->max_tokens * caps));
+    if (c->has_temperature) add(body, "temperature", cJSON_CreateNumber(c->temperature));
+    if (*c->effort) add(body, wire->effort, cJSON_CreateString(c->effort));
+    if (c->has_seed) add(body, wire->seed, cJSON_CreateNumber((double)c->seed));
+    char *most = cJSON_PrintUnformatted(body);
+    char *text = text_format("%.*s,%s}", (int)strlen(most) - 1, most, wire->fixed);
     cJSON_Delete(body);
+    free(most);
     return text;
 }

@@ -1,9 +1,9 @@
-/* llm.h: call a language model over HTTP, streaming.
+/* llm.h: ask a language model, streaming, over HTTP.
  *
  * Three wire formats: OpenAI Chat Completions (and every server that speaks it), OpenAI Responses,
- * Anthropic Messages.  The request's body is a pure function of the configuration and the messages,
- * so its hash identifies it.  The key is read from the environment, sent in a header, and never
- * stored. */
+ * Anthropic Messages.  A call is reserved and settled in the ledger (build/attempts/ledger) and
+ * recorded in a transcript, and no answer is paid for twice.  The key is read from the environment,
+ * sent in a header, and never stored. */
 #ifndef KP_LLM_H
 #define KP_LLM_H
 
@@ -43,9 +43,8 @@ struct llm_config {
  * sees it. */
 void llm_config_read(struct llm_config *c);
 
-/* End the program with KP_USAGE, and a line that names the variable, if there is no key.  A
- * server on loopback or of plain http needs none. */
-void llm_need_key(const struct llm_config *c);
+/* chat, responses, anthropic, replay. */
+const char *llm_api_name(enum llm_api api);
 
 struct llm_message {
     const char *role; /* system, user, assistant */
@@ -53,10 +52,12 @@ struct llm_message {
     size_t stable;    /* bytes at its front that are the same in other calls, for caches; 0: none */
 };
 
-/* The request as JSON without whitespace; equal arguments give equal bytes.  `retry_cap` is 1,
- * or 2 for the one repetition with twice the token cap, so an answer in a transcript may belong
- * to either.  KP_USAGE for LLM_REPLAY, which sends nothing.  Free it. */
-char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int retry_cap);
+/* What a token takes at least, in bytes of ASCII (harness/gen/estimate-cost reads it, too). English
+ * and code average four, and no tokenizer in use makes less than three of our prompts. */
+enum { BYTES_A_TOKEN = 3 };
+
+/* A safe estimate of the number of tokens of the messages, for budgets. */
+double tokens_bound(const struct llm_message *m, int n);
 
 struct llm_usage {
     bool known;                         /* false: the stream broke before the usage came */
@@ -79,8 +80,6 @@ enum llm_outcome {
 
 /* complete, cut, empty, refused, invalid, failed. */
 const char *llm_outcome_name(enum llm_outcome outcome);
-/* chat, responses, anthropic, replay. */
-const char *llm_api_name(enum llm_api api);
 
 struct llm_answer {
     enum llm_outcome outcome;
@@ -90,46 +89,40 @@ struct llm_answer {
                              * server, network */
     bool for_all;           /* every call would fail so: the key, the credit, the model's name */
     char *text;             /* "" if none or FAILED; always UTF-8 without a NUL */
-    char *reasoning;        /* "" if none; for the log, never compiled */
-    struct llm_usage usage; /* sum over all tries of known usage */
+    char *reasoning;        /* "" if none; never compiled */
+    struct llm_usage usage; /* of all tries of the call that is known */
     char model[128];        /* as the server names it; "" if it does not */
-    double seconds;
-    bool will_retry;  /* for llm_keep: llm_call is about to send another request */
-    int tries;        /* requests sent */
-    int maybe_billed; /* tries that broke off after the model may have started */
+    int tries;              /* requests sent */
+    bool maybe_billed;      /* it broke off after the model may have started */
 };
-
-/* One try, as llm_call hands it to its llm_keep callback.  It has no request headers. */
-struct llm_try {
-    int number;           /* from 1 */
-    const char *request;  /* body */
-    long status;          /* HTTP; 0: no answer */
-    cJSON *headers;       /* selected response headers, names in lower case */
-    const char *response; /* body as received, SSE included, at most 16 MB; may be "" */
-    size_t response_size;
-    bool sse;          /* the response is a stream */
-    const char *error; /* of the transport; "" if none */
-    double seconds;
-    const struct llm_answer *answer; /* the judgment of this try alone, with its own usage and
-                                      * seconds */
-    int next_cap;                    /* x the token cap: what the next request may take */
-};
-typedef void llm_keep(void *context, const struct llm_try *t);
-
-/* Called now and then while text arrives, to show progress; may be NULL. */
-typedef void llm_progress(void *context, double seconds, size_t bytes_of_text);
-
-/* Send `request` until there is an answer or no retry can help.  If reasoning used up the token
- * cap and no text came, send it once more with twice the cap; that body has its own hash.  If
- * that fails, the first, cut answer counts.  A caller with a budget reserves one try before the
- * call, and one more in `keep` whenever will_retry is set, with twice the cap after such a cut.
- * Never ends the program.  Free the answer with llm_answer_free. */
-struct llm_answer *llm_call(const struct llm_config *c, const char *request, llm_keep *keep,
-                            llm_progress *progress, void *context);
 void llm_answer_free(struct llm_answer *a);
 
-/* Read a recorded response body, with the reader of llm_call but without a network.  `sse`
- * false: the body is one JSON object (an error, or a server that does not stream). */
+/* Read a response body without a network.  `sse` false: the body is one JSON object (an error, or
+ * a server that does not stream). */
 struct llm_answer *llm_read(enum llm_api api, const char *body, size_t size, bool sse);
+
+struct billed_call {
+    const char *gpu, *task, *name;     /* cell and attempt, for the ledger */
+    const char *transcript;            /* where each try is recorded */
+    const char *replay;                /* the transcript that LLM=replay:DIR reads, below DIR */
+    const struct llm_config *llm;      /* a replay, or a model to call */
+    const struct llm_message *message; /* n messages; the request is made from them */
+    int n;
+    bool any;      /* an answer in the transcript counts, whatever its question was */
+    bool progress; /* show a progress line while the answer arrives */
+    const char *asked_path, *asked; /* a file, and its text, written before a call; NULL */
+    /* Filled in by billed_answer: */
+    char request_sha256[65], date[32], model[128];
+    bool other;           /* the answer is one to another question */
+    double cost, seconds; /* of all tries in the transcript; NAN: unknown */
+};
+
+/* The answer: of the replay, else the recorded one, else of a call, whose requests are sent until
+ * there is an answer or no retry can help.  Where reasoning used up the token cap and no text came,
+ * one more has twice the cap.  Before each try its worst case is reserved in the ledger and on the
+ * disk; after it, the try is recorded and its cost settled.  A try whose stream broke may have been
+ * billed, so its reservation stands.  Ends the program if there is no answer, and as budget_reserve
+ * and the functions of transcript.h do. */
+struct llm_answer *billed_answer(struct billed_call *p);
 
 #endif

@@ -1,9 +1,10 @@
 /* read.c: turn the bytes of a response into an answer, for every wire format. */
 #include "base/error.h"
+#include "base/json.h"
 #include "llm/wire.h"
 
+#include <ctype.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,35 +16,164 @@ const struct wire *llm_wire(enum llm_api api) {
     return api < LLM_REPLAY ? wires[api] : NULL;
 }
 
-const char *llm_outcome_name(enum llm_outcome outcome) {
-    static const char *const names[] = {
-        [LLM_COMPLETE] = "complete", [LLM_CUT] = "cut",         [LLM_EMPTY] = "empty",
-        [LLM_REFUSED] = "refused",   [LLM_INVALID] = "invalid", [LLM_FAILED] = "failed"};
-    return names[outcome];
-}
-
 const char *llm_api_name(enum llm_api api) {
     return api == LLM_REPLAY ? "replay" : llm_wire(api)->name;
+}
+
+/* ---- Values ---- */
+
+/* Counts of tokens, as servers state them.  Those that are apart are not part of the input. */
+enum count {
+    INPUT,
+    CACHED,
+    WRITTEN,
+    CACHED_APART,
+    WRITTEN_APART,
+    HOUR,
+    OUTPUT,
+    REASONING,
+    TOTAL,
+    COST
+};
+_Static_assert(COST + 1 == LLM_COUNTS, "LLM_COUNTS of wire.h");
+
+static const struct field usage_fields[] = {
+    {NULL, "prompt_tokens|input_tokens", IS_COUNT + INPUT},
+    {NULL, "prompt_tokens_details|input_tokens_details.cached_tokens", IS_COUNT + CACHED},
+    {NULL, "prompt_tokens_details|input_tokens_details.cache_write_tokens", IS_COUNT + WRITTEN},
+    {NULL, "cache_read_input_tokens", IS_COUNT + CACHED_APART},
+    {NULL, "cache_creation_input_tokens", IS_COUNT + WRITTEN_APART},
+    {NULL, "cache_creation.ephemeral_1h_input_tokens", IS_COUNT + HOUR},
+    {NULL, "completion_tokens|output_tokens", IS_COUNT + OUTPUT},
+    {NULL, "completion_tokens_details|output_tokens_details.reasoning_tokens|thinking_tokens",
+     IS_COUNT + REASONING},
+    {NULL, "total_tokens", IS_COUNT + TOTAL},
+    {NULL, "cost", IS_COUNT + COST},
+    {0}};
+
+static const char *const stop_words[] = {
+    [STOP_NONE] = "queued in_progress",
+    [STOP_END] = "stop eos eos_token end_turn completed",
+    [STOP_CAP] = "length max_tokens max_output_tokens",
+    [STOP_CONTEXT] = "model_context_window_exceeded",
+    [STOP_FILTER] = "content_filter refusal",
+    [STOP_BROKEN] = "error abort insufficient_system_resource failed cancelled"};
+
+static void read_fields(struct llm_reader *r, const struct field *fields, const char *event,
+                        const cJSON *json);
+
+/* Look for the key, which may have come in pieces. */
+static void scan(struct llm_reader *r) {
+    const struct text *all[] = {&r->text, &r->reasoning, &r->refusal};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        r->leaked |= key_within(all[i]->s, all[i]->n);
+}
+
+/* Add a piece of the answer.  The text of each item starts on a new line, so that a code fence
+ * stays at the start of a line. */
+static void add_text(struct llm_reader *r, const char *s) {
+    if (*s && r->item != r->text_item && r->text.n && r->text.s[r->text.n - 1] != '\n')
+        text_add(&r->text, "\n", 1);
+    if (*s) r->text_item = r->item;
+    text_add(&r->text, s, strlen(s));
+}
+
+/* Usage may come several times, each replacing the counts before it.  Those before the model has
+ * stopped are running counts. */
+static void take_usage(struct llm_reader *r, const cJSON *usage) {
+    r->count[OUTPUT] = NAN;
+    read_fields(r, usage_fields, "", usage);
+    r->counted = r->stop != STOP_NONE && !isnan(r->count[INPUT]) && !isnan(r->count[OUTPUT]);
+}
+
+static void take_whole(struct llm_reader *r, const cJSON *json) {
+    struct text text = r->text, reasoning = r->reasoning;
+    scan(r);
+    text_clear(&r->refusal);
+    r->text = r->reasoning = (struct text){0};
+    read_fields(r, r->wire->fields, "", json);
+    if (!r->text.n && !r->refusal.n) text_add(&r->text, text.s, text.n);
+    if (!r->reasoning.n) text_add(&r->reasoning, reasoning.s, reasoning.n);
+    text_free(&text);
+    text_free(&reasoning);
+    r->ended = r->stop != STOP_NONE;
+}
+
+/* Take a value as what it is.  One of another type is left alone. */
+static void take(struct llm_reader *r, enum meaning is, const cJSON *value) {
+    const char *s = cJSON_IsString(value) ? value->valuestring : "";
+    size_t n = strlen(s), used = strlen(r->stop_detail);
+    r->begun |= is < IS_FAULT;
+    switch (is) {
+    case IS_BEGUN: break;
+    case IS_MODEL: text_excerpt(r->model, sizeof r->model, s, n); break;
+    case IS_TEXT: add_text(r, s); break;
+    case IS_REASONING: text_add(&r->reasoning, s, n); break;
+    case IS_REFUSAL: text_add(&r->refusal, s, n); break;
+    case IS_STOP:
+        if (!n) break;
+        r->stop = STOP_NONE;
+        while (r->stop < STOP_OTHER && !text_listed(stop_words[r->stop], s)) r->stop++;
+        text_excerpt(r->stop_word, sizeof r->stop_word, s, n);
+        break;
+    case IS_DETAIL:
+        snprintf(r->stop_detail + used, sizeof r->stop_detail - used, "%s%s", used ? ": " : "", s);
+        break;
+    case IS_USAGE: take_usage(r, value); break;
+    case IS_END: r->ended = true; break;
+    case IS_FAULT: /* false, "" or a number says that there is none */
+        if (cJSON_IsObject(value) || cJSON_IsTrue(value) || n) fault_read(&r->fault, value);
+        break;
+    case IS_WHOLE: take_whole(r, value); break;
+    default:
+        if (cJSON_IsNumber(value)) r->count[is - IS_COUNT] = value->valuedouble;
+    }
+}
+
+/* Take each value at a path (struct field) below `at`. */
+static void walk(struct llm_reader *r, const cJSON *at, const char *path, enum meaning is) {
+    size_t n = strcspn(path, ".");
+    const char *rest = path + n + (path[n] == '.');
+    const cJSON *item, *value = NULL;
+    char name[64];
+    if (!n) {
+        take(r, is, at);
+    } else if (*path == '*') {
+        long number = 0;
+        snprintf(name, sizeof name, "%.*s", (int)n - 1, path + 1);
+        cJSON_ArrayForEach(item, at) {
+            if (*name) r->item = number++;
+            if (!*name || !strcmp(name + 1, json_text(item, "type", ""))) walk(r, item, rest, is);
+        }
+    } else {
+        for (size_t i = 0, k; i < n && !value; i += k + 1) {
+            k = strcspn(path + i, ".|");
+            snprintf(name, sizeof name, "%.*s", (int)k, path + i);
+            value = cJSON_IsObject(at) ? cJSON_GetObjectItemCaseSensitive(at, name)
+                    : isdigit(*name)   ? cJSON_GetArrayItem(at, atoi(name))
+                                       : NULL;
+            if (cJSON_IsNull(value)) value = NULL;
+        }
+        if (value) walk(r, value, rest, is);
+    }
+}
+
+static void read_fields(struct llm_reader *r, const struct field *fields, const char *event,
+                        const cJSON *json) {
+    for (const struct field *f = fields; f->path; f++)
+        if (!f->event || !strcmp(f->event, event)) walk(r, json, f->path, f->is);
 }
 
 /* ---- Bytes ---- */
 
 void reader_start(struct llm_reader *r, enum llm_api api) {
-    *r = (struct llm_reader){.wire = llm_wire(api), .usage.cost = NAN};
+    *r = (struct llm_reader){.wire = llm_wire(api)};
+    r->count[INPUT] = r->count[COST] = NAN;
 }
 
 static void broke(struct llm_reader *r, const char *what, bool again) {
     r->broken = what;
     r->again = again;
-}
-
-/* Read an "error" member, unless it says that there is no error. */
-static bool has_error(struct llm_reader *r, const cJSON *json) {
-    const cJSON *error = wire_get(json, "error");
-    bool any = cJSON_IsObject(error) || cJSON_IsTrue(error) ||
-               (cJSON_IsString(error) && *error->valuestring);
-    if (any) fault_read(&r->fault, error);
-    return any;
 }
 
 /* sse_event: take one event's data.  Stop at the terminal marker and at an error. */
@@ -52,11 +182,14 @@ static bool take_event(void *context, const char *event, const char *data, size_
     while (n && data[n - 1] == ' ') n--;
     if (n == 0) return true;
     if (n == 6 && !memcmp(data, "[DONE]", 6)) {
-        r->ended |= r->wire == &wire_chat;
+        r->ended |= r->wire->done;
         return !r->ended;
     }
-    cJSON *json = wire_parse(data, n);
-    if (json && !has_error(r, json)) r->wire->event(r, event, json);
+    cJSON *json = json_foreign(data, n);
+    walk(r, json, "error", IS_FAULT);
+    r->item = (long)json_number(json, "output_index", 0);
+    if (json && !r->fault.any)
+        read_fields(r, r->wire->fields, json_text(json, "type", event), json);
     if (!json && !last) broke(r, "the stream holds an event that is not JSON", true);
     cJSON_Delete(json);
     return !r->ended && !r->broken && !r->fault.any;
@@ -69,143 +202,97 @@ bool reader_feed(struct llm_reader *r, const char *bytes, size_t n) {
 }
 
 void reader_whole(struct llm_reader *r, const char *body, size_t n) {
-    cJSON *json = wire_parse(body, n);
-    if (!cJSON_IsObject(json)) {
+    cJSON *json = json_foreign(body, n);
+    walk(r, json, "error", IS_FAULT);
+    if (!cJSON_IsObject(json))
         broke(r, "the answer is JSON that breaks off", true);
-    } else if (!has_error(r, json)) {
-        r->wire->whole(r, json);
-        if (!r->ended) broke(r, "the answer is JSON, but not of this API", false);
-    }
+    else if (!r->fault.any)
+        take(r, IS_WHOLE, json);
+    if (!r->ended && !r->fault.any && !r->broken)
+        broke(r, "the answer is JSON, but not of this API", false);
     cJSON_Delete(json);
 }
 
 /* ---- Answers ---- */
 
-struct llm_answer *answer_failed(int exit_code, const char *format, ...) {
-    struct llm_answer *a = calloc(1, sizeof *a);
-    va_list ap;
-    if (!a) die(KP_MACHINE, "out of memory");
-    a->outcome = LLM_FAILED;
-    a->exit_code = exit_code;
-    a->usage.cost = NAN;
-    a->text = utf8_clean("", 0);
-    a->reasoning = utf8_clean("", 0);
-    va_start(ap, format);
-    vsnprintf(a->why, sizeof a->why, format, ap);
-    va_end(ap);
-    return a;
-}
-
-void llm_answer_free(struct llm_answer *a) {
-    if (!a) return;
-    free(a->text);
-    free(a->reasoning);
-    free(a);
-}
-
-struct llm_answer *fault_answer(const struct fault *f) {
-    char says[360];
-    fault_text(f, says, sizeof says);
-    struct llm_answer *a = answer_failed(fault_exit(f), "%s: %s", says, fault_advice(f));
-    a->for_all = f->status == 401 || f->status == 402 || f->status == 404;
-    return a;
-}
-
 /* The answer of a call that failed or broke before the model ended. */
 static struct llm_answer *no_answer(struct llm_reader *r) {
     if (r->fault.any) {
-        r->again = fault_retry(&r->fault);
+        r->again = fault_retry(&r->fault, "");
         return fault_answer(&r->fault);
     }
-    if (r->broken)
-        return answer_failed(KP_MACHINE, "%s: %s", r->broken,
-                             r->again ? "try again later" : "check the base URL and the server");
-    r->again = true;
-    if (!r->ended)
-        return answer_failed(KP_MACHINE, "the stream ended before the answer did: try again later");
-    return answer_failed(KP_MACHINE, "the server gave up on its answer: try again later");
+    const char *what = r->broken  ? r->broken
+                       : r->ended ? "the server gave up on its answer"
+                                  : "the stream ended before the answer did";
+    r->again |= !r->broken;
+    return answer_new(LLM_FAILED, KP_MACHINE, "%s: %s", what,
+                      r->again ? "try again later" : "check the base URL and the server");
 }
 
 /* Judge an answer that the model ended.  `bad` names what makes its text invalid; NULL: nothing. */
-static void weigh(const struct llm_reader *r, const char *bad, struct llm_answer *a) {
+static struct llm_answer *weigh(const struct llm_reader *r, const char *bad) {
     bool blank = text_blank(&r->text), refused = !text_blank(&r->refusal);
     char says[256] = "";
-    a->outcome = LLM_COMPLETE;
-    a->why[0] = 0;
     if (refused || r->stop == STOP_FILTER) {
         const char *from = *r->stop_detail ? r->stop_detail : refused ? r->refusal.s : "";
         text_excerpt(says, sizeof says, from, strlen(from));
-        a->outcome = LLM_REFUSED;
-        snprintf(a->why, sizeof a->why, "the %s refused%s%s", refused ? "model" : "provider",
-                 *says ? ": " : "", says);
-    } else if (r->stop == STOP_CAP) {
-        a->outcome = LLM_CUT;
-        snprintf(a->why, sizeof a->why, "cut at the token cap%s: raise LLM_MAX_TOKENS",
-                 blank ? ", all of which went into reasoning" : "");
-    } else if (r->stop == STOP_CONTEXT) {
-        a->outcome = LLM_CUT;
-        snprintf(a->why, sizeof a->why, "cut at the end of the model's context");
-    } else if (blank) {
-        a->outcome = LLM_EMPTY;
-        snprintf(a->why, sizeof a->why, "the model ended without a word");
-    } else if (r->stop != STOP_END) {
-        a->outcome = LLM_CUT;
-        snprintf(a->why, sizeof a->why,
-                 "the model stopped for \"%s\", not at the end of its answer",
-                 *r->stop_word ? r->stop_word : "no stated reason");
-    } else if (bad) {
-        a->outcome = LLM_INVALID;
-        snprintf(a->why, sizeof a->why, "the answer holds %s", bad);
+        return answer_new(LLM_REFUSED, KP_OK, "the %s refused%s%s", refused ? "model" : "provider",
+                          *says ? ": " : "", says);
     }
+    if (r->stop == STOP_CAP)
+        return answer_new(LLM_CUT, KP_OK, "cut at the token cap%s: raise LLM_MAX_TOKENS",
+                          blank ? ", all of which went into reasoning" : "");
+    if (r->stop == STOP_CONTEXT)
+        return answer_new(LLM_CUT, KP_OK, "cut at the end of the model's context");
+    if (blank) return answer_new(LLM_EMPTY, KP_OK, "the model ended without a word");
+    if (r->stop != STOP_END)
+        return answer_new(LLM_CUT, KP_OK,
+                          "the model stopped for \"%s\", not at the end of its answer",
+                          *r->stop_word ? r->stop_word : "no stated reason");
+    if (bad) return answer_new(LLM_INVALID, KP_OK, "the answer holds %s", bad);
+    return answer_new(LLM_COMPLETE, KP_OK, "%s", "");
 }
 
-/* Treat impossible counts as unknown. */
-static void check_usage(struct llm_usage *u) {
-    const double counts[] = {u->input,          u->cached, u->cache_write,
-                             u->cache_write_1h, u->output, u->reasoning};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (!isfinite(counts[i]) || counts[i] < 0) u->known = false;
-    if (!(isfinite(u->cost) && u->cost >= 0)) u->cost = NAN;
-    if (u->input + u->output == 0 && isnan(u->cost)) u->known = false; /* no call takes nothing */
-}
-
-void usage_add(struct llm_usage *sum, const struct llm_usage *u) {
-    if (!u->known) return;
-    double cost = sum->known ? sum->cost + u->cost : u->cost;
-    *sum = (struct llm_usage){true,
-                              sum->input + u->input,
-                              sum->cached + u->cached,
-                              sum->cache_write + u->cache_write,
-                              sum->cache_write_1h + u->cache_write_1h,
-                              sum->output + u->output,
-                              sum->reasoning + u->reasoning,
-                              cost};
+/* The usage; unknown where counts are not final or impossible. */
+static struct llm_usage usage_of(const struct llm_reader *r) {
+    const double *n = r->count;
+    struct llm_usage u = {.known = r->counted,
+                          .input = n[INPUT] + n[CACHED_APART] + n[WRITTEN_APART],
+                          .cached = n[CACHED] + n[CACHED_APART],
+                          .cache_write = n[WRITTEN] + fmax(n[WRITTEN_APART] - n[HOUR], 0),
+                          .cache_write_1h = n[HOUR],
+                          .output = n[OUTPUT],
+                          .reasoning = n[REASONING],
+                          .cost = n[COST] >= 0 && isfinite(n[COST]) ? n[COST] : NAN};
+    /* Some servers count reasoning in the total only; it is billed all the same. */
+    if (n[TOTAL] - u.input > u.output) u.output = n[TOTAL] - u.input;
+    for (int i = 0; i < TOTAL; i++) u.known &= isfinite(n[i]) && n[i] >= 0;
+    u.known &= u.input + u.output > 0 || !isnan(u.cost); /* no call takes nothing */
+    return u;
 }
 
 struct llm_answer *reader_end(struct llm_reader *r) {
     struct llm_answer *a;
     if (!r->ended && !r->broken && !r->fault.any) sse_end(&r->sse, take_event, r);
     /* Some servers of Chat Completions send no [DONE]. */
-    r->ended |= r->wire == &wire_chat && r->stop != STOP_NONE && !r->torn;
-    wire_scan(r);
+    r->ended |= r->wire->done && r->stop != STOP_NONE && !r->torn;
+    scan(r);
     if (r->fault.any || r->broken || !r->ended || !r->begun || r->stop == STOP_BROKEN) {
         a = no_answer(r);
         a->maybe_billed = r->begun;
     } else {
-        a = answer_failed(KP_OK, "%s", "");
         text_unthink(&r->text, &r->reasoning);
         const char *bad = text_settle(&r->text);
         text_settle(&r->reasoning);
         text_settle(&r->refusal);
-        weigh(r, bad, a);
+        a = weigh(r, bad);
         free(a->text);
         free(a->reasoning);
         a->text = r->text.s;
         a->reasoning = r->reasoning.s;
         r->text = r->reasoning = (struct text){0};
     }
-    check_usage(&r->usage);
-    a->usage = r->usage;
+    a->usage = usage_of(r);
     memcpy(a->model, r->model, sizeof a->model);
     text_free(&r->text);
     text_free(&r->reasoning);
@@ -217,7 +304,6 @@ struct llm_answer *reader_end(struct llm_reader *r) {
 struct llm_answer *llm_read(enum llm_api api, const char *body, size_t size, bool sse) {
     struct llm_reader r;
     reader_start(&r, api);
-    if (!r.wire) return answer_failed(KP_USAGE, "a replay has no format of its own");
     if (sse)
         reader_feed(&r, body, size);
     else

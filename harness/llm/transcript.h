@@ -11,6 +11,25 @@
 
 #include "llm/llm.h"
 
+struct transcript {
+    struct llm_answer *answer; /* the newest (any outcome but failed), with the usage of its call;
+                                * NULL if there is none */
+    cJSON *request;            /* that was answered; NULL */
+    char request_sha256[65], date[32], model[128]; /* of that request */
+    double cost, seconds; /* of all tries: in USD (NAN if any is unknown), and of calls */
+    double calls;
+};
+
+/* Read PATH, which may be absent; a torn last line is skipped.  The answer is parsed again by
+ * llm_read.  Ends the program with KP_INPUT if a line is not one of a transcript, or if the request
+ * or the answer was edited. */
+struct transcript transcript_read(const char *path);
+
+void transcript_free(struct transcript *t);
+
+/* Whether the answered request contains this message. */
+bool transcript_asked(const struct transcript *t, const struct llm_message *m);
+
 /* Lock PATH for appending until this process ends; another process that wants it waits.  Call it
  * before any money is spent: it ends the program with KP_IO if PATH cannot be written, and with
  * KP_INPUT if it is not a transcript. */
@@ -24,27 +43,12 @@ void transcript_hold(const char *path);
  * holder releases the space. */
 void transcript_reserve(size_t request, double tokens);
 
-/* Append a try to PATH and flush it to the disk, after cutting off a torn last line.  cost_usd
- * NAN: unknown.  Ends the program with KP_IO on failure, because a call that cannot be recorded
- * must not be followed by another; with KP_USAGE if the request holds a key. */
-void transcript_append(const char *path, const struct llm_config *c, const struct llm_try *t,
-                       double cost_usd);
-
-/* The newest try of PATH with an answer (any outcome but failed), parsed again by llm_read; NULL
- * if PATH is absent or has none.  Its usage is that of its whole call.  A torn last line is
- * skipped.  Fills in request_sha256 (65 bytes), date (32) and model (128).  Ends the program
- * with KP_INPUT if a line is not one of a transcript, or if its request or answer was edited. */
-struct llm_answer *transcript_answer(const char *path, char request_sha256[65], char date[32],
-                                     char model[128]);
-
-/* The same, and the request in *asked, unless that is NULL.  Delete it. */
-struct llm_answer *transcript_read(const char *path, char request_sha256[65], char date[32],
-                                   char model[128], cJSON **asked);
-
-/* Whether the newest answered request of PATH contains this message. */
-bool transcript_asked(const char *path, const struct llm_message *m);
-
-/* Sums over all tries of PATH: cost in USD (NAN if any is unknown) and seconds of calls. */
-void transcript_sums(const char *path, double *cost_usd, double *seconds);
+/* Append a try to the held transcript, in the place of a torn last line, and flush it to the disk.
+ * `a` is the answer of this try alone, with its number (from 1) as `tries`; cost_usd NAN: unknown.
+ * Ends the program with KP_IO on failure, because a call that cannot be recorded must not be
+ * followed by another. */
+struct http_reply;
+void transcript_append(const struct llm_config *c, const char *request,
+                       const struct http_reply *reply, const struct llm_answer *a, double cost_usd);
 
 #endif

@@ -5,8 +5,6 @@
 #include "llm/llm.h"
 #include "base/text.h"
 
-#include <time.h>
-
 enum {
     LLM_BODY_MAX = 16 << 20,    /* of a response */
     LLM_LINE_MAX = 1 << 20,     /* of a line of a stream, and of an event */
@@ -16,10 +14,10 @@ enum {
 
 /* ---- Text (answer_text.c) -------------------------------------------------------------- */
 
-/* Rewrite JSON so that cJSON keeps its strings whole: cJSON ends a string at \u0000 and rejects
- * an unpaired surrogate.  Both become invalid UTF-8 (C0 80, and ED A0 80 to ED BF BF), which
- * cJSON passes through and text_settle finds again.  Free it. */
-char *json_armour(const char *s, size_t n);
+/* Parse JSON from a server, n bytes with a NUL behind them, and remove the key.  Strings keep what
+ * cJSON alone would end them at or reject (\u0000, half of a surrogate pair), as invalid UTF-8 for
+ * text_settle.  NULL if it is not JSON.  Delete it. */
+cJSON *json_foreign(const char *s, size_t n);
 
 /* Join surrogate halves that arrived in two pieces, and replace all other invalid UTF-8 by
  * U+FFFD.  Returns what was replaced ("a NUL", ...); NULL if nothing was. */
@@ -32,6 +30,13 @@ void text_unthink(struct text *answer, struct text *reasoning);
 /* The start of foreign text as one line of plain text, at most room - 1 bytes, cut between
  * characters.  Drops tags and control characters and joins runs of blanks. */
 void text_excerpt(char *out, size_t room, const char *s, size_t n);
+
+/* Whether a list of words, with blanks between, has this one, in letters of either case. */
+bool text_listed(const char *list, const char *word);
+
+/* An answer without text, whose `why` is a format.  Free it with llm_answer_free. */
+struct llm_answer *answer_new(enum llm_outcome outcome, int exit_code, const char *why, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- Server-sent events (sse.c) --------------------------------------------------- */
 
@@ -66,34 +71,39 @@ void fault_read(struct fault *f, const cJSON *error);
 /* Read the body of a response that is not an answer: JSON of any known shape, HTML or text.  The
  * caller has removed the key. */
 void fault_body(struct fault *f, long status, const char *body, size_t n);
-
-bool fault_retry(const struct fault *f);
-int fault_exit(const struct fault *f);
-/* Write "error 429 rate_limit_error: Slow down".  fault_advice says what to do about it. */
-void fault_text(const struct fault *f, char *out, size_t room);
-const char *fault_advice(const struct fault *f);
+/* Whether to send the request again.  `should` is the server's x-should-retry ("" if it has none),
+ * which is followed, except that a wrong key or prompt stays wrong. */
+bool fault_retry(const struct fault *f, const char *should);
+/* The answer of a call that failed so: "error 429 rate_limit_error: Slow down: try again later". */
+struct llm_answer *fault_answer(const struct fault *f);
 
 /* ---- Wire formats (chat.c, responses.c, anthropic.c) -------------------------- */
 
-enum stop { STOP_NONE, STOP_END, STOP_CAP, STOP_CONTEXT, STOP_FILTER, STOP_BROKEN, STOP_OTHER };
-
-struct llm_reader { /* of one response */
-    const struct wire *wire;
-    struct sse sse;
-    struct text text, reasoning, refusal;
-    struct llm_usage usage;
-    double uncached, written; /* Anthropic: usage.input is their sum plus cached */
-    char model[128];
-    enum stop stop;
-    char stop_word[64], stop_detail[256]; /* in the server's words */
-    long part;                            /* the item that the last text belongs to */
-    bool begun, ended;                    /* the model has started; the terminal marker came */
-    bool torn;                            /* the connection broke: a stop alone ends no answer */
-    bool leaked;                          /* the joined text held the key */
-    struct fault fault;
-    const char *broken; /* what is wrong with the stream; NULL: nothing */
-    bool again;         /* worth a retry: the stream broke, or the fault is temporary */
+/* What a value in an answer is. */
+enum meaning {
+    IS_BEGUN, /* nothing but a sign that the model has started */
+    IS_MODEL,
+    IS_TEXT, /* a piece of the answer, and so on */
+    IS_REASONING,
+    IS_REFUSAL,
+    IS_STOP,   /* the word for why the model stopped */
+    IS_DETAIL, /* why it refused */
+    IS_USAGE,
+    IS_END,   /* the terminal marker */
+    IS_FAULT, /* an error */
+    IS_WHOLE, /* an object like an answer that is not streamed; its text replaces that so far */
+    IS_COUNT  /* of tokens: + enum count (read.c) */
 };
+
+/* Where a value is.  A path has names with dots between; of a|b the first that is there and not
+ * null counts; a number is an element of an array, * all of them, *:TYPE those of this "type". */
+struct field {
+    const char *event; /* the type of its event; NULL: any; "": an answer that is not streamed */
+    const char *path;  /* "": the event itself */
+    enum meaning is;
+};
+
+#define WIRE_USAGE_FIELD ",\"stream_options\":{\"include_usage\":true}"
 
 struct wire {
     const char *name, *word;          /* in transcripts; in LLM=WORD:MODEL */
@@ -103,43 +113,53 @@ struct wire {
         *token_variable;    /* which hold the key; NULL; the second is a bearer's */
     const char *key_header; /* before a key of key_variable; NULL: a bearer's */
     const char *header;     /* one more of the request; NULL */
-    bool has_seed;          /* it takes a seed */
-    void (*request)(cJSON *body, const struct llm_config *c, const struct llm_message *m, int n,
-                    double cap);
-    void (*event)(struct llm_reader *r, const char *event, const cJSON *data);
-    void (*whole)(struct llm_reader *r, const cJSON *body); /* reads an answer that was not
-                                                             * streamed */
+    void (*messages)(cJSON *body, const struct llm_message *m, int n); /* adds them to a request */
+    const char *cap, *effort, *seed; /* names of members, NULL if there is none; a.b: b of a */
+    const char *fixed;               /* more members of every request, as JSON */
+    const struct field *fields;      /* of answers, in the order in which they are read */
+    bool done;                       /* a stream ends with [DONE], which some servers leave out */
 };
 extern const struct wire wire_chat, wire_responses, wire_anthropic;
 
 /* NULL for LLM_REPLAY. */
 const struct wire *llm_wire(enum llm_api api);
 
-/* Helpers of the wire formats (wire_json.c): they add members to requests (out of memory ends
- * the program) and read members of answers. */
-cJSON *wire_object(cJSON *parent, const char *key);
-cJSON *wire_array(cJSON *parent, const char *key);
-cJSON *wire_member(cJSON *array); /* a new object in the array */
-void wire_text(cJSON *parent, const char *key, const char *text);
-void wire_number(cJSON *parent, const char *key, double x);
-void wire_bool(cJSON *parent, const char *key, bool x);
-char *wire_system(const struct llm_message *m, int n); /* all system messages; NULL if none */
-/* An array of {"role","content"}, with those of the system or without. */
-void wire_messages(cJSON *body, const char *key, const struct llm_message *m, int n, bool system);
+/* Helpers of wire.messages (message.c): add a text as valid UTF-8; start a message; add an array of
+ * {"role","content"}, with those of the system or without. */
+void message_text(cJSON *parent, const char *key, const char *text, size_t n);
+cJSON *message_start(cJSON *list, const char *role);
+void message_list(cJSON *body, const char *key, const struct llm_message *m, int n, bool system);
 
-/* Parse JSON from a server: armoured (json_armour), the key removed.  NULL if it is not JSON.
- * Delete it. */
-cJSON *wire_parse(const char *s, size_t n);
-const cJSON *wire_get(const cJSON *object, const char *key);
-void wire_get_number(const cJSON *object, const char *key, double *x); /* unchanged if absent */
-/* Counts called IN_tokens and OUT_tokens, with details. */
-void wire_usage(struct llm_usage *u, const cJSON *usage, const char *in, const char *out);
-void wire_name_model(struct llm_reader *r, const cJSON *object);
-void wire_stop(struct llm_reader *r, const char *word);
-void wire_add(struct text *t, const cJSON *string); /* no effect unless it is a string */
-void wire_scan(struct llm_reader *r); /* look for the key, which may have come in pieces */
+/* The request as JSON without whitespace; equal arguments give equal bytes.  `caps` is 1, or 2 for
+ * twice the token cap.  KP_USAGE for LLM_REPLAY, which sends nothing.  Free it. */
+char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int caps);
+
+/* End the program with KP_USAGE, and a line that names the variable, if there is no key.  A
+ * server on loopback or of plain http needs none. */
+void llm_need_key(const struct llm_config *c);
 
 /* ---- Reading (read.c) --------------------------------------------------------------- */
+
+enum stop { STOP_NONE, STOP_END, STOP_CAP, STOP_CONTEXT, STOP_FILTER, STOP_BROKEN, STOP_OTHER };
+enum { LLM_COUNTS = 10 };
+
+struct llm_reader { /* of one response */
+    const struct wire *wire;
+    struct sse sse;
+    struct text text, reasoning, refusal;
+    double count[LLM_COUNTS]; /* of its usage, in the server's terms */
+    bool counted;             /* they are final */
+    char model[128];
+    enum stop stop;
+    char stop_word[64], stop_detail[256]; /* in the server's words */
+    long item, text_item;                 /* that is read; that the text so far ends with */
+    bool begun, ended;                    /* the model has started; the terminal marker came */
+    bool torn;                            /* the connection broke: a stop alone ends no answer */
+    bool leaked;                          /* the joined text held the key */
+    struct fault fault;
+    const char *broken; /* what is wrong with the stream; NULL: nothing */
+    bool again;         /* worth a retry: the stream broke, or the fault is temporary */
+};
 
 void reader_start(struct llm_reader *r, enum llm_api api);
 /* Take more of a stream.  False: stop reading, the answer is complete or the stream is broken. */
@@ -148,12 +168,6 @@ bool reader_feed(struct llm_reader *r, const char *bytes, size_t n);
 void reader_whole(struct llm_reader *r, const char *body, size_t n);
 /* Judge the response and free the reader.  r->again says whether to retry. */
 struct llm_answer *reader_end(struct llm_reader *r);
-/* Add the counts of a usage, if it is known. */
-void usage_add(struct llm_usage *sum, const struct llm_usage *u);
-/* The answer of a call that the server refused. */
-struct llm_answer *fault_answer(const struct fault *f);
-struct llm_answer *answer_failed(int exit_code, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* ---- The key (key.c) ---- */
 
@@ -175,10 +189,11 @@ size_t key_redact(char *s, size_t n);
 
 struct http_reply {
     long status;    /* 0: none */
-    cJSON *headers; /* selected ones */
+    cJSON *headers; /* selected ones, names in lower case */
     struct text body;
     char error[300];    /* of the transport, or the limit that was hit; "" if none */
-    char redirect[256]; /* the host it points to */
+    char redirect[256]; /* where it points to */
+    double wait;        /* seconds that the server asks for before a retry; NAN: none */
     bool again;         /* the error is worth a retry */
     bool sent;          /* the whole request was sent */
     bool sse;           /* the body is a stream, and the reader has read it */
@@ -186,20 +201,19 @@ struct http_reply {
     double seconds;
 };
 
+/* Called now and then while text arrives. */
+typedef void http_progress(void *context, double seconds, size_t bytes_of_text);
+
 /* Send one request and receive its answer, feeding a stream to the reader.  Gives up after
  * `seconds`.  Free with http_free. */
 void http_post(const struct llm_config *c, const char *request, double seconds,
-               struct llm_reader *r, llm_progress *progress, void *context,
+               struct llm_reader *r, http_progress *progress, void *context,
                struct http_reply *reply);
 void http_free(struct http_reply *reply);
 
 /* Split a base URL into c->base, c->host, c->loopback.  KP_USAGE if it is not allowed;
  * `variable` names its source. */
 void http_base(struct llm_config *c, const char *variable, const char *url);
-
-/* The seconds that a server asks to wait, from retry-after-ms or Retry-After (seconds or a
- * date); NAN if it states none that is usable. */
-double http_wait(const char *after_ms, const char *after, time_t now);
 
 /* Seconds before try number `done + 1`: doubling from `base` up to 16 times `base`, minus up to
  * a quarter chosen by `random` in [0, 1). */

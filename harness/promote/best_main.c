@@ -45,16 +45,14 @@ static bool untouched(const char *path) {
 
 static void add_answer(cJSON *json, const char *root, const struct attempt *a, const char *gpu,
                        const char *task) {
-    char sha[65], date[32], model[128];
     char *path = attempt_path(root, a->name, gpu, task, ".jsonl"),
          *kernel = attempt_path(root, a->name, gpu, task, ".cu");
-    cJSON *request = NULL;
-    struct llm_answer *answer = transcript_read(path, sha, date, model, &request);
-    add_text(json, "answer", answer ? answer->text : "");
-    add(json, "request", request ? request : cJSON_CreateNull());
+    struct transcript t = transcript_read(path);
+    add_text(json, "answer", t.answer ? t.answer->text : "");
+    add(json, "request", t.request ? t.request : cJSON_CreateNull());
     add(json, "untouched", cJSON_CreateBool(untouched(kernel)));
     add(json, "result", a->result ? cJSON_Duplicate(a->result, 1) : cJSON_CreateNull());
-    if (answer) llm_answer_free(answer);
+    llm_answer_free(t.answer);
     free(path);
     free(kernel);
 }

@@ -24,7 +24,7 @@ kept() {
          request_sha256: $sha, request: $request, status: 200, headers: {}, sse: false,
          response: tojson, error: "", seconds: 1, outcome: "complete", usage: null, cost_usd: null}' > "kept/judge/h200/$1.jsonl"
 }
-ask() { "$judge" h200 tasks/level1/l1_019_relu.json tests/specimens/"$1".cu "${@:2}" > json 2> "$out"; }
+ask() { rm -f own.jsonl && "$judge" h200 tasks/level1/l1_019_relu.json tests/specimens/"$1".cu --transcript own.jsonl "${@:2}" > json 2> "$out"; }
 of() { jq -c "$1" json; }
 fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
 

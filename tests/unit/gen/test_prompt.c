@@ -1,7 +1,7 @@
 /* test_prompt.c: the prompt of every task and request, its facts, its templates. */
 #include "prompt_tree.h"
 
-#include "llm/billed_call.h"
+#include "llm/llm.h"
 #include "task/ops.h"
 #include "task/task_text.h"
 #include "task_text.h"
