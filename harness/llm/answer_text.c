@@ -106,20 +106,17 @@ const char *text_settle(struct text *t) {
 
 /* ---- Texts ---- */
 
-void text_unthink(struct text *answer, struct text *reasoning) {
+void text_unthink(struct text *answer) {
     static const char open[] = "<think>", shut[] = "</think>";
-    if (!answer->s) return;
     char *rest = answer->s;
-    for (char *s = rest;;) {
-        while (isspace((unsigned char)*s)) s++;
+    for (char *s = rest; s; s = rest) {
+        s += strspn(s, " \t\n\v\f\r");
         if (strncmp(s, open, strlen(open)) != 0) break;
-        s += strlen(open);
         char *end = strstr(s, shut);
         rest = end ? end + strlen(shut) : s + strlen(s);
-        text_add(reasoning, s, (size_t)((end ? end : rest) - s));
-        while (isspace((unsigned char)*rest)) rest++;
-        s = rest;
+        rest += strspn(rest, " \t\n\v\f\r");
     }
+    if (rest == answer->s) return;
     answer->n -= (size_t)(rest - answer->s);
     memmove(answer->s, rest, answer->n + 1);
 }
@@ -173,7 +170,6 @@ struct llm_answer *answer_new(enum llm_outcome outcome, int exit_code, const cha
     if (!a) die(KP_MACHINE, "out of memory");
     *a = (struct llm_answer){.outcome = outcome, .exit_code = exit_code, .usage.cost = NAN};
     a->text = utf8_clean("", 0);
-    a->reasoning = utf8_clean("", 0);
     va_start(ap, why);
     vsnprintf(a->why, sizeof a->why, why, ap);
     va_end(ap);
@@ -183,6 +179,5 @@ struct llm_answer *answer_new(enum llm_outcome outcome, int exit_code, const cha
 void llm_answer_free(struct llm_answer *a) {
     if (!a) return;
     free(a->text);
-    free(a->reasoning);
     free(a);
 }

@@ -50,7 +50,6 @@ static const struct field anthropic_fields[] = {
     {"message_delta", "delta.stop_details.explanation", IS_DETAIL},
     {"message_delta", "usage", IS_USAGE},
     {"message_stop", "", IS_END},
-    {"", "model", IS_MODEL},
     {"", "content.*.text", IS_TEXT},
     {"", "content.*.thinking", IS_REASONING},
     {"", "stop_reason", IS_STOP},

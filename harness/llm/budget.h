@@ -18,15 +18,13 @@ struct price { /* USD per million tokens, from harness/llm/prices.json */
     bool known;
     double input, cached, cache_write, cache_write_1h, output;
     double up_to; /* the prices hold up to this prompt length in tokens; 0: any length */
-    char valid_from[16];
-    char model[256]; /* as requested */
+    char valid_from[16], model[256]; /* model: as requested */
 };
 
-/* The current price of a model.  A listed name also prices its dated versions: '-', ':' or '@'
+/* The newest valid price of a model.  A listed name also prices its dated versions: '-', ':' or '@'
  * and then a date or "latest" may follow (gpt-5-2025-08-07 costs what gpt-5 does; gpt-5-pro does
- * not).  Of several prices of a name, the newest valid one counts.  known is false if there is
- * none.  A replay costs nothing: known is true and all rates are 0.  So does a server on loopback,
- * unless a cap in USD is set and the name has a price: it may be a proxy to a paid one. */
+ * not).  A replay is free.  So is a server on loopback, unless a cap in USD is set and the name has
+ * a price: it may be a proxy to a paid one. */
 struct price price_find(const char *prices_path, const struct llm_config *c);
 
 /* Cost in USD.  A cost that the server states overrides the price list.  NAN if the usage, or
@@ -34,18 +32,17 @@ struct price price_find(const char *prices_path, const struct llm_config *c);
 double price_cost(const struct price *p, const struct llm_usage *u);
 
 /* Reserve one call's worst case: `prompt_tokens` in (a safe estimate), `answer_tokens` out.
- * Where the open calls of other processes take what is left of a cap, waits
- * until they have settled.  Ends the program with KP_BUDGET (exit 6) if what is spent and this call
- * exceed a cap, or a cap in money meets an unknown price; the message names the cap, the amount
- * spent and the amount requested.  KP_USAGE if a cap is not a number, KP_INPUT if the ledger is
- * malformed, KP_IO if it cannot be written.  A process has one open call at a time. */
+ * Waits while the open calls of other processes take what is left of a cap.  Ends the program with
+ * KP_BUDGET if what is spent and this call exceed a cap, or a cap in money meets an unknown price;
+ * with KP_USAGE if a cap is not a number, KP_INPUT if the ledger is malformed, KP_IO if it cannot
+ * be written.  A process has one open call at a time. */
 void budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
                     const struct price *p, double prompt_tokens, double answer_tokens);
 
 /* Note what the open call has used so far: its prompt, and so many tokens of answer. */
 void budget_note(double answer_tokens);
 
-/* Replace the newest reservation by the call's usage, cost and duration.  An unknown usage keeps
+/* Replace the open reservation by the call's usage, cost and duration.  An unknown usage keeps
  * the reserved tokens, and a cost of NAN keeps the reserved money. */
 void budget_settle(const char *ledger, const struct llm_usage *u, double cost, double seconds);
 
@@ -54,8 +51,8 @@ void budget_settle(const char *ledger, const struct llm_usage *u, double cost, d
 void budget_stop(const char *ledger);
 
 /* Sums over the ledger: over everything (gpu and task NULL) or over one cell; zero if there is
- * no ledger.  usd adds up the known costs; unpriced counts the calls of unknown cost.  Open are the
- * calls that a living process has not settled, and what they reserved. */
+ * no ledger.  Unpriced are the calls of unknown cost; open those that a living process has not
+ * settled, and what they reserved. */
 struct spent {
     double usd, tokens, seconds, open_usd, open_tokens;
     long calls, unpriced, open;

@@ -56,7 +56,7 @@ double tokens_bound(const struct llm_message *m, int n) {
 static void show_progress(void *context, double seconds, size_t bytes) {
     enum { TOKENS_A_SECOND = 100 };
     const struct call *k = context;
-    double most = (double)k->cap * (double)k->c->max_tokens;
+    double most = k->cap * k->c->max_tokens;
     budget_note(fmin(fmax((double)bytes / BYTES_A_TOKEN, seconds * TOKENS_A_SECOND), most));
     if (!k->p->progress) return;
     struct llm_usage so_far = {.known = true, .output = (double)bytes / 4, .cost = NAN};
@@ -126,9 +126,7 @@ static struct verdict judge(const struct http_reply *reply, struct llm_reader *r
  * several pieces (`leaked`): then the body is dropped because it holds them. */
 static void redact(struct llm_answer *a, bool leaked, struct http_reply *reply) {
     key_redact(a->text, strlen(a->text));
-    key_redact(a->reasoning, strlen(a->reasoning));
     key_redact(a->why, strlen(a->why));
-    key_redact(a->model, strlen(a->model));
     if (!leaked) return;
     text_clear(&reply->body);
     a->outcome = LLM_INVALID;
@@ -148,7 +146,7 @@ static void plan(const struct call *k, struct verdict *v) {
     if (!v->again) return;
     bool asks = !isnan(v->wait);
     if (getrandom(&x, sizeof x, 0) != sizeof x) x = (unsigned)getpid() * 2654435761u;
-    if (!asks) v->wait = llm_backoff(k->c->backoff_seconds, k->of_request, x / 4294967296.0);
+    if (!asks) v->wait = llm_backoff(k->c->backoff_ms / 1000, k->of_request, x / 4294967296.0);
     if (seconds_now() - k->began + v->wait >= k->c->call_seconds)
         snprintf(why, sizeof why, " (LLM_SECONDS=%g are over%s)", k->c->call_seconds,
                  asks ? ", or would be: it asks to wait" : "");
@@ -177,7 +175,7 @@ static struct verdict try_once(struct call *k, const char *request) {
     const struct billed_call *p = k->p;
     struct llm_reader r;
     struct http_reply reply;
-    double cap = (double)k->cap * (double)k->c->max_tokens;
+    double cap = k->cap * k->c->max_tokens;
     transcript_reserve(strlen(request), cap);
     budget_reserve(ledger, p->gpu, p->task, p->name, &k->price, tokens_bound(p->message, p->n),
                    cap);

@@ -8,7 +8,6 @@ static void chat_messages(cJSON *body, const struct llm_message *m, int n) {
 /* A stream has deltas, a whole answer a message.  Servers may send reasoning under both names, with
  * the same text. */
 static const struct field chat_fields[] = {
-    {NULL, "model", IS_MODEL},
     {NULL, "choices.0", IS_BEGUN},
     {NULL, "choices.0.delta|message.content", IS_TEXT},
     {NULL, "choices.0.delta|message.content.*.text", IS_TEXT},

@@ -19,16 +19,16 @@ struct llm_config {
     char base[512];   /* no trailing slash; Chat and Responses include /v1, Anthropic does not */
     char key_env[64]; /* the variable that holds the key */
     char host[256];   /* of base, for messages */
-    bool has_temperature, has_seed, has_max_tokens, old_max_tokens;
-    double temperature;
-    long seed, max_tokens;  /* max_tokens: of the answer with its reasoning; default 32768 */
-    char effort[32];        /* "" if unset */
-    double call_seconds;    /* wall-clock limit of a call with all its tries; default 3600 */
-    double idle_seconds;    /* limit of silence on a connection; default 600 */
-    double backoff_seconds; /* before the second try, unless the server says; default 0.5 */
-    int tries;              /* default 8 */
-    bool loopback;          /* the server is on this machine */
-    bool plain;             /* plain http: to this machine, without a key, or LLM_PLAIN_HTTP=1 */
+    double temperature, seed; /* NAN: not sent */
+    double max_tokens;        /* of the answer with its reasoning; default 32768 */
+    bool old_max_tokens;      /* the server knows the field max_tokens only */
+    char effort[32];          /* "" if unset */
+    double call_seconds;      /* wall-clock limit of a call with all its tries; default 3600 */
+    double idle_seconds;      /* limit of silence on a connection; default 600 */
+    double backoff_ms;        /* before the second try, unless the server says; default 500 */
+    double tries;             /* default 8 */
+    bool loopback;            /* the server is on this machine */
+    bool plain;               /* plain http: to this machine, without a key, or LLM_PLAIN_HTTP=1 */
 };
 
 /* Read LLM=openai:MODEL | responses:MODEL | anthropic:MODEL | replay:DIR and its companions:
@@ -89,9 +89,7 @@ struct llm_answer {
                              * server, network */
     bool for_all;           /* every call would fail so: the key, the credit, the model's name */
     char *text;             /* "" if none or FAILED; always UTF-8 without a NUL */
-    char *reasoning;        /* "" if none; never compiled */
     struct llm_usage usage; /* of all tries of the call that is known */
-    char model[128];        /* as the server names it; "" if it does not */
     int tries;              /* requests sent */
     bool maybe_billed;      /* it broke off after the model may have started */
 };

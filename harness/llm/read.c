@@ -106,7 +106,6 @@ static void take(struct llm_reader *r, enum meaning is, const cJSON *value) {
     r->begun |= is < IS_FAULT;
     switch (is) {
     case IS_BEGUN: break;
-    case IS_MODEL: text_excerpt(r->model, sizeof r->model, s, n); break;
     case IS_TEXT: add_text(r, s); break;
     case IS_REASONING: text_add(&r->reasoning, s, n); break;
     case IS_REFUSAL: text_add(&r->refusal, s, n); break;
@@ -281,19 +280,15 @@ struct llm_answer *reader_end(struct llm_reader *r) {
         a = no_answer(r);
         a->maybe_billed = r->begun;
     } else {
-        text_unthink(&r->text, &r->reasoning);
+        text_unthink(&r->text);
         const char *bad = text_settle(&r->text);
-        text_settle(&r->reasoning);
         text_settle(&r->refusal);
         a = weigh(r, bad);
         free(a->text);
-        free(a->reasoning);
         a->text = r->text.s;
-        a->reasoning = r->reasoning.s;
-        r->text = r->reasoning = (struct text){0};
+        r->text = (struct text){0};
     }
     a->usage = usage_of(r);
-    memcpy(a->model, r->model, sizeof a->model);
     text_free(&r->text);
     text_free(&r->reasoning);
     text_free(&r->refusal);

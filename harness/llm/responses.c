@@ -25,7 +25,6 @@ static const struct field responses_fields[] = {
     {"response.incomplete", "response", IS_WHOLE},
     {"response.failed", "response", IS_WHOLE},
     {"error", "", IS_FAULT},
-    {"", "model", IS_MODEL},
     {"", "output.*:reasoning.summary.*.text", IS_REASONING},
     {"", "output.*:reasoning.content.*.text", IS_REASONING},
     {"", "output.*:message.content.*.text", IS_TEXT},

@@ -23,9 +23,8 @@ cJSON *json_foreign(const char *s, size_t n);
  * U+FFFD.  Returns what was replaced ("a NUL", ...); NULL if nothing was. */
 const char *text_settle(struct text *t);
 
-/* Move <think>...</think> from the front of an answer to the reasoning.  An unclosed <think>
- * takes the whole answer. */
-void text_unthink(struct text *answer, struct text *reasoning);
+/* Take <think>...</think> from the front of an answer.  An unclosed <think> takes all of it. */
+void text_unthink(struct text *answer);
 
 /* The start of foreign text as one line of plain text, at most room - 1 bytes, cut between
  * characters.  Drops tags and control characters and joins runs of blanks. */
@@ -82,8 +81,7 @@ struct llm_answer *fault_answer(const struct fault *f);
 /* What a value in an answer is. */
 enum meaning {
     IS_BEGUN, /* nothing but a sign that the model has started */
-    IS_MODEL,
-    IS_TEXT, /* a piece of the answer, and so on */
+    IS_TEXT,  /* a piece of the answer, and so on */
     IS_REASONING,
     IS_REFUSAL,
     IS_STOP,   /* the word for why the model stopped */
@@ -149,7 +147,6 @@ struct llm_reader { /* of one response */
     struct text text, reasoning, refusal;
     double count[LLM_COUNTS]; /* of its usage, in the server's terms */
     bool counted;             /* they are final */
-    char model[128];
     enum stop stop;
     char stop_word[64], stop_detail[256]; /* in the server's words */
     long item, text_item;                 /* that is read; that the text so far ends with */
