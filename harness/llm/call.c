@@ -27,15 +27,8 @@ struct call {
     double began, cost;    /* cost: of the tries so far */
     int tries, of_request; /* requests sent; of_request: this one */
     int cap;               /* x the token cap: what this request may take */
-    bool bare;             /* it has no stream_options, which the server does not know */
+    bool bare;             /* without the field for usage, which the server refuses */
     bool answered;         /* a try had an answer, if a cut one */
-};
-
-struct verdict { /* what came of one try */
-    struct llm_answer *answer;
-    double wait;                 /* seconds that the server asks for; NAN: none */
-    bool again;                  /* worth a retry */
-    bool refuses_field, starved; /* starved: reasoning used up the cap */
 };
 
 /* Beyond ASCII a byte may be a token.  Each message adds a few for its role. */
@@ -67,71 +60,58 @@ static void show_progress(void *context, double seconds, size_t bytes) {
 }
 
 /* Judge a response that is not an answer. */
-static void judge_status(const struct http_reply *reply, struct verdict *v) {
+static struct llm_answer *judge_status(const struct http_reply *reply) {
     const char *body = reply->body.s ? reply->body.s : "";
+    struct fault f = {0};
+    struct llm_answer *a;
+    char says[160];
     if (reply->status == 0) {
-        v->answer = answer_new(LLM_FAILED, KP_MACHINE, "%s: check the base URL and the server",
-                               reply->error);
-        v->again = reply->again;
-        v->answer->maybe_billed = reply->sent; /* the model may have started on it */
+        a = answer_new(LLM_FAILED, KP_MACHINE, "%s: check the base URL and the server",
+                       reply->error);
+        a->again = reply->again;
+        a->maybe_billed = reply->sent; /* the model may have started on it */
     } else if (reply->foreign) {
-        char says[160];
         text_excerpt(says, sizeof says, body, reply->body.n);
-        v->answer =
-            answer_new(LLM_FAILED, KP_MACHINE,
+        a = answer_new(LLM_FAILED, KP_MACHINE,
                        "answers with %s, neither a stream nor JSON (%s): check the base URL",
                        json_text(reply->headers, "content-type", ""), says);
     } else if (reply->status < 400) {
-        v->answer = answer_new(LLM_FAILED, KP_USAGE,
-                               "status %ld points to %s, and redirects are not followed: if that "
-                               "is right, put it into the base URL",
-                               reply->status, *reply->redirect ? reply->redirect : "nowhere");
+        a = answer_new(LLM_FAILED, KP_USAGE,
+                       "status %ld points to %s, and redirects are not followed: if that is "
+                       "right, put it into the base URL",
+                       reply->status, *reply->redirect ? reply->redirect : "nowhere");
     } else {
-        struct fault f = {0};
         fault_body(&f, reply->status, body, reply->body.n);
-        v->answer = fault_answer(&f);
-        v->again = fault_retry(&f, json_text(reply->headers, "x-should-retry", ""));
-        v->wait = reply->wait;
-        v->refuses_field =
-            (reply->status == 400 || reply->status == 422) && strstr(body, "stream_options");
+        a = fault_answer(&f, json_text(reply->headers, "x-should-retry", ""));
     }
+    return a;
 }
 
-/* Judge one response. */
-static struct verdict judge(const struct http_reply *reply, struct llm_reader *r) {
-    struct verdict v = {.wait = NAN};
-    r->torn = *reply->error;
-    if (!reply->sse && !reply->foreign && reply->status / 100 == 2 && reply->body.n && !r->torn)
+/* Judge one response.  A server may have split the key over several pieces: then its body, which
+ * holds them, is dropped. */
+static struct llm_answer *judge(struct http_reply *reply, struct llm_reader *r) {
+    bool whole = !*reply->error, good = reply->status / 100 == 2 && !reply->foreign;
+    r->torn = !whole;
+    if (good && whole && !reply->sse && reply->body.n)
         reader_whole(r, reply->body.s, reply->body.n);
     bool says = r->fault.any || r->broken; /* the stream itself says why it has no answer */
-    v.answer = reader_end(r);
-    if (reply->foreign || reply->status / 100 != 2) {
-        llm_answer_free(v.answer);
-        judge_status(reply, &v);
-        return v;
+    struct llm_answer *a = reader_end(r);
+    if (!good) {
+        llm_answer_free(a);
+        a = judge_status(reply);
+    } else if (a->outcome == LLM_FAILED && !says) {
+        /* A model may think for long before its first word, and that is billed. */
+        a->maybe_billed = true;
+        a->again = whole || reply->again;
+        if (!whole) snprintf(a->why, sizeof a->why, "the answer broke off: %s", reply->error);
     }
-    v.again = r->again;
-    v.starved = v.answer->outcome == LLM_CUT && r->stop == STOP_CAP && !*v.answer->text;
-    if (v.answer->outcome != LLM_FAILED || says) return v;
-    /* A model may think for long before its first word, and that is billed. */
-    v.answer->maybe_billed = true;
-    if (*reply->error) {
-        snprintf(v.answer->why, sizeof v.answer->why, "the answer broke off: %s", reply->error);
-        v.again = reply->again;
-    }
-    return v;
-}
-
-/* Remove a key from an answer.  The body is clean already, unless the server split the key over
- * several pieces (`leaked`): then the body is dropped because it holds them. */
-static void redact(struct llm_answer *a, bool leaked, struct http_reply *reply) {
-    key_redact(a->text, strlen(a->text));
     key_redact(a->why, strlen(a->why));
-    if (!leaked) return;
+    if (!r->leaked) return a;
     text_clear(&reply->body);
     a->outcome = LLM_INVALID;
     snprintf(a->why, sizeof a->why,
              "the answer holds the key: this server is not to be trusted with it");
+    return a;
 }
 
 double llm_backoff(double base, int done, double random) {
@@ -139,23 +119,24 @@ double llm_backoff(double base, int done, double random) {
     return wait * (1 - 0.25 * random);
 }
 
-/* Find the seconds to wait before the next try, or say in the answer why there is none. */
-static void plan(const struct call *k, struct verdict *v) {
-    char why[128] = "", *said = v->answer->why;
+/* The seconds to wait before the next try; or that there is none, and why. */
+static double plan(const struct call *k, struct llm_answer *a, double asked) {
+    char why[128] = "";
     unsigned x = 0;
-    if (!v->again) return;
-    bool asks = !isnan(v->wait);
     if (getrandom(&x, sizeof x, 0) != sizeof x) x = (unsigned)getpid() * 2654435761u;
-    if (!asks) v->wait = llm_backoff(k->c->backoff_ms / 1000, k->of_request, x / 4294967296.0);
-    if (seconds_now() - k->began + v->wait >= k->c->call_seconds)
+    double usual = llm_backoff(k->c->backoff_ms / 1000, k->of_request, x / 4294967296.0);
+    double wait = isnan(asked) ? usual : asked;
+    if (seconds_now() - k->began + wait >= k->c->call_seconds)
         snprintf(why, sizeof why, " (LLM_SECONDS=%g are over%s)", k->c->call_seconds,
-                 asks ? ", or would be: it asks to wait" : "");
-    else if (asks && v->wait > 120)
-        snprintf(why, sizeof why, " (it asks to wait %.0f s)", v->wait);
+                 isnan(asked) ? "" : ", or would be: it asks to wait");
+    else if (asked > 120)
+        snprintf(why, sizeof why, " (it asks to wait %.0f s)", asked);
     else if (k->of_request >= k->c->tries)
         snprintf(why, sizeof why, " (%d %s)", k->tries, k->tries == 1 ? "try" : "tries");
-    v->again = !*why;
-    snprintf(said + strlen(said), sizeof v->answer->why - strlen(said), "%s", why);
+    size_t n = strlen(a->why);
+    if (a->again) snprintf(a->why + n, sizeof a->why - n, "%s", why);
+    a->again &= !*why;
+    return wait;
 }
 
 /* Warn where the server counts far fewer tokens than the request must have: it has cut the prompt.
@@ -169,13 +150,23 @@ static void check_prompt(const struct call *k, size_t n, const struct llm_answer
              k->c->host, a->usage.input, n);
 }
 
+static void sleep_for(double seconds) {
+    struct timespec t = {(time_t)seconds, (long)(fmod(seconds, 1) * 1e9)};
+    while (nanosleep(&t, &t)) continue;
+}
+
 /* Reserve the worst case of a request, send it, record what came, and settle.  The disk comes
- * first: a failure there leaves no entry in the ledger. */
-static struct verdict try_once(struct call *k, const char *request) {
+ * first: a failure there leaves no entry in the ledger.  Then prepare for another try (`again`),
+ * with another request or after a wait, if one may help. */
+static struct llm_answer *try_once(struct call *k) {
     const struct billed_call *p = k->p;
+    char *request = llm_request(k->c, p->message, p->n, k->cap, k->bare);
+    double cap = k->cap * k->c->max_tokens;
     struct llm_reader r;
     struct http_reply reply;
-    double cap = k->cap * k->c->max_tokens;
+    if (key_within(request, strlen(request)))
+        die(KP_USAGE, "%s/%s %s: the prompt holds the key in %s: take it out", p->gpu, p->task,
+            p->name, k->c->key_env);
     transcript_reserve(strlen(request), cap);
     budget_reserve(ledger, p->gpu, p->task, p->name, &k->price, tokens_bound(p->message, p->n),
                    cap);
@@ -183,17 +174,10 @@ static struct verdict try_once(struct call *k, const char *request) {
     http_post(k->c, request, fmax(0.001, k->c->call_seconds - (seconds_now() - k->began)), &r,
               show_progress, k, &reply);
     if (reply.body.s) reply.body.n = key_redact(reply.body.s, reply.body.n);
-    struct verdict v = judge(&reply, &r);
-    struct llm_answer *a = v.answer;
-    redact(a, r.leaked, &reply);
+    struct llm_answer *a = judge(&reply, &r);
     a->tries = ++k->tries;
     k->of_request++;
-    if (a->outcome == LLM_FAILED) {
-        char *why = text_format("%s: %s", k->c->host, a->why);
-        snprintf(a->why, sizeof a->why, "%s", why);
-        free(why);
-    }
-    plan(k, &v);
+    double wait = plan(k, a, reply.wait);
     check_prompt(k, strlen(request), a);
     bool unknown = a->maybe_billed || (a->outcome != LLM_FAILED && !a->usage.known);
     double cost = a->usage.known ? price_cost(&k->price, &a->usage) : unknown ? NAN : 0;
@@ -202,79 +186,64 @@ static struct verdict try_once(struct call *k, const char *request) {
     budget_settle(ledger, a->usage.known ? &a->usage : &none, cost, reply.seconds);
     k->cost += cost;
     k->answered |= a->outcome != LLM_FAILED;
+    bool refused = (reply.status == 400 || reply.status == 422) && reply.body.n && r.wire->usage &&
+                   !k->bare && strstr(reply.body.s, "stream_options");
+    bool starved = a->outcome == LLM_CUT && r.stop == STOP_CAP && !*a->text && k->cap == 1;
+    if (a->again && !refused && !starved) sleep_for(wait);
+    if (refused) k->bare = true;
+    if (starved) k->cap = 2, k->of_request = 0;
+    a->again |= refused || starved;
     http_free(&reply);
-    return v;
-}
-
-/* ---- One call ---- */
-
-/* The request, without the field that the server refuses. */
-static char *request_of(const struct call *k) {
-    char *request = llm_request(k->c, k->p->message, k->p->n, k->cap);
-    char *field = k->bare ? strstr(request, WIRE_USAGE_FIELD) : NULL, *rest;
-    if (!field) return request;
-    rest = field + strlen(WIRE_USAGE_FIELD);
-    memmove(field, rest, strlen(rest) + 1);
-    return request;
-}
-
-/* Change the request or wait, as another try needs it; false if there is none. */
-static bool goes_on(struct call *k, const struct verdict *v) {
-    if (v->refuses_field && k->c->api == LLM_CHAT && !k->bare) {
-        k->bare = true;
-    } else if (v->starved && k->cap == 1) {
-        k->cap = 2;
-        k->of_request = 0;
-    } else if (v->again) {
-        struct timespec t = {(time_t)v->wait, (long)(fmod(v->wait, 1) * 1e9)};
-        while (nanosleep(&t, &t)) continue;
-    } else {
-        return false;
-    }
-    return true;
+    free(request);
+    return a;
 }
 
 /* Call the model; end the program if there is no answer. */
 static void call(struct billed_call *p) {
     struct call k = {.p = p, .c = p->llm, .cap = 1, .began = seconds_now()};
     llm_need_key(k.c);
-    for (const char *folder = "build"; folder;
-         folder = strchr(folder, '/') ? NULL : "build/attempts")
-        if (mkdir(folder, 0777) && errno != EEXIST)
-            die(KP_IO, "%s: cannot be made: %s", folder, strerror(errno));
+    if ((mkdir("build", 0777) && errno != EEXIST) ||
+        (mkdir("build/attempts", 0777) && errno != EEXIST))
+        die(KP_IO, "build/attempts: cannot be made: %s", strerror(errno));
     if (p->asked_path) file_replace(p->asked_path, p->asked);
     k.price = price_find(prices, k.c);
-    for (bool on = true; on;) {
-        char *request = request_of(&k);
-        if (key_within(request, strlen(request)))
-            die(KP_USAGE, "%s/%s %s: the prompt holds the key in %s: take it out", p->gpu, p->task,
-                p->name, k.c->key_env);
-        struct verdict v = try_once(&k, request);
-        on = goes_on(&k, &v);
-        if (!on && p->progress) fprintf(stderr, "\r\033[K");
-        if (!on && !k.answered && v.answer->for_all) budget_stop(ledger);
-        if (!on && !k.answered)
-            die(v.answer->exit_code, "%s/%s %s: %s", p->gpu, p->task, p->name, v.answer->why);
-        llm_answer_free(v.answer);
-        free(request);
+    struct llm_answer *a = try_once(&k);
+    while (a->again) {
+        llm_answer_free(a);
+        a = try_once(&k);
     }
+    if (p->progress) fprintf(stderr, "\r\033[K");
+    if (!k.answered) {
+        if (a->for_all) budget_stop(ledger);
+        die(a->exit_code, "%s/%s %s: %s: %s", p->gpu, p->task, p->name, k.c->host, a->why);
+    }
+    llm_answer_free(a);
 }
 
 /* ---- Answers ---- */
+
+/* Whether what was asked of this model, or is replayed, are these messages. */
+static bool is_same(const struct billed_call *p, const struct transcript *t) {
+    cJSON *asked = cJSON_CreateObject(), *part;
+    bool same = p->llm->api == LLM_REPLAY || !strncmp(t->model, p->llm->model, sizeof t->model - 1);
+    llm_wire(t->api)->messages(asked, p->message, p->n);
+    cJSON_ArrayForEach(part, asked) same &=
+        cJSON_Compare(part, cJSON_GetObjectItemCaseSensitive(t->request, part->string), 1);
+    cJSON_Delete(asked);
+    return same;
+}
 
 /* The transcript's answer to this question or, with `any`, to another one; NULL if there is none.
  */
 static struct llm_answer *recorded(struct billed_call *p, const char *path, bool any) {
     struct transcript t = transcript_read(path);
     if (!t.answer) return NULL;
-    bool same = p->llm->api == LLM_REPLAY || !strncmp(t.model, p->llm->model, sizeof t.model - 1);
-    for (int i = 0; i < p->n; i++) same &= transcript_asked(&t, &p->message[i]);
-    if (!same && !any) {
+    p->other = !is_same(p, &t);
+    if (p->other && !any) {
         transcript_free(&t);
         return NULL;
     }
-    if (!same) warn("%s answers an earlier prompt; it is used all the same", path);
-    p->other = !same;
+    if (p->other) warn("%s answers an earlier prompt; it is used all the same", path);
     strcpy(p->request_sha256, t.request_sha256);
     strcpy(p->date, t.date);
     strcpy(p->model, t.model);

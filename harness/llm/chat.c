@@ -27,6 +27,7 @@ const struct wire wire_chat = {.name = "chat",
                                .cap = "max_completion_tokens",
                                .effort = "reasoning_effort",
                                .seed = "seed",
-                               .fixed = "\"stream\":true" WIRE_USAGE_FIELD,
+                               .fixed = "\"stream\":true",
+                               .usage = ",\"stream_options\":{\"include_usage\":true}",
                                .fields = chat_fields,
                                .done = true};

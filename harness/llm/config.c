@@ -129,9 +129,9 @@ static void add(cJSON *body, const char *name, cJSON *item) {
                           item);
 }
 
-char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int caps) {
+char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int caps,
+                  bool bare) {
     const struct wire *wire = llm_wire(c->api);
-    if (!wire) die(KP_USAGE, "LLM=replay:%s sends no requests", c->model);
     cJSON *body = cJSON_CreateObject();
     message_text(body, "model", c->model, strlen(c->model));
     wire->messages(body, m, n);
@@ -141,7 +141,8 @@ char *llm_request(const struct llm_config *c, const struct llm_message *m, int n
     if (*c->effort) add(body, wire->effort, cJSON_CreateString(c->effort));
     if (!isnan(c->seed) && wire->seed) add(body, wire->seed, cJSON_CreateNumber(c->seed));
     char *most = cJSON_PrintUnformatted(body);
-    char *text = text_format("%.*s,%s}", (int)strlen(most) - 1, most, wire->fixed);
+    char *text = text_format("%.*s,%s%s}", (int)strlen(most) - 1, most, wire->fixed,
+                             bare || !wire->usage ? "" : wire->usage);
     cJSON_Delete(body);
     free(most);
     return text;

@@ -103,28 +103,21 @@ static bool passes(long status) {
     return status == 0 || status == 408 || status == 409 || status == 429 || status >= 500;
 }
 
-bool fault_retry(const struct fault *f, const char *should) {
-    const struct known *k = find(f->status, "");
-    if (!strcasecmp(should, "false") || (k && k->advice)) return false;
-    return !strcasecmp(should, "true") || passes(f->status);
-}
-
-struct llm_answer *fault_answer(const struct fault *f) {
+struct llm_answer *fault_answer(const struct fault *f, const char *should) {
     const struct known *k = find(f->status, "");
     long s = f->status;
-    bool later = s == 402 || passes(s);
+    bool later = passes(s), sure = k && k->advice;
     const char *word = *f->code && strcspn(f->code, "0123456789") ? f->code : f->type;
-    const char *advice = k && k->advice ? k->advice
-                         : later        ? "try again later"
-                                        : "check the base URL";
+    const char *advice = sure ? k->advice : later ? "try again later" : "check the base URL";
     char status[16] = "";
     if (f->http) snprintf(status, sizeof status, " %ld", f->http);
     struct llm_answer *a = answer_new(LLM_FAILED,
-                                      s == 413 ? KP_INPUT
-                                      : later  ? KP_MACHINE
-                                               : KP_USAGE,
+                                      s == 413            ? KP_INPUT
+                                      : later || s == 402 ? KP_MACHINE
+                                                          : KP_USAGE,
                                       "error%s%s%s%s%s: %s", status, *word ? " " : "", word,
                                       *f->message ? ": " : "", f->message, advice);
+    a->again = !sure && strcasecmp(should, "false") && (later || !strcasecmp(should, "true"));
     a->for_all = s == 401 || s == 402 || s == 404;
     return a;
 }

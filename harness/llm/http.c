@@ -97,8 +97,7 @@ static size_t take_header(char *line, size_t size, size_t n, void *context) {
     snprintf(name, sizeof name, "%.*s", (int)(colon - line), line);
     for (char *p = name; *p; p++) *p = (char)tolower((unsigned char)*p);
     if (cJSON_HasObjectItem(t->reply->headers, name) ||
-        !(text_listed(kept, name) || !strncmp(name, "x-ratelimit-", 12) ||
-          !strncmp(name, "anthropic-ratelimit-", 20)))
+        !(text_listed(kept, name) || strstr(name, "ratelimit-")))
         return n;
     snprintf(value, sizeof value, "%.*s", (int)(line + n - colon - 1), colon + 1);
     text_excerpt(clean, sizeof clean, value, key_redact(value, strlen(value)));

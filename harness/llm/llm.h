@@ -92,6 +92,7 @@ struct llm_answer {
     struct llm_usage usage; /* of all tries of the call that is known */
     int tries;              /* requests sent */
     bool maybe_billed;      /* it broke off after the model may have started */
+    bool again;             /* a retry may help */
 };
 void llm_answer_free(struct llm_answer *a);
 

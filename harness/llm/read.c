@@ -215,17 +215,17 @@ void reader_whole(struct llm_reader *r, const char *body, size_t n) {
 /* ---- Answers ---- */
 
 /* The answer of a call that failed or broke before the model ended. */
-static struct llm_answer *no_answer(struct llm_reader *r) {
-    if (r->fault.any) {
-        r->again = fault_retry(&r->fault, "");
-        return fault_answer(&r->fault);
-    }
+static struct llm_answer *no_answer(const struct llm_reader *r) {
+    if (r->fault.any) return fault_answer(&r->fault, "");
     const char *what = r->broken  ? r->broken
                        : r->ended ? "the server gave up on its answer"
                                   : "the stream ended before the answer did";
-    r->again |= !r->broken;
-    return answer_new(LLM_FAILED, KP_MACHINE, "%s: %s", what,
-                      r->again ? "try again later" : "check the base URL and the server");
+    bool again = r->again || !r->broken;
+    struct llm_answer *a =
+        answer_new(LLM_FAILED, KP_MACHINE, "%s: %s", what,
+                   again ? "try again later" : "check the base URL and the server");
+    a->again = again;
+    return a;
 }
 
 /* Judge an answer that the model ended.  `bad` names what makes its text invalid; NULL: nothing. */

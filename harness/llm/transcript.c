@@ -124,7 +124,8 @@ static void take_answer(struct transcript *t, const char *path, int at, cJSON *l
             at);
     snprintf(t->date, sizeof t->date, "%s", json_text(line, "date", ""));
     snprintf(t->model, sizeof t->model, "%s", json_text(line, "model", ""));
-    struct llm_answer *a = llm_read((enum llm_api)api_of(line), body, strlen(body), sse);
+    t->api = (enum llm_api)api_of(line);
+    struct llm_answer *a = llm_read(t->api, body, strlen(body), sse);
     if (stated == LLM_COMPLETE && a->outcome == LLM_FAILED)
         die(KP_INPUT, "%s:%d: said to be complete, but %s (edited?)", path, at, a->why);
     if (stated != LLM_COMPLETE && (a->outcome == LLM_COMPLETE || a->outcome == LLM_FAILED)) {
@@ -175,27 +176,6 @@ struct transcript transcript_read(const char *path) {
 void transcript_free(struct transcript *t) {
     llm_answer_free(t->answer);
     cJSON_Delete(t->request);
-}
-
-/* Whether a request holds this text, as a whole JSON string. */
-static bool has_string(const char *request, const char *text, size_t n) {
-    cJSON *object = cJSON_CreateObject();
-    message_text(object, "", text, n);
-    char *quoted = cJSON_PrintUnformatted(object->child);
-    bool holds = strstr(request, quoted) != NULL;
-    free(quoted);
-    cJSON_Delete(object);
-    return holds;
-}
-
-bool transcript_asked(const struct transcript *t, const struct llm_message *m) {
-    char *request = cJSON_PrintUnformatted(t->request);
-    const char *rest = m->text + m->stable;
-    bool holds = has_string(request, m->text, strlen(m->text)) || /* some formats divide it */
-                 (m->stable && has_string(request, m->text, m->stable) &&
-                  has_string(request, rest, strlen(rest)));
-    free(request);
-    return holds;
 }
 
 /* ---- Writing ---- */

@@ -15,6 +15,7 @@ struct transcript {
     struct llm_answer *answer; /* the newest (any outcome but failed), with the usage of its call;
                                 * NULL if there is none */
     cJSON *request;            /* that was answered; NULL */
+    enum llm_api api;
     char request_sha256[65], date[32], model[128]; /* of that request */
     double cost, seconds; /* of all tries: in USD (NAN if any is unknown), and of calls */
     double calls;
@@ -26,9 +27,6 @@ struct transcript {
 struct transcript transcript_read(const char *path);
 
 void transcript_free(struct transcript *t);
-
-/* Whether the answered request contains this message. */
-bool transcript_asked(const struct transcript *t, const struct llm_message *m);
 
 /* Lock PATH for appending until this process ends; another process that wants it waits.  Call it
  * before any money is spent: it ends the program with KP_IO if PATH cannot be written, and with

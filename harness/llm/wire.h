@@ -70,11 +70,10 @@ void fault_read(struct fault *f, const cJSON *error);
 /* Read the body of a response that is not an answer: JSON of any known shape, HTML or text.  The
  * caller has removed the key. */
 void fault_body(struct fault *f, long status, const char *body, size_t n);
-/* Whether to send the request again.  `should` is the server's x-should-retry ("" if it has none),
- * which is followed, except that a wrong key or prompt stays wrong. */
-bool fault_retry(const struct fault *f, const char *should);
-/* The answer of a call that failed so: "error 429 rate_limit_error: Slow down: try again later". */
-struct llm_answer *fault_answer(const struct fault *f);
+/* The answer of a call that failed so: "error 429 rate_limit_error: Slow down: try again later".
+ * `should` is the server's x-should-retry ("" if it has none), which is followed, except that a
+ * wrong key or prompt stays wrong. */
+struct llm_answer *fault_answer(const struct fault *f, const char *should);
 
 /* ---- Wire formats (chat.c, responses.c, anthropic.c) -------------------------- */
 
@@ -101,8 +100,6 @@ struct field {
     enum meaning is;
 };
 
-#define WIRE_USAGE_FIELD ",\"stream_options\":{\"include_usage\":true}"
-
 struct wire {
     const char *name, *word;          /* in transcripts; in LLM=WORD:MODEL */
     const char *base_variable, *base; /* which variable names the server, and the usual one */
@@ -114,8 +111,9 @@ struct wire {
     void (*messages)(cJSON *body, const struct llm_message *m, int n); /* adds them to a request */
     const char *cap, *effort, *seed; /* names of members, NULL if there is none; a.b: b of a */
     const char *fixed;               /* more members of every request, as JSON */
-    const struct field *fields;      /* of answers, in the order in which they are read */
-    bool done;                       /* a stream ends with [DONE], which some servers leave out */
+    const char *usage;          /* one that asks for the usage, which some servers refuse; NULL */
+    const struct field *fields; /* of answers, in the order in which they are read */
+    bool done;                  /* a stream ends with [DONE], which some servers leave out */
 };
 extern const struct wire wire_chat, wire_responses, wire_anthropic;
 
@@ -129,8 +127,9 @@ cJSON *message_start(cJSON *list, const char *role);
 void message_list(cJSON *body, const char *key, const struct llm_message *m, int n, bool system);
 
 /* The request as JSON without whitespace; equal arguments give equal bytes.  `caps` is 1, or 2 for
- * twice the token cap.  KP_USAGE for LLM_REPLAY, which sends nothing.  Free it. */
-char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int caps);
+ * twice the token cap; `bare`: without wire.usage.  Free it. */
+char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int caps,
+                  bool bare);
 
 /* End the program with KP_USAGE, and a line that names the variable, if there is no key.  A
  * server on loopback or of plain http needs none. */
@@ -163,7 +162,7 @@ void reader_start(struct llm_reader *r, enum llm_api api);
 bool reader_feed(struct llm_reader *r, const char *bytes, size_t n);
 /* Take a body that is not a stream. */
 void reader_whole(struct llm_reader *r, const char *body, size_t n);
-/* Judge the response and free the reader.  r->again says whether to retry. */
+/* Judge the response and free the reader's texts. */
 struct llm_answer *reader_end(struct llm_reader *r);
 
 /* ---- The key (key.c) ---- */

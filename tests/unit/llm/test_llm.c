@@ -154,7 +154,7 @@ static void test_cut_streams(void **state) {
             reader_feed(&r, stream, n);
             r.torn = true;
             struct llm_answer *a = reader_end(&r);
-            if (a->outcome != LLM_FAILED || !r.again || *a->text || a->exit_code != KP_MACHINE)
+            if (a->outcome != LLM_FAILED || !a->again || *a->text || a->exit_code != KP_MACHINE)
                 fail_msg("api %zu, cut at %zu of %zu: %s", i, n, whole, a->why);
             if (n < 30) assert_int_equal(a->maybe_billed, 0);
             if (n > (size_t)(begun - stream) + 200) assert_int_equal(a->maybe_billed, 1);
@@ -365,10 +365,10 @@ static void test_outcomes(void **state) {
         else
             reader_feed(&r, o->stream, strlen(o->stream));
         struct llm_answer *a = reader_end(&r);
-        if (a->outcome != o->outcome || r.again != o->again || strcmp(a->text, o->text) != 0 ||
+        if (a->outcome != o->outcome || a->again != o->again || strcmp(a->text, o->text) != 0 ||
             !strstr(a->why, o->why) || (*o->why == 0) != (*a->why == 0))
             fail_msg("%s\n%s, again %d, '%s', why '%s'", o->stream, llm_outcome_name(a->outcome),
-                     r.again, a->text, a->why);
+                     a->again, a->text, a->why);
         llm_answer_free(a);
     }
 }

@@ -236,7 +236,7 @@ static void sends(const struct llm_config *c, int cap, const char *body) {
     struct llm_message m[] = {{"system", "Be \"brief\".\n", 0},
                               {"user", "bad \xFF, \xE2\x82\xAC", 0}};
     for (int i = 0; i < 2; i++) { /* the same bytes again */
-        char *request = llm_request(c, m, 2, cap);
+        char *request = llm_request(c, m, 2, cap, false);
         assert_string_equal(request, body);
         free(request);
     }

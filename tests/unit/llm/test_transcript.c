@@ -107,26 +107,6 @@ static void test_key(void **state) {
     llm_answer_free(a);
 }
 
-static bool asked(const char *text, size_t stable) {
-    struct llm_message m = {"user", (char *)text, stable};
-    struct transcript t = transcript_read(path);
-    bool was = transcript_asked(&t, &m);
-    transcript_free(&t);
-    return was;
-}
-
-/* A message may stand in the request as two strings. */
-static void test_asked(void **state) {
-    (void)state;
-    record_stream(1, "x", "stop", 0);
-    assert_true(asked("Write \"it\".\n\xE2\x82\xAC", 0));
-    assert_true(asked("Write \"it\".\n\xE2\x82\xAC", 5));
-    assert_false(asked("Write \"it\".\n", 0));
-    assert_false(asked("Write it.", 0));
-    assert_true(asked("userm", 4));
-    assert_false(asked("userx", 4));
-}
-
 /* A torn line is skipped, and the next line replaces it. */
 static void test_torn(void **state) {
     (void)state;
@@ -215,9 +195,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_line, fresh),       cmocka_unit_test_setup(test_newest, fresh),
         cmocka_unit_test_setup(test_call_usage, fresh), cmocka_unit_test_setup(test_bytes, fresh),
-        cmocka_unit_test_setup(test_key, fresh),        cmocka_unit_test_setup(test_asked, fresh),
-        cmocka_unit_test_setup(test_torn, fresh),       cmocka_unit_test_setup(test_edited, fresh),
-        cmocka_unit_test_setup(test_refused, fresh),
+        cmocka_unit_test_setup(test_key, fresh),        cmocka_unit_test_setup(test_torn, fresh),
+        cmocka_unit_test_setup(test_edited, fresh),     cmocka_unit_test_setup(test_refused, fresh),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
