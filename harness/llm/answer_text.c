@@ -12,14 +12,6 @@
 
 /* ---- Invalid characters ---- */
 
-/* The UTF-16 unit of the \uXXXX at s; -1 if there is none. */
-static int unit_at(const char *s) {
-    char digits[5] = "";
-    if (s[0] != '\\' || s[1] != 'u' || strspn(s + 2, "0123456789abcdefABCDEF") < 4) return -1;
-    memcpy(digits, s + 2, 4);
-    return (int)strtol(digits, NULL, 16);
-}
-
 static bool is_high(int unit) {
     return unit >= 0xD800 && unit < 0xDC00;
 }
@@ -44,7 +36,7 @@ static char *armour(const char *s, size_t n) {
     struct text out = {0};
     text_add(&out, "", 0);
     for (const char *end = s + n; s < end;) {
-        int unit = unit_at(s), next = unit < 0 ? -1 : unit_at(s + 6);
+        int unit = json_unit(s), next = unit < 0 ? -1 : json_unit(s + 6);
         size_t k = unit >= 0 ? 6 : *s == '\\' && end - s > 1 && s[1] ? 2 : 1;
         if (is_high(unit) && is_low(next))
             text_add(&out, s, k = 12);

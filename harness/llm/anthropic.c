@@ -46,15 +46,13 @@ static const struct field anthropic_fields[] = {
     {"content_block_delta", "delta.text", IS_TEXT},
     {"content_block_delta", "delta.thinking", IS_REASONING},
     {"message_delta", "delta.stop_reason", IS_STOP},
-    {"message_delta", "delta.stop_details.category", IS_DETAIL},
-    {"message_delta", "delta.stop_details.explanation", IS_DETAIL},
+    {"message_delta", "delta.stop_details.explanation|category", IS_REFUSAL},
     {"message_delta", "usage", IS_USAGE},
     {"message_stop", "", IS_END},
     {"", "content.*.text", IS_TEXT},
     {"", "content.*.thinking", IS_REASONING},
     {"", "stop_reason", IS_STOP},
-    {"", "stop_details.category", IS_DETAIL},
-    {"", "stop_details.explanation", IS_DETAIL},
+    {"", "stop_details.explanation|category", IS_REFUSAL},
     {"", "usage", IS_USAGE},
     {0}};
 

@@ -146,7 +146,7 @@ static int take_time(void *context, curl_off_t down, curl_off_t downed, curl_off
     if (curl_easy_getinfo(t->curl, CURLINFO_TOTAL_TIME, &seconds) || seconds < t->shown + 0.25)
         return 0;
     t->shown = seconds;
-    t->progress(t->context, seconds, t->reader->text.n + t->reader->reasoning.n);
+    t->progress(t->context, seconds, t->reader->said[IS_TEXT].n + t->reader->said[IS_REASONING].n);
     return 0;
 }
 

@@ -60,13 +60,18 @@ enum { BYTES_A_TOKEN = 3 };
 double tokens_bound(const struct llm_message *m, int n);
 
 struct llm_usage {
-    bool known;                         /* false: the stream broke before the usage came */
-    double input;                       /* all input tokens, cached or not */
-    double cached;                      /* part of input: read from a cache */
-    double cache_write, cache_write_1h; /* part of input: written to a cache (5 minutes, 1 hour) */
-    double output;                      /* includes reasoning */
-    double reasoning;                   /* part of output */
-    double cost;                        /* stated by the server, in USD; NAN if it is not */
+    bool known; /* false: the stream broke before the usage came */
+    union {
+        struct {
+            double input;                       /* all input tokens, cached or not */
+            double cached;                      /* part of input: read from a cache */
+            double cache_write, cache_write_1h; /* part of input: written (5 minutes, 1 hour) */
+            double output;                      /* includes reasoning */
+            double reasoning;                   /* part of output */
+            double cost;                        /* stated by the server, in USD; NAN if it is not */
+        };
+        double count[7]; /* the same, in this order */
+    };
 };
 
 enum llm_outcome {

@@ -22,33 +22,18 @@ const char *llm_api_name(enum llm_api api) {
 
 /* ---- Values ---- */
 
-/* Counts of tokens, as servers state them.  Those that are apart are not part of the input. */
-enum count {
-    INPUT,
-    CACHED,
-    WRITTEN,
-    CACHED_APART,
-    WRITTEN_APART,
-    HOUR,
-    OUTPUT,
-    REASONING,
-    TOTAL,
-    COST
-};
-_Static_assert(COST + 1 == LLM_COUNTS, "LLM_COUNTS of wire.h");
-
 static const struct field usage_fields[] = {
-    {NULL, "prompt_tokens|input_tokens", IS_COUNT + INPUT},
-    {NULL, "prompt_tokens_details|input_tokens_details.cached_tokens", IS_COUNT + CACHED},
-    {NULL, "prompt_tokens_details|input_tokens_details.cache_write_tokens", IS_COUNT + WRITTEN},
-    {NULL, "cache_read_input_tokens", IS_COUNT + CACHED_APART},
-    {NULL, "cache_creation_input_tokens", IS_COUNT + WRITTEN_APART},
-    {NULL, "cache_creation.ephemeral_1h_input_tokens", IS_COUNT + HOUR},
-    {NULL, "completion_tokens|output_tokens", IS_COUNT + OUTPUT},
+    {NULL, "prompt_tokens|input_tokens", IS_COUNT + N_IN},
+    {NULL, "prompt_tokens_details|input_tokens_details.cached_tokens", IS_COUNT + N_READ},
+    {NULL, "prompt_tokens_details|input_tokens_details.cache_write_tokens", IS_COUNT + N_NEW},
+    {NULL, "cache_read_input_tokens", IS_COUNT + N_READ_APART},
+    {NULL, "cache_creation_input_tokens", IS_COUNT + N_NEW_APART},
+    {NULL, "cache_creation.ephemeral_1h_input_tokens", IS_COUNT + N_HOUR},
+    {NULL, "completion_tokens|output_tokens", IS_COUNT + N_OUT},
     {NULL, "completion_tokens_details|output_tokens_details.reasoning_tokens|thinking_tokens",
-     IS_COUNT + REASONING},
-    {NULL, "total_tokens", IS_COUNT + TOTAL},
-    {NULL, "cost", IS_COUNT + COST},
+     IS_COUNT + N_THOUGHT},
+    {NULL, "total_tokens", IS_COUNT + N_ALL},
+    {NULL, "cost", IS_COUNT + N_COST},
     {0}};
 
 static const char *const stop_words[] = {
@@ -64,59 +49,54 @@ static void read_fields(struct llm_reader *r, const struct field *fields, const 
 
 /* Look for the key, which may have come in pieces. */
 static void scan(struct llm_reader *r) {
-    const struct text *all[] = {&r->text, &r->reasoning, &r->refusal};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        r->leaked |= key_within(all[i]->s, all[i]->n);
+    for (int i = 0; i < TEXTS; i++) r->leaked |= key_within(r->said[i].s, r->said[i].n);
 }
 
-/* Add a piece of the answer.  The text of each item starts on a new line, so that a code fence
- * stays at the start of a line. */
-static void add_text(struct llm_reader *r, const char *s) {
-    if (*s && r->item != r->text_item && r->text.n && r->text.s[r->text.n - 1] != '\n')
-        text_add(&r->text, "\n", 1);
-    if (*s) r->text_item = r->item;
-    text_add(&r->text, s, strlen(s));
+/* Add a piece of a text.  What an item says starts on a new line, so that a code fence stays at the
+ * start of a line. */
+static void add(struct llm_reader *r, struct text *t, const char *s) {
+    if (*s && r->item != r->last_item && t->n && t->s[t->n - 1] != '\n') text_add(t, "\n", 1);
+    if (*s) r->last_item = r->item;
+    text_add(t, s, strlen(s));
 }
 
 /* Usage may come several times, each replacing the counts before it.  Those before the model has
  * stopped are running counts. */
 static void take_usage(struct llm_reader *r, const cJSON *usage) {
-    r->count[OUTPUT] = NAN;
+    r->count[N_OUT] = NAN;
     read_fields(r, usage_fields, "", usage);
-    r->counted = r->stop != STOP_NONE && !isnan(r->count[INPUT]) && !isnan(r->count[OUTPUT]);
+    r->counted = r->stop != STOP_NONE && !isnan(r->count[N_IN]) && !isnan(r->count[N_OUT]);
 }
 
 static void take_whole(struct llm_reader *r, const cJSON *json) {
-    struct text text = r->text, reasoning = r->reasoning;
+    struct text before[TEXTS];
     scan(r);
-    text_clear(&r->refusal);
-    r->text = r->reasoning = (struct text){0};
+    memcpy(before, r->said, sizeof before);
+    memset(r->said, 0, sizeof r->said);
     read_fields(r, r->wire->fields, "", json);
-    if (!r->text.n && !r->refusal.n) text_add(&r->text, text.s, text.n);
-    if (!r->reasoning.n) text_add(&r->reasoning, reasoning.s, reasoning.n);
-    text_free(&text);
-    text_free(&reasoning);
+    bool says = r->said[IS_TEXT].n || r->said[IS_REFUSAL].n;
+    for (int i = 0; i < TEXTS; i++) {
+        if (!says) text_add(&r->said[i], before[i].s, before[i].n);
+        text_free(&before[i]);
+    }
     r->ended = r->stop != STOP_NONE;
 }
 
 /* Take a value as what it is.  One of another type is left alone. */
 static void take(struct llm_reader *r, enum meaning is, const cJSON *value) {
     const char *s = cJSON_IsString(value) ? value->valuestring : "";
-    size_t n = strlen(s), used = strlen(r->stop_detail);
+    size_t n = strlen(s);
     r->begun |= is < IS_FAULT;
     switch (is) {
+    case IS_TEXT:
+    case IS_REASONING:
+    case IS_REFUSAL: add(r, &r->said[is], s); break;
     case IS_BEGUN: break;
-    case IS_TEXT: add_text(r, s); break;
-    case IS_REASONING: text_add(&r->reasoning, s, n); break;
-    case IS_REFUSAL: text_add(&r->refusal, s, n); break;
     case IS_STOP:
         if (!n) break;
         r->stop = STOP_NONE;
         while (r->stop < STOP_OTHER && !text_listed(stop_words[r->stop], s)) r->stop++;
         text_excerpt(r->stop_word, sizeof r->stop_word, s, n);
-        break;
-    case IS_DETAIL:
-        snprintf(r->stop_detail + used, sizeof r->stop_detail - used, "%s%s", used ? ": " : "", s);
         break;
     case IS_USAGE: take_usage(r, value); break;
     case IS_END: r->ended = true; break;
@@ -167,7 +147,7 @@ static void read_fields(struct llm_reader *r, const struct field *fields, const 
 
 void reader_start(struct llm_reader *r, enum llm_api api) {
     *r = (struct llm_reader){.wire = llm_wire(api)};
-    r->count[INPUT] = r->count[COST] = NAN;
+    r->count[N_IN] = r->count[N_COST] = NAN;
 }
 
 static void broke(struct llm_reader *r, const char *what, bool again) {
@@ -230,11 +210,10 @@ static struct llm_answer *no_answer(const struct llm_reader *r) {
 
 /* Judge an answer that the model ended.  `bad` names what makes its text invalid; NULL: nothing. */
 static struct llm_answer *weigh(const struct llm_reader *r, const char *bad) {
-    bool blank = text_blank(&r->text), refused = !text_blank(&r->refusal);
+    bool blank = text_blank(&r->said[IS_TEXT]), refused = !text_blank(&r->said[IS_REFUSAL]);
     char says[256] = "";
     if (refused || r->stop == STOP_FILTER) {
-        const char *from = *r->stop_detail ? r->stop_detail : refused ? r->refusal.s : "";
-        text_excerpt(says, sizeof says, from, strlen(from));
+        if (refused) text_excerpt(says, sizeof says, r->said[IS_REFUSAL].s, r->said[IS_REFUSAL].n);
         return answer_new(LLM_REFUSED, KP_OK, "the %s refused%s%s", refused ? "model" : "provider",
                           *says ? ": " : "", says);
     }
@@ -256,16 +235,16 @@ static struct llm_answer *weigh(const struct llm_reader *r, const char *bad) {
 static struct llm_usage usage_of(const struct llm_reader *r) {
     const double *n = r->count;
     struct llm_usage u = {.known = r->counted,
-                          .input = n[INPUT] + n[CACHED_APART] + n[WRITTEN_APART],
-                          .cached = n[CACHED] + n[CACHED_APART],
-                          .cache_write = n[WRITTEN] + fmax(n[WRITTEN_APART] - n[HOUR], 0),
-                          .cache_write_1h = n[HOUR],
-                          .output = n[OUTPUT],
-                          .reasoning = n[REASONING],
-                          .cost = n[COST] >= 0 && isfinite(n[COST]) ? n[COST] : NAN};
+                          .input = n[N_IN] + n[N_READ_APART] + n[N_NEW_APART],
+                          .cached = n[N_READ] + n[N_READ_APART],
+                          .cache_write = n[N_NEW] + fmax(n[N_NEW_APART] - n[N_HOUR], 0),
+                          .cache_write_1h = n[N_HOUR],
+                          .output = n[N_OUT],
+                          .reasoning = n[N_THOUGHT],
+                          .cost = n[N_COST] >= 0 && isfinite(n[N_COST]) ? n[N_COST] : NAN};
     /* Some servers count reasoning in the total only; it is billed all the same. */
-    if (n[TOTAL] - u.input > u.output) u.output = n[TOTAL] - u.input;
-    for (int i = 0; i < TOTAL; i++) u.known &= isfinite(n[i]) && n[i] >= 0;
+    if (n[N_ALL] - u.input > u.output) u.output = n[N_ALL] - u.input;
+    for (int i = 0; i < N_ALL; i++) u.known &= isfinite(n[i]) && n[i] >= 0;
     u.known &= u.input + u.output > 0 || !isnan(u.cost); /* no call takes nothing */
     return u;
 }
@@ -280,18 +259,16 @@ struct llm_answer *reader_end(struct llm_reader *r) {
         a = no_answer(r);
         a->maybe_billed = r->begun;
     } else {
-        text_unthink(&r->text);
-        const char *bad = text_settle(&r->text);
-        text_settle(&r->refusal);
+        text_unthink(&r->said[IS_TEXT]);
+        const char *bad = text_settle(&r->said[IS_TEXT]);
+        text_settle(&r->said[IS_REFUSAL]);
         a = weigh(r, bad);
         free(a->text);
-        a->text = r->text.s;
-        r->text = (struct text){0};
+        a->text = r->said[IS_TEXT].s;
+        r->said[IS_TEXT].s = NULL;
     }
     a->usage = usage_of(r);
-    text_free(&r->text);
-    text_free(&r->reasoning);
-    text_free(&r->refusal);
+    for (int i = 0; i < TEXTS; i++) text_free(&r->said[i]);
     sse_free(&r->sse);
     return a;
 }

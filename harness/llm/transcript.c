@@ -41,29 +41,17 @@ static bool is_line(const cJSON *line) {
            strlen(json_text(line, "request_sha256", "")) == 64 && json_text(line, "response", NULL);
 }
 
-/* The counts of a usage and their names in a line. */
-static const struct {
-    const char *key;
-    size_t at;
-} counts[] = {{"input", offsetof(struct llm_usage, input)},
-              {"cached", offsetof(struct llm_usage, cached)},
-              {"cache_write", offsetof(struct llm_usage, cache_write)},
-              {"cache_write_1h", offsetof(struct llm_usage, cache_write_1h)},
-              {"output", offsetof(struct llm_usage, output)},
-              {"reasoning", offsetof(struct llm_usage, reasoning)},
-              {"cost", offsetof(struct llm_usage, cost)}};
+/* The names of struct llm_usage.count in a line. */
+static const char *const counts[] = {"input",  "cached",    "cache_write", "cache_write_1h",
+                                     "output", "reasoning", "cost"};
 enum { COUNTS = sizeof counts / sizeof *counts };
-
-static double *count(const struct llm_usage *u, int i) {
-    return (double *)((char *)u + counts[i].at);
-}
 
 /* Add the usage of a try to that of its call; a try of unknown usage adds nothing. */
 static void add_usage(struct llm_usage *sum, const cJSON *usage) {
     if (!cJSON_IsObject(usage)) return;
     if (!sum->known) sum->cost = 0;
     for (int i = 0; i < COUNTS; i++)
-        *count(sum, i) += json_number(usage, counts[i].key, i == COUNTS - 1 ? NAN : 0);
+        sum->count[i] += json_number(usage, counts[i], i == COUNTS - 1 ? NAN : 0);
     sum->known = true;
 }
 
@@ -96,7 +84,7 @@ static char *line_of(const struct llm_config *c, double call, const char *reques
     cJSON_AddStringToObject(line, "why", a->why);
     cJSON *usage = a->usage.known ? cJSON_CreateObject() : cJSON_CreateNull();
     for (int i = 0; i < COUNTS && a->usage.known; i++)
-        json_add_number(usage, counts[i].key, *count(&a->usage, i));
+        json_add_number(usage, counts[i], a->usage.count[i]);
     cJSON_AddItemToObject(line, "usage", usage);
     json_add_number(line, "cost_usd", cost_usd);
     char *text = cJSON_PrintUnformatted(line);
@@ -204,26 +192,21 @@ static bool is_there(void) {
            s.st_dev == there.st_dev;
 }
 
-/* The end of the last whole line; -1 on failure.  Behind it may be a line that a crash cut short,
- * or the room of transcript_reserve, which is zeros. */
+/* The end of the last whole line.  Behind it may be a line that a crash cut short, or the room of
+ * transcript_reserve, which is zeros. */
 static off_t end_of_lines(void) {
-    off_t whole = lseek(hold.fd, 0, SEEK_END);
-    char some[16384];
-    const char *last = NULL;
-    while (whole > 0 && !last) {
-        size_t n = whole < (off_t)sizeof some ? (size_t)whole : sizeof some;
-        if (pread(hold.fd, some, n, whole - (off_t)n) != (ssize_t)n) return -1;
-        last = memrchr(some, '\n', n);
-        whole -= last ? some + n - 1 - last : (ssize_t)n;
-    }
-    return whole;
+    long n;
+    char *text = file_read(hold.path, &n);
+    const char *last = memrchr(text, '\n', (size_t)n);
+    off_t end = last ? last + 1 - text : 0;
+    free(text);
+    return end;
 }
 
 /* Give back room, also that of a process that was killed, and remove an empty file, which would
- * look like a transcript. */
+ * look like a transcript.  On failure some zeros stay, which no reader sees. */
 static void let_go(void) {
     off_t end = is_there() ? end_of_lines() : -1;
-    /* On failure some zeros stay, which no reader sees. */
     if (end == 0 ? unlink(hold.path) : end > 0 && ftruncate(hold.fd, end)) return;
 }
 
@@ -244,13 +227,10 @@ void transcript_reserve(size_t request, double tokens) {
     struct rlimit most;
     double answer = fmin(tokens * TOKEN, LLM_BODY_MAX / 3.0 * 4);
     off_t bytes = (off_t)answer + (off_t)request + REST, end = end_of_lines();
-    int why = end < 0 ? errno : 0;
     /* Beyond this limit some file systems send a signal. */
-    if (!why && !getrlimit(RLIMIT_FSIZE, &most) && most.rlim_cur != RLIM_INFINITY &&
-        (rlim_t)(end + bytes) > most.rlim_cur)
-        why = EFBIG;
+    bool beyond = !getrlimit(RLIMIT_FSIZE, &most) && (rlim_t)(end + bytes) > most.rlim_cur;
     /* Where a file system cannot reserve, the C library writes zeros. */
-    if (!why) why = posix_fallocate(hold.fd, end, bytes);
+    int why = beyond ? EFBIG : posix_fallocate(hold.fd, end, bytes);
     if (why)
         die(KP_IO,
             "%s: no room for an answer: %lld bytes are needed: %s: free some on that disk, or "
@@ -266,10 +246,10 @@ void transcript_append(const struct llm_config *c, const char *request,
     size_t n = key_redact(line, strlen(line)), done = 0;
     off_t end = end_of_lines();
     line[n++] = '\n'; /* replaces the NUL */
-    for (ssize_t k = 1; end >= 0 && k > 0 && done<n; done += k> 0 ? (size_t)k : 0)
+    for (ssize_t k = 1; k > 0 && done<n; done += k> 0 ? (size_t)k : 0)
         k = pwrite(hold.fd, line + done, n - done, end + (off_t)done);
     int why = done < n || ftruncate(hold.fd, end + (off_t)n) || fsync(hold.fd) ? errno : 0;
-    if (done < n && end >= 0 && ftruncate(hold.fd, end)) warn("%s: half a line is left", hold.path);
+    if (done < n && ftruncate(hold.fd, end)) warn("%s: half a line is left", hold.path);
     if (why)
         die(KP_IO, "%s: cannot write: %s; what was there before is unchanged", hold.path,
             strerror(why));

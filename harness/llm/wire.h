@@ -79,18 +79,21 @@ struct llm_answer *fault_answer(const struct fault *f, const char *should);
 
 /* What a value in an answer is. */
 enum meaning {
-    IS_BEGUN, /* nothing but a sign that the model has started */
-    IS_TEXT,  /* a piece of the answer, and so on */
+    IS_TEXT, /* a piece of the answer */
     IS_REASONING,
     IS_REFUSAL,
-    IS_STOP,   /* the word for why the model stopped */
-    IS_DETAIL, /* why it refused */
+    TEXTS,            /* how many texts there are */
+    IS_BEGUN = TEXTS, /* nothing but a sign that the model has started */
+    IS_STOP,          /* the word for why the model stopped */
     IS_USAGE,
     IS_END,   /* the terminal marker */
     IS_FAULT, /* an error */
-    IS_WHOLE, /* an object like an answer that is not streamed; its text replaces that so far */
-    IS_COUNT  /* of tokens: + enum count (read.c) */
+    IS_WHOLE, /* an object like an answer that is not streamed; its texts replace those so far */
+    IS_COUNT  /* of tokens: + N_IN, ... */
 };
+
+/* Counts of tokens, as servers state them.  Those that are apart are not part of the input. */
+enum { N_IN, N_READ, N_NEW, N_READ_APART, N_NEW_APART, N_HOUR, N_OUT, N_THOUGHT, N_ALL, N_COST };
 
 /* Where a value is.  A path has names with dots between; of a|b the first that is there and not
  * null counts; a number is an element of an array, * all of them, *:TYPE those of this "type". */
@@ -138,20 +141,19 @@ void llm_need_key(const struct llm_config *c);
 /* ---- Reading (read.c) --------------------------------------------------------------- */
 
 enum stop { STOP_NONE, STOP_END, STOP_CAP, STOP_CONTEXT, STOP_FILTER, STOP_BROKEN, STOP_OTHER };
-enum { LLM_COUNTS = 10 };
 
 struct llm_reader { /* of one response */
     const struct wire *wire;
     struct sse sse;
-    struct text text, reasoning, refusal;
-    double count[LLM_COUNTS]; /* of its usage, in the server's terms */
+    struct text said[TEXTS];
+    double count[N_COST + 1]; /* of its usage */
     bool counted;             /* they are final */
     enum stop stop;
-    char stop_word[64], stop_detail[256]; /* in the server's words */
-    long item, text_item;                 /* that is read; that the text so far ends with */
-    bool begun, ended;                    /* the model has started; the terminal marker came */
-    bool torn;                            /* the connection broke: a stop alone ends no answer */
-    bool leaked;                          /* the joined text held the key */
+    char stop_word[64];   /* as the server says it */
+    long item, last_item; /* that is read; that has said the last word */
+    bool begun, ended;    /* the model has started; the terminal marker came */
+    bool torn;            /* the connection broke: a stop alone ends no answer */
+    bool leaked;          /* the joined text held the key */
     struct fault fault;
     const char *broken; /* what is wrong with the stream; NULL: nothing */
     bool again;         /* worth a retry: the stream broke, or the fault is temporary */

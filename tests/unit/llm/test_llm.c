@@ -332,7 +332,7 @@ static const struct outcome {
     {LLM_ANTHROPIC,
      SAID("code") STOPPED("\"stop_reason\":\"refusal\",\"stop_details\":{\"category\":\"frontier_"
                           "llm\",\"explanation\":\"No.\"}"),
-     LLM_REFUSED, false, "code", "frontier_llm: No."},
+     LLM_REFUSED, false, "code", "model refused: No."},
     {LLM_ANTHROPIC, SAID("code") STOPPED("\"stop_reason\":\"pause_turn\""), LLM_CUT, false, "code",
      "pause_turn"},
     {LLM_ANTHROPIC, SAID("") STOPPED("\"stop_reason\":\"end_turn\""), LLM_EMPTY, false, "", "word"},
