@@ -36,20 +36,6 @@ struct line {
     long long epoch;
 };
 
-struct sums {
-    struct spent all, cell;
-    long lines;
-};
-
-/* Open and lock the ledger; -1 if there is none and `create` is 0. */
-static int ledger_open(const char *path, int create) {
-    int fd = open(path, O_RDWR | create | O_CLOEXEC, 0666);
-    if (fd < 0 && !create && errno == ENOENT) return -1;
-    if (fd < 0 || flock(fd, LOCK_EX))
-        die(KP_IO, "%s: cannot write the ledger: %s", path, strerror(errno));
-    return fd;
-}
-
 /* Lock a line (F_OFD_SETLK), or ask whether another process has it (F_OFD_GETLK: F_UNLCK if not).
  */
 static short line_lock(int fd, int command, long number) {
@@ -80,47 +66,39 @@ static int line_write(int fd, long number, const struct line *l) {
     return k == LINE ? 0 : k < 0 ? errno : ENOSPC;
 }
 
-/* Count a call: what it cost; while it is open what it may cost; if its process died what it noted.
- */
-static void count(struct spent *s, const struct line *l, bool open) {
-    double usd = open ? l->most_usd : l->usd, tokens = open ? l->most_tokens : l->tokens;
-    s->calls++;
-    s->unpriced += isnan(usd);
-    if (isnan(usd)) usd = 0;
-    s->usd += usd;
-    s->tokens += tokens;
-    s->seconds += l->seconds;
-    if (open) s->open++, s->open_usd += usd, s->open_tokens += tokens;
-}
-
-/* Add up all calls, and those of a cell (NULL: any GPU, any task).  A half line at the end is no
- * call. Ends the program with KP_INPUT if a line is malformed. */
-static struct sums ledger_sum(const char *path, int fd, const char *gpu, const char *task) {
-    struct sums s = {0};
+static struct spent sum(const char *path, int fd, const char *gpu, const char *task) {
+    struct spent s = {0};
     struct line l;
     char text[LINE];
-    for (; fd >= 0; s.lines++) {
-        ssize_t k = pread(fd, text, LINE, (off_t)s.lines * LINE);
-        if (k < 0) die(KP_IO, "%s: cannot read: %s", path, strerror(errno));
-        if (k < LINE) break;
+    ssize_t k;
+    for (long i = 0; (k = pread(fd, text, LINE, i * LINE)) == LINE; i++) {
         bool whole = text[LINE - 1] == '\n';
         text[LINE - 1] = 0;
         if (!whole || !line_read(text, &l))
             die(KP_INPUT, "%s:%ld: not a line of the ledger: put it right or move the file away",
-                path, s.lines + 1);
-        bool open = *l.state == 'o' && line_lock(fd, F_OFD_GETLK, s.lines) != F_UNLCK;
-        count(&s.all, &l, open);
-        if ((!gpu || !strcmp(gpu, l.gpu)) && (!task || !strcmp(task, l.task)))
-            count(&s.cell, &l, open);
+                path, i + 1);
+        if ((gpu && strcmp(gpu, l.gpu)) || (task && strcmp(task, l.task))) continue;
+        /* While a call is open it counts what it may cost; if its process died what it noted. */
+        bool open = *l.state == 'o' && line_lock(fd, F_OFD_GETLK, i) != F_UNLCK;
+        double usd = open ? l.most_usd : l.usd, tokens = open ? l.most_tokens : l.tokens;
+        s.calls++;
+        s.unpriced += isnan(usd);
+        if (isnan(usd)) usd = 0;
+        s.usd += usd;
+        s.tokens += tokens;
+        s.seconds += l.seconds;
+        if (open) s.open++, s.open_usd += usd, s.open_tokens += tokens;
     }
-    return s;
+    if (k < 0) die(KP_IO, "%s: cannot read: %s", path, strerror(errno));
+    return s; /* half a line at the end is no call */
 }
 
 struct spent budget_spent(const char *path, const char *gpu, const char *task) {
-    int fd = ledger_open(path, 0);
-    struct sums s = ledger_sum(path, fd, gpu, task);
-    if (fd >= 0) close(fd);
-    return s.cell;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) return (struct spent){0};
+    struct spent s = sum(path, fd, gpu, task);
+    close(fd);
+    return s;
 }
 
 /* ---- Caps ---- */
@@ -247,15 +225,17 @@ void budget_reserve(const char *path, const char *gpu, const char *task, const c
     set_name(mine.line.task, task);
     set_name(mine.line.attempt, attempt);
     for (;; close(mine.fd), nanosleep(&pause, NULL)) {
-        mine.fd = ledger_open(path, O_CREAT);
+        mine.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (mine.fd < 0 || flock(mine.fd, LOCK_EX))
+            die(KP_IO, "%s: cannot write the ledger: %s", path, strerror(errno));
         if (stopped(path)) exit(KP_MACHINE); /* the failed call has said why */
-        struct sums s = ledger_sum(path, mine.fd, gpu, task);
-        bool wait = hold("BUDGET", &s.all, p, usd, tokens, path);
+        struct spent all = sum(path, mine.fd, NULL, NULL), cell = sum(path, mine.fd, gpu, task);
+        bool wait = hold("BUDGET", &all, p, usd, tokens, path);
         hold_hours("BUDGET_HOURS", ((double)time(NULL) - number_of("KP_RUN_STARTED")) / 3600,
                    "since the run began");
-        wait |= hold("TASK", &s.cell, p, usd, tokens, path);
-        hold_hours("TASK_HOURS", s.cell.seconds / 3600, "of calls for this task on this GPU");
-        mine.number = s.lines;
+        wait |= hold("TASK", &cell, p, usd, tokens, path);
+        hold_hours("TASK_HOURS", cell.seconds / 3600, "of calls for this task on this GPU");
+        mine.number = all.calls;
         if (!wait) break;
     }
     line_lock(mine.fd, F_OFD_SETLK, mine.number);

@@ -61,29 +61,15 @@ static void show_progress(void *context, double seconds, size_t bytes) {
 
 /* Judge a response that is not an answer. */
 static struct llm_answer *judge_status(const struct http_reply *reply) {
-    const char *body = reply->body.s ? reply->body.s : "";
     struct fault f = {0};
-    struct llm_answer *a;
-    char says[160];
-    if (reply->status == 0) {
-        a = answer_new(LLM_FAILED, KP_MACHINE, "%s: check the base URL and the server",
-                       reply->error);
-        a->again = reply->again;
-        a->maybe_billed = reply->sent; /* the model may have started on it */
-    } else if (reply->foreign) {
-        text_excerpt(says, sizeof says, body, reply->body.n);
-        a = answer_new(LLM_FAILED, KP_MACHINE,
-                       "answers with %s, neither a stream nor JSON (%s): check the base URL",
-                       json_text(reply->headers, "content-type", ""), says);
-    } else if (reply->status < 400) {
-        a = answer_new(LLM_FAILED, KP_USAGE,
-                       "status %ld points to %s, and redirects are not followed: if that is "
-                       "right, put it into the base URL",
-                       reply->status, *reply->redirect ? reply->redirect : "nowhere");
-    } else {
-        fault_body(&f, reply->status, body, reply->body.n);
-        a = fault_answer(&f, json_text(reply->headers, "x-should-retry", ""));
+    if (reply->status >= 400) {
+        fault_body(&f, reply->status, reply->body.s ? reply->body.s : "", reply->body.n);
+        return fault_answer(&f, json_text(reply->headers, "x-should-retry", ""));
     }
+    struct llm_answer *a = answer_new(LLM_FAILED, reply->status / 100 == 3 ? KP_USAGE : KP_MACHINE,
+                                      "%s: check the base URL and the server", reply->error);
+    a->again = reply->again;
+    a->maybe_billed = reply->status == 0 && reply->sent; /* the model may have started on it */
     return a;
 }
 

@@ -206,49 +206,41 @@ static void set_limits(struct transfer *t, const struct llm_config *c, double se
     SET(CURLOPT_LOW_SPEED_TIME, (long)c->idle_seconds);
 }
 
-/* Whether a retry may succeed. */
-static bool passes(CURLcode code) {
-    static const CURLcode codes[] = {CURLE_UNSUPPORTED_PROTOCOL, /* the reply is not HTTP */
-                                     CURLE_WEIRD_SERVER_REPLY,
-                                     CURLE_COULDNT_RESOLVE_PROXY,
-                                     CURLE_COULDNT_RESOLVE_HOST,
-                                     CURLE_COULDNT_CONNECT,
-                                     CURLE_OPERATION_TIMEDOUT,
-                                     CURLE_SSL_CONNECT_ERROR,
-                                     CURLE_GOT_NOTHING,
-                                     CURLE_SEND_ERROR,
-                                     CURLE_RECV_ERROR,
-                                     CURLE_PARTIAL_FILE,
-                                     CURLE_HTTP2,
-                                     CURLE_HTTP2_STREAM};
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (codes[i] == code) return true;
-    return false;
-}
-
 /* Record how the transfer ended. */
 static void conclude(struct transfer *t, CURLcode code, const char *words, size_t size) {
     struct http_reply *reply = t->reply;
-    char *redirect = NULL;
+    char *to = NULL, says[160];
     curl_off_t sent = 0, after = 0;
     if (curl_easy_getinfo(t->curl, CURLINFO_TOTAL_TIME, &reply->seconds) ||
         curl_easy_getinfo(t->curl, CURLINFO_SIZE_UPLOAD_T, &sent) ||
         curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &reply->status) ||
         curl_easy_getinfo(t->curl, CURLINFO_RETRY_AFTER, &after) ||
-        curl_easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &redirect))
+        curl_easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &to))
         die(KP_MACHINE, "libcurl cannot tell how a transfer ended");
     reply->sent = sent >= (curl_off_t)size;
     reply->wait = strtod(json_text(reply->headers, "retry-after-ms", ""), NULL) / 1000;
     if (!(reply->wait > 0)) reply->wait = after > 0 ? (double)after : NAN;
-    if (redirect) text_excerpt(reply->redirect, sizeof reply->redirect, redirect, strlen(redirect));
     reply->sse = t->kind == BODY_STREAM;
     reply->foreign = t->kind == BODY_ERROR && reply->status / 100 == 2;
-    if (code == CURLE_OK || t->stopped || *reply->error) return;
-    reply->again = passes(code);
-    /* Headers above 100 KB are out of memory to libcurl, and error 100 to newer versions. */
-    if (code == CURLE_OUT_OF_MEMORY || (int)code == 100) words = "its headers are too large";
-    if (!*words) words = curl_easy_strerror(code);
-    text_excerpt(reply->error, sizeof reply->error, words, strlen(words));
+    if (*reply->error) return;
+    if (code != CURLE_OK && !t->stopped) {
+        /* Headers above 100 KB are out of memory to libcurl, and error 100 to newer versions. */
+        bool large = code == CURLE_OUT_OF_MEMORY || (int)code == 100;
+        reply->again = !large && code != CURLE_PEER_FAILED_VERIFICATION &&
+                       code != CURLE_SSL_CACERT_BADFILE && code != CURLE_URL_MALFORMAT;
+        if (large) words = "its headers are too large";
+        if (!*words) words = curl_easy_strerror(code);
+        text_excerpt(reply->error, sizeof reply->error, words, strlen(words));
+    } else if (reply->foreign) {
+        text_excerpt(says, sizeof says, reply->body.s, reply->body.n);
+        snprintf(reply->error, sizeof reply->error,
+                 "answers with %s, neither a stream nor JSON (%s)",
+                 json_text(reply->headers, "content-type", ""), says);
+    } else if (reply->status < 400 && reply->status / 100 != 2) {
+        text_excerpt(says, sizeof says, to ? to : "nowhere", to ? strlen(to) : 7);
+        snprintf(reply->error, sizeof reply->error,
+                 "status %ld points to %s, and redirects are not followed", reply->status, says);
+    }
 }
 
 void http_post(const struct llm_config *c, const char *request, double seconds,

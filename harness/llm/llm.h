@@ -31,16 +31,10 @@ struct llm_config {
     bool plain;               /* plain http: to this machine, without a key, or LLM_PLAIN_HTTP=1 */
 };
 
-/* Read LLM=openai:MODEL | responses:MODEL | anthropic:MODEL | replay:DIR and its companions:
- * OPENAI_BASE_URL, ANTHROPIC_BASE_URL, LLM_KEY_ENV (the name of the variable with the key;
- * default OPENAI_API_KEY or ANTHROPIC_API_KEY), LLM_TEMPERATURE, LLM_EFFORT, LLM_SEED,
- * LLM_MAX_TOKENS, LLM_TOKEN_FIELD=max_tokens (for servers that know no other name), LLM_SECONDS,
- * LLM_IDLE_SECONDS, LLM_BACKOFF_MS, LLM_TRIES, LLM_PLAIN_HTTP.
- *
- * Ends the program with KP_USAGE if one is malformed, or if a base URL contains credentials or
- * uses plain http beyond loopback with a key (unless LLM_PLAIN_HTTP=1).  Moves the key out of the
- * environment into this process, which writes no core file and cannot be traced; no child process
- * sees it. */
+/* Read LLM and its companions (REPRODUCE.md has a table of them).  Ends the program with KP_USAGE
+ * if one is malformed, or if a base URL contains credentials or uses plain http beyond loopback
+ * with a key (unless LLM_PLAIN_HTTP=1).  Moves the key out of the environment into this process,
+ * which writes no core file and cannot be traced; no child process sees it. */
 void llm_config_read(struct llm_config *c);
 
 /* chat, responses, anthropic, replay. */
@@ -89,9 +83,7 @@ const char *llm_outcome_name(enum llm_outcome outcome);
 struct llm_answer {
     enum llm_outcome outcome;
     char why[400];          /* one sentence; "" if complete */
-    int exit_code;          /* of error.h, if FAILED: KP_USAGE for the key, model or a setting,
-                             * KP_INPUT for a prompt that is too long, KP_MACHINE for quota,
-                             * server, network */
+    int exit_code;          /* of error.h, if FAILED */
     bool for_all;           /* every call would fail so: the key, the credit, the model's name */
     char *text;             /* "" if none or FAILED; always UTF-8 without a NUL */
     struct llm_usage usage; /* of all tries of the call that is known */

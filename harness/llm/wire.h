@@ -14,13 +14,13 @@ enum {
 
 /* ---- Text (answer_text.c) -------------------------------------------------------------- */
 
-/* Parse JSON from a server, n bytes with a NUL behind them, and remove the key.  Strings keep what
- * cJSON alone would end them at or reject (\u0000, half of a surrogate pair), as invalid UTF-8 for
- * text_settle.  NULL if it is not JSON.  Delete it. */
+/* Parse n bytes of a server's JSON, with a NUL behind them, and remove the key.  What cJSON would
+ * end a string at or reject (\u0000, half of a surrogate pair) stays in it as invalid UTF-8.  NULL
+ * if it is not JSON.  Delete it. */
 cJSON *json_foreign(const char *s, size_t n);
 
-/* Join surrogate halves that arrived in two pieces, and replace all other invalid UTF-8 by
- * U+FFFD.  Returns what was replaced ("a NUL", ...); NULL if nothing was. */
+/* Join surrogate halves that came in two pieces, and replace other invalid UTF-8 by U+FFFD.
+ * Returns what was replaced ("a NUL", ...); NULL if nothing was. */
 const char *text_settle(struct text *t);
 
 /* Take <think>...</think> from the front of an answer.  An unclosed <think> takes all of it. */
@@ -46,13 +46,13 @@ struct sse {
 };
 enum sse_state { SSE_MORE, SSE_STOPPED, SSE_TOO_LONG };
 
-/* Take one event.  `last`: it came at the end of the stream and may be cut short.  Return false
- * to stop. */
+/* Takes one event; returns false to stop.  `last`: the stream ended in it, so it may be cut short.
+ */
 typedef bool sse_event(void *context, const char *event, const char *data, size_t n, bool last);
 
 enum sse_state sse_feed(struct sse *s, const char *bytes, size_t n, sse_event *event,
                         void *context);
-/* End the stream.  Data without a closing blank line is delivered as an event. */
+/* End the stream. */
 void sse_end(struct sse *s, sse_event *event, void *context);
 void sse_free(struct sse *s);
 
@@ -71,8 +71,7 @@ void fault_read(struct fault *f, const cJSON *error);
  * caller has removed the key. */
 void fault_body(struct fault *f, long status, const char *body, size_t n);
 /* The answer of a call that failed so: "error 429 rate_limit_error: Slow down: try again later".
- * `should` is the server's x-should-retry ("" if it has none), which is followed, except that a
- * wrong key or prompt stays wrong. */
+ * The server's x-should-retry (`should`, "") is followed, but a wrong key or prompt stays wrong. */
 struct llm_answer *fault_answer(const struct fault *f, const char *should);
 
 /* ---- Wire formats (chat.c, responses.c, anthropic.c) -------------------------- */
@@ -107,10 +106,10 @@ struct wire {
     const char *name, *word;          /* in transcripts; in LLM=WORD:MODEL */
     const char *base_variable, *base; /* which variable names the server, and the usual one */
     const char *path;                 /* after the base URL */
-    const char *key_variable,
-        *token_variable;    /* which hold the key; NULL; the second is a bearer's */
-    const char *key_header; /* before a key of key_variable; NULL: a bearer's */
-    const char *header;     /* one more of the request; NULL */
+    const char *key_variable;         /* which holds the key */
+    const char *key_header;           /* before that key; NULL: it is a bearer's */
+    const char *token_variable;       /* which may hold a bearer's token instead; NULL */
+    const char *header;               /* one more of the request; NULL */
     void (*messages)(cJSON *body, const struct llm_message *m, int n); /* adds them to a request */
     const char *cap, *effort, *seed; /* names of members, NULL if there is none; a.b: b of a */
     const char *fixed;               /* more members of every request, as JSON */
@@ -169,16 +168,15 @@ struct llm_answer *reader_end(struct llm_reader *r);
 
 /* ---- The key (key.c) ---- */
 
-/* Move the value of this variable, and of the conventional ones, from the environment into
- * key.c, and overwrite its bytes in the environment.  KP_USAGE if the named one holds a byte
- * that no key holds.  May be called again. */
+/* Move the value of this variable, and of the usual ones, out of the environment, and overwrite it
+ * there.  KP_USAGE if the named one holds a byte that no key holds.  May be called again. */
 void key_take(const char *name);
 /* Whether the variable was set to a non-empty value. */
 bool key_held(const char *name);
 /* The header with the key of this variable; NULL if there is none.  Overwrite it and free it. */
 char *key_header(const struct wire *wire, const char *name);
-/* Whether these bytes contain a key, in any JSON escaping.  Values shorter than 8 bytes (EMPTY,
- * none) are not secrets and are not searched for. */
+/* Whether these bytes contain a key, in any JSON escaping.  Values below 8 bytes (EMPTY, none) are
+ * not secrets. */
 bool key_within(const char *s, size_t n);
 /* Replace each key by ***, in place.  Returns the new length; if it is shorter, a NUL follows. */
 size_t key_redact(char *s, size_t n);
@@ -189,21 +187,20 @@ struct http_reply {
     long status;    /* 0: none */
     cJSON *headers; /* selected ones, names in lower case */
     struct text body;
-    char error[300];    /* of the transport, or the limit that was hit; "" if none */
-    char redirect[256]; /* where it points to */
-    double wait;        /* seconds that the server asks for before a retry; NAN: none */
-    bool again;         /* the error is worth a retry */
-    bool sent;          /* the whole request was sent */
-    bool sse;           /* the body is a stream, and the reader has read it */
-    bool foreign;       /* status 200, but neither a stream nor JSON */
+    char
+        error[400]; /* of the transport, a limit that was hit, or why it is no answer; "" if none */
+    double wait;    /* seconds that the server asks for before a retry; NAN: none */
+    bool again;     /* the error is worth a retry */
+    bool sent;      /* the whole request was sent */
+    bool sse;       /* the body is a stream, and the reader has read it */
+    bool foreign;   /* status 200, but neither a stream nor JSON */
     double seconds;
 };
 
 /* Called now and then while text arrives. */
 typedef void http_progress(void *context, double seconds, size_t bytes_of_text);
 
-/* Send one request and receive its answer, feeding a stream to the reader.  Gives up after
- * `seconds`.  Free with http_free. */
+/* Send a request and receive its answer, feeding a stream to the reader, within `seconds`. */
 void http_post(const struct llm_config *c, const char *request, double seconds,
                struct llm_reader *r, http_progress *progress, void *context,
                struct http_reply *reply);
