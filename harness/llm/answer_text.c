@@ -1,24 +1,13 @@
 /* answer_text.c: make the text of a server safe to store and to print. */
 #define _GNU_SOURCE
-#include "base/error.h"
 #include "llm/wire.h"
 
 #include <ctype.h>
-#include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* ---- Invalid characters ---- */
 
-static bool is_high(int unit) {
-    return unit >= 0xD800 && unit < 0xDC00;
-}
-
-static bool is_low(int unit) {
-    return unit >= 0xDC00 && unit < 0xE000;
-}
+enum { HIGH = 0x36, LOW = 0x37 }; /* halves of a surrogate pair are units from HIGH << 10 on */
 
 /* Add a character in three bytes of UTF-8, or above U+FFFF in four. */
 static void add_utf8(struct text *out, int x) {
@@ -38,9 +27,9 @@ static char *armour(const char *s, size_t n) {
     for (const char *end = s + n; s < end;) {
         int unit = json_unit(s), next = unit < 0 ? -1 : json_unit(s + 6);
         size_t k = unit >= 0 ? 6 : *s == '\\' && end - s > 1 && s[1] ? 2 : 1;
-        if (is_high(unit) && is_low(next))
+        if (unit >> 10 == HIGH && next >> 10 == LOW)
             text_add(&out, s, k = 12);
-        else if (is_high(unit) || is_low(unit))
+        else if (unit >> 10 == HIGH || unit >> 10 == LOW)
             add_utf8(&out, unit);
         else if (unit == 0 || *s == 0)
             text_add(&out, "\xC0\x80", 2);
@@ -78,7 +67,7 @@ const char *text_settle(struct text *t) {
         int half = half_at(s, n), low = half < 0 ? -1 : half_at(s + 3, n - 3);
         if ((k = utf8_length(s, n))) {
             text_add(&out, s, k);
-        } else if (is_high(half) && is_low(low)) {
+        } else if (half >> 10 == HIGH && low >> 10 == LOW) {
             add_utf8(&out, 0x10000 + ((half - 0xD800) << 10) + (low - 0xDC00));
             k = 6;
         } else {

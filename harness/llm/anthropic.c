@@ -1,8 +1,6 @@
 /* anthropic.c: Anthropic Messages. */
 #include "llm/wire.h"
 
-#include <string.h>
-
 /* A block of text.  `cached`: what ends here is the same in many calls, so a cache breakpoint is at
  * its end. */
 static void add_block(cJSON *content, const char *text, size_t n, bool cached) {

@@ -2,17 +2,10 @@
 #define _GNU_SOURCE
 #include "llm/budget.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "llm/transcript.h"
 #include "llm/wire.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>

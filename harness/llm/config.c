@@ -1,13 +1,6 @@
 /* config.c: read the configuration, and build the body of a request. */
-#include "base/error.h"
-#include "base/json.h"
 #include "llm/wire.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 

@@ -1,12 +1,7 @@
 /* fault.c: read the errors that servers state, and decide what to do. */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "base/json.h"
 #include "llm/wire.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 static const char no_credit[] = "add credit, or use another key", no_key[] = "check the key",
@@ -17,31 +12,30 @@ static const char no_credit[] = "add credit, or use another key", no_key[] = "ch
 
 /* What the words of "type" and "code" mean as an HTTP status: inside a stream, whose status was
  * 200, there are only words.  402 stands for an empty account and 413 for a prompt that is too
- * long, whatever status they come with.  An error with advice stays as it is if the call is
+ * long, whatever status they come with.  Phrases of messages count where there are no such words,
+ * and for a status that says as little.  An error with advice stays as it is if the call is
  * repeated. */
 static const struct known {
     long status;
-    const char *words, *advice;
+    const char *words, *advice, *phrases[4];
 } known[] = {
-    {402, "insufficient_quota credit_balance_exhausted billing_error", no_credit},
-    {413, "context_length_exceeded exceed_context_size_error request_too_large", no_room},
-    {401, "authentication_error invalid_api_key", no_key},
-    {403, "permission_error", no_key},
-    {404, "not_found_error model_not_found", no_model},
-    {400, "invalid_request_error invalid_prompt", no_setting},
-    {422, "", no_setting},
-    {429, "rate_limit_error rate_limit_exceeded slow_down", NULL},
-    {500, "api_error server_error internal_server_error", NULL},
-    {504, "timeout_error", NULL},
-    {529, "overloaded_error", NULL},
-};
-
-/* The same of messages: where there are no such words, and for a status that says as little. */
-static const struct known phrases[] = {
-    {402, "credit balance", NULL},         {402, "insufficient balance", NULL},
-    {402, "insufficient credit", NULL},    {413, "context window", NULL},
-    {413, "maximum context length", NULL}, {413, "context limit", NULL},
-    {413, "prompt is too long", NULL},
+    {402,
+     "insufficient_quota credit_balance_exhausted billing_error",
+     no_credit,
+     {"credit balance", "insufficient balance", "insufficient credit"}},
+    {413,
+     "context_length_exceeded exceed_context_size_error request_too_large",
+     no_room,
+     {"maximum context length", "context window", "context limit", "prompt is too long"}},
+    {401, "authentication_error invalid_api_key", no_key, {0}},
+    {403, "permission_error", no_key, {0}},
+    {404, "not_found_error model_not_found", no_model, {0}},
+    {400, "invalid_request_error invalid_prompt", no_setting, {0}},
+    {422, "", no_setting, {0}},
+    {429, "rate_limit_error rate_limit_exceeded slow_down", NULL, {0}},
+    {500, "api_error server_error internal_server_error", NULL, {0}},
+    {504, "timeout_error", NULL, {0}},
+    {529, "overloaded_error", NULL, {0}},
 };
 
 /* What is known of a status or, where that is 0, of a word; NULL: nothing. */
@@ -68,9 +62,9 @@ static void weigh(struct fault *f) {
     long says = code ? code->status : number >= 400 && number < 600 ? number : 0;
     if (type && (!says || type->status == 402 || type->status == 413)) says = type->status;
     if (!f->status || says == 402 || says == 413) f->status = says;
-    for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
-        if ((f->status == 0 || f->status == 400) && strcasestr(f->message, phrases[i].words))
-            f->status = phrases[i].status;
+    for (size_t i = 0; i < sizeof known / sizeof *known && (!f->status || f->status == 400); i++)
+        for (int k = 0; k < 4 && known[i].phrases[k]; k++)
+            if (strcasestr(f->message, known[i].phrases[k])) f->status = known[i].status;
 }
 
 void fault_read(struct fault *f, const cJSON *error) {

@@ -1,17 +1,11 @@
 /* http.c: one POST through libcurl, limited in bytes, line length and time. */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "base/json.h"
 #include "llm/wire.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <curl/curl.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
 
 enum body { BODY_UNKNOWN, BODY_STREAM, BODY_JSON, BODY_ERROR };

@@ -1,11 +1,7 @@
 /* key.c: the only file that holds the key. */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "base/json.h"
 #include "llm/wire.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { KEYS = 16, SECRET = 8 };

@@ -1,9 +1,6 @@
 /* message.c: the messages of a request, as the wire formats share them. */
 #include "llm/wire.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 void message_text(cJSON *parent, const char *key, const char *text, size_t n) {
     char *clean = utf8_clean(text, n);
     cJSON_AddStringToObject(parent, key, clean);

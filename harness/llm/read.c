@@ -1,13 +1,7 @@
 /* read.c: turn the bytes of a response into an answer, for every wire format. */
-#include "base/error.h"
-#include "base/json.h"
 #include "llm/wire.h"
 
 #include <ctype.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 const struct wire *llm_wire(enum llm_api api) {
     static const struct wire *const wires[] = {[LLM_CHAT] = &wire_chat,

@@ -1,8 +1,6 @@
 /* responses.c: OpenAI Responses. */
 #include "llm/wire.h"
 
-#include <string.h>
-
 static void responses_messages(cJSON *body, const struct llm_message *m, int n) {
     struct text system = {0};
     for (int i = 0; i < n; i++) {

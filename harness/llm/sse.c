@@ -1,9 +1,6 @@
 /* sse.c: parse server-sent events from pieces of any size. */
 #include "llm/wire.h"
 
-#include <stdio.h>
-#include <string.h>
-
 /* Deliver the gathered event if it has data, and start the next. */
 static bool dispatch(struct sse *s, sse_event *event, void *context, bool last) {
     bool on = true;

@@ -1,17 +1,10 @@
 /* transcript.c: see transcript.h. */
 #define _GNU_SOURCE
 #include "llm/transcript.h"
-#include "base/error.h"
 #include "base/hash.h"
-#include "base/json.h"
 #include "llm/wire.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/stat.h>

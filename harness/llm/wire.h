@@ -3,7 +3,15 @@
 #define KP_LLM_WIRE_H
 
 #include "llm/llm.h"
+#include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     LLM_BODY_MAX = 16 << 20,    /* of a response */
@@ -188,7 +196,7 @@ struct http_reply {
     cJSON *headers; /* selected ones, names in lower case */
     struct text body;
     char
-        error[400]; /* of the transport, a limit that was hit, or why it is no answer; "" if none */
+        error[360]; /* of the transport, a limit that was hit, or why it is no answer; "" if none */
     double wait;    /* seconds that the server asks for before a retry; NAN: none */
     bool again;     /* the error is worth a retry */
     bool sent;      /* the whole request was sent */
