@@ -9,7 +9,7 @@
  * answer, reserve disk space, reserve budget, call, record the transcript, write the kernel, and
  * last .gen.json.  So a run that is interrupted anywhere never pays for an answer twice.  The
  * question is recorded before it is sent (.asked.json), because the prompt may change before the
- * answer is used.  The environment configures the model (llm.h), the caps (budget.h) and the search
+ * answer is used.  The environment configures the model (llm.h), the caps (wire.h) and the search
  * (search.h). */
 #include "gen/attempt.h"
 #include "base/code_normal.h"
@@ -145,7 +145,7 @@ static cJSON *describe(const struct job *j) {
     add_text(json, "mode", j->mode);
     add_number(json, "round", j->round);
     add_number(json, "index", j->index);
-    add_text(json, "api", llm_api_name(j->llm.api));
+    add_text(json, "api", llm_apis[j->llm.api]);
     add_text(json, "ask", j->turn.ask);
     shown = made(cJSON_AddArrayToObject(json, "shown"));
     for (int i = 0; i < j->turn.nshown; i++)

@@ -8,7 +8,7 @@
  * sees the known cheats, which are the same in every call, and the source without comments and the
  * tape, fenced as data.  A quote that is not in the source is dropped.
  *
- * The model is JUDGE_LLM, or else LLM; the spending caps are those of budget.h.  Every
+ * The model is JUDGE_LLM, or else LLM; the spending caps are those of REPRODUCE.md.  Every
  * answer is recorded, and the same question is not billed again.
  * LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; the default of NAME is the kernel's file name
  * without its suffix. */
@@ -156,8 +156,7 @@ static void add_place(const struct job *j, const cJSON *said, cJSON *out) {
 static void print(const struct job *j, const struct billed_call *call, const struct llm_answer *a) {
     static const char *const verdicts[] = {"clean", "suspect", "cheat"};
     if (a->outcome != LLM_COMPLETE)
-        die(KP_INPUT, "%s: no answer (%s): %s", j->kernel_path, llm_outcome_name(a->outcome),
-            a->why);
+        die(KP_INPUT, "%s: no answer (%s): %s", j->kernel_path, llm_outcomes[a->outcome], a->why);
     cJSON *said = json_first(a->text, "verdict");
     const char *verdict = json_text(said, "verdict", ""), *rule = json_text(said, "rule", "");
     bool known = false;

@@ -3,6 +3,7 @@
 #include "llm/wire.h"
 
 #include <ctype.h>
+#include <regex.h>
 #include <stdarg.h>
 
 /* ---- Invalid characters ---- */
@@ -136,14 +137,17 @@ bool text_listed(const char *list, const char *word) {
     return false;
 }
 
+bool text_matches(const char *s, const char *pattern) {
+    regex_t r;
+    if (regcomp(&r, pattern, REG_EXTENDED | REG_NOSUB)) die(KP_MACHINE, "out of memory");
+    bool match = regexec(&r, s, 0, NULL, 0) == 0;
+    regfree(&r);
+    return match;
+}
+
 /* ---- Answers ---- */
 
-const char *llm_outcome_name(enum llm_outcome outcome) {
-    static const char *const names[] = {
-        [LLM_COMPLETE] = "complete", [LLM_CUT] = "cut",         [LLM_EMPTY] = "empty",
-        [LLM_REFUSED] = "refused",   [LLM_INVALID] = "invalid", [LLM_FAILED] = "failed"};
-    return names[outcome];
-}
+const char *const llm_outcomes[] = {"complete", "cut", "empty", "refused", "invalid", "failed"};
 
 struct llm_answer *answer_new(enum llm_outcome outcome, int exit_code, const char *why, ...) {
     struct llm_answer *a = calloc(1, sizeof *a);

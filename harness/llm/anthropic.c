@@ -54,8 +54,7 @@ static const struct field anthropic_fields[] = {
     {"", "usage", IS_USAGE},
     {0}};
 
-const struct wire wire_anthropic = {.name = "anthropic",
-                                    .word = "anthropic",
+const struct wire wire_anthropic = {.word = "anthropic",
                                     .base_variable = "ANTHROPIC_BASE_URL",
                                     .base = "https://api.anthropic.com",
                                     .path = "/v1/messages",

@@ -1,4 +1,4 @@
-/* budget.c: the ledger and the caps; see budget.h.
+/* budget.c: the ledger and the caps; see wire.h.
  *
  * The ledger has a line of fixed length for each call, written when it is reserved and rewritten in
  * place, so that settling needs no room on the disk:
@@ -11,16 +11,9 @@
  * never spend the same remainder of a cap.  A line that a crash cut short granted nothing, and the
  * next writer cuts it off. */
 #define _GNU_SOURCE
-#include "llm/budget.h"
-#include "base/error.h"
-#include "base/json.h"
+#include "llm/wire.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>

@@ -1,9 +1,7 @@
 /* call.c: one question to a model; see billed_answer in llm.h. */
 #define _GNU_SOURCE
-#include "llm/budget.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "llm/transcript.h"
 #include "llm/wire.h"
 
 #include <sys/random.h>
@@ -17,11 +15,11 @@ struct call {
     const struct billed_call *p;
     const struct llm_config *c;
     struct price price;
-    double began, cost;    /* cost: of the tries so far */
-    int tries, of_request; /* requests sent; of_request: this one */
-    int cap;               /* x the token cap: what this request may take */
-    bool bare;             /* without the field for usage, which the server refuses */
-    bool answered;         /* a try had an answer, if a cut one */
+    double began, cost; /* cost: of the tries so far */
+    int tries;          /* requests sent */
+    int cap;            /* x the token cap: what this request may take */
+    bool bare;          /* without the field for usage, which the server refuses */
+    bool answered;      /* a try had an answer, if a cut one */
 };
 
 /* Beyond ASCII a byte may be a token.  Each message adds a few for its role. */
@@ -103,14 +101,14 @@ static double plan(const struct call *k, struct llm_answer *a, double asked) {
     char why[128] = "";
     unsigned x = 0;
     if (getrandom(&x, sizeof x, 0) != sizeof x) x = (unsigned)getpid() * 2654435761u;
-    double usual = llm_backoff(k->c->backoff_ms / 1000, k->of_request, x / 4294967296.0);
+    double usual = llm_backoff(k->c->backoff_ms / 1000, k->tries, x / 4294967296.0);
     double wait = isnan(asked) ? usual : asked;
     if (seconds_now() - k->began + wait >= k->c->call_seconds)
         snprintf(why, sizeof why, " (LLM_SECONDS=%g are over%s)", k->c->call_seconds,
                  isnan(asked) ? "" : ", or would be: it asks to wait");
     else if (asked > 120)
         snprintf(why, sizeof why, " (it asks to wait %.0f s)", asked);
-    else if (k->of_request >= k->c->tries)
+    else if (k->tries >= k->c->tries)
         snprintf(why, sizeof why, " (%d %s)", k->tries, k->tries == 1 ? "try" : "tries");
     size_t n = strlen(a->why);
     if (a->again) snprintf(a->why + n, sizeof a->why - n, "%s", why);
@@ -155,7 +153,6 @@ static struct llm_answer *try_once(struct call *k) {
     if (reply.body.s) reply.body.n = key_redact(reply.body.s, reply.body.n);
     struct llm_answer *a = judge(&reply, &r);
     a->tries = ++k->tries;
-    k->of_request++;
     double wait = plan(k, a, reply.wait);
     check_prompt(k, strlen(request), a);
     bool unknown = a->maybe_billed || (a->outcome != LLM_FAILED && !a->usage.known);
@@ -170,7 +167,7 @@ static struct llm_answer *try_once(struct call *k) {
     bool starved = a->outcome == LLM_CUT && r.stop == STOP_CAP && !*a->text && k->cap == 1;
     if (a->again && !refused && !starved) sleep_for(wait);
     if (refused) k->bare = true;
-    if (starved) k->cap = 2, k->of_request = 0;
+    if (starved) k->cap = 2;
     a->again |= refused || starved;
     http_free(&reply);
     free(request);

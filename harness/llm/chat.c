@@ -17,8 +17,7 @@ static const struct field chat_fields[] = {
     {NULL, "usage", IS_USAGE},
     {0}};
 
-const struct wire wire_chat = {.name = "chat",
-                               .word = "openai",
+const struct wire wire_chat = {.word = "openai",
                                .base_variable = "OPENAI_BASE_URL",
                                .base = "https://api.openai.com/v1",
                                .path = "/chat/completions",

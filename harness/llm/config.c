@@ -28,11 +28,19 @@ static double number(const struct setting *s) {
     char *end;
     if (!value) return s->otherwise;
     double x = strtod(value, &end);
-    if (strspn(value, "+-.0123456789eE") != strlen(value) || *end || !(x >= s->low) ||
-        !(x <= s->high) || (s->whole && x != floor(x)))
+    if (!text_matches(value, "^[-+.0-9eE]+$") || *end || !(x >= s->low && x <= s->high) ||
+        (s->whole && x != floor(x)))
         die(KP_USAGE, "%s=%.40s: a %snumber from %.15g to %.15g is expected", s->name, value,
             s->whole ? "whole " : "", s->low, s->high);
     return x;
+}
+
+/* The value of a variable, "" if it is unset, which has to match. */
+static const char *word(const char *name, const char *pattern, const char *expected) {
+    const char *value = value_of(name);
+    if (value && !text_matches(value, pattern))
+        die(KP_USAGE, "%s=%.40s: %s is expected", name, value, expected);
+    return value ? value : "";
 }
 
 /* Split LLM into api and model. */
@@ -46,21 +54,15 @@ static void read_model(struct llm_config *c) {
         if (!strncmp(llm, word, strlen(word)) && llm + strlen(word) == model) break;
     }
     if (!model || c->api > LLM_REPLAY || !*++model) die(KP_USAGE, "LLM=%.60s: %s", llm, usage);
-    size_t n = strlen(model);
-    for (size_t i = 0, k; i < n; i += k) {
-        k = utf8_length(model + i, n - i);
-        if (!k || n >= sizeof c->model || (unsigned char)model[i] < ' ' || model[i] == 0x7F)
-            die(KP_USAGE, "LLM: the model's name is not text of at most %zu bytes",
-                sizeof c->model - 1);
-    }
+    if (!text_matches(model, "^[^[:cntrl:]]{1,255}$"))
+        die(KP_USAGE, "LLM: the model's name is not text of at most 255 bytes");
     strcpy(c->model, model);
 }
 
 /* Find the variable that holds the key, and move the key out of the environment. */
 static void read_key(struct llm_config *c) {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
     const char *key = value_of("LLM_KEY_ENV");
-    if (key && (strlen(key) >= sizeof c->key_env || strspn(key, letters) != strlen(key)))
+    if (key && !text_matches(key, "^[A-Za-z0-9_]{1,63}$"))
         die(KP_USAGE, "LLM_KEY_ENV is not the name of a variable: name the one that holds the key");
     const struct wire *wire = llm_wire(c->api == LLM_REPLAY ? LLM_CHAT : c->api);
     if (!key) key = wire->key_variable;
@@ -72,19 +74,13 @@ static void read_key(struct llm_config *c) {
 }
 
 static void read_settings(struct llm_config *c) {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz_-0123456789";
-    const char *effort = value_of("LLM_EFFORT"), *field = value_of("LLM_TOKEN_FIELD");
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         *(double *)((char *)c + settings[i].at) = number(&settings[i]);
     if (!isnan(c->seed) && c->api != LLM_REPLAY && !llm_wire(c->api)->seed)
         die(KP_USAGE, "LLM_SEED: only LLM=openai:MODEL takes a seed; unset it");
-    if (effort && (strlen(effort) >= sizeof c->effort || strspn(effort, letters) < strlen(effort)))
-        die(KP_USAGE, "LLM_EFFORT=%.40s: a word as low, medium or high is expected", effort);
-    if (effort) strcpy(c->effort, effort);
-    c->old_max_tokens = field && !strcmp(field, "max_tokens");
-    if (field && !c->old_max_tokens && strcmp(field, "max_completion_tokens") != 0)
-        die(KP_USAGE, "LLM_TOKEN_FIELD=%.40s: max_tokens or max_completion_tokens is expected",
-            field);
+    strcpy(c->effort, word("LLM_EFFORT", "^[a-z0-9_-]{1,31}$", "a word as low, medium or high"));
+    c->old_max_tokens = !strcmp("max_tokens", word("LLM_TOKEN_FIELD", "^max_(completion_)?tokens$",
+                                                   "max_tokens or max_completion_tokens"));
 }
 
 void llm_config_read(struct llm_config *c) {
@@ -104,7 +100,7 @@ void llm_config_read(struct llm_config *c) {
 void llm_need_key(const struct llm_config *c) {
     if (c->api == LLM_REPLAY || c->loopback || c->plain || key_held(c->key_env)) return;
     /* A user may have put the key itself here: do not print what does not look like a name. */
-    bool name = c->key_env[strcspn(c->key_env, "abcdefghijklmnopqrstuvwxyz")] == 0;
+    bool name = text_matches(c->key_env, "^[A-Z0-9_]*$");
     die(KP_USAGE,
         "%s is not set, and %s answers nobody without a key: set it, or name another "
         "variable in LLM_KEY_ENV",

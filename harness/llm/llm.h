@@ -37,8 +37,8 @@ struct llm_config {
  * which writes no core file and cannot be traced; no child process sees it. */
 void llm_config_read(struct llm_config *c);
 
-/* chat, responses, anthropic, replay. */
-const char *llm_api_name(enum llm_api api);
+/* Their names: chat, responses, anthropic, replay; complete, cut, empty, ... (enum llm_outcome). */
+extern const char *const llm_apis[], *const llm_outcomes[];
 
 struct llm_message {
     const char *role; /* system, user, assistant */
@@ -77,9 +77,6 @@ enum llm_outcome {
     LLM_FAILED    /* no answer: key, quota, size, server; see `why` and `exit_code` */
 };
 
-/* complete, cut, empty, refused, invalid, failed. */
-const char *llm_outcome_name(enum llm_outcome outcome);
-
 struct llm_answer {
     enum llm_outcome outcome;
     char why[400];          /* one sentence; "" if complete */
@@ -96,6 +93,29 @@ void llm_answer_free(struct llm_answer *a);
 /* Read a response body without a network.  `sse` false: the body is one JSON object (an error, or
  * a server that does not stream). */
 struct llm_answer *llm_read(enum llm_api api, const char *body, size_t size, bool sse);
+
+/* A transcript is the record of all tries of one attempt, one JSON object a line: {"schema":1,
+ * "call":1, "try":1, "date":"2026-11-21T10:00:00Z", "api":"chat", "host":"api.openai.com",
+ * "model":"...", "request_sha256":"...", "request":{...}, "status":200, "headers":{...},
+ * "sse":true, "response":"raw body", "error":"", "seconds":1.5, "outcome":"complete", "why":"",
+ * "usage":{...} or null, "cost_usd":0.01 or null}.  Bytes of a body that are not UTF-8 become
+ * U+FFFD. Request headers are never stored; a key that a server echoes is replaced by ***. */
+struct transcript {
+    struct llm_answer *answer; /* the newest (any outcome but failed), with the usage of its call;
+                                * NULL if there is none */
+    cJSON *request;            /* that was answered; NULL */
+    enum llm_api api;
+    char request_sha256[65], date[32], model[128]; /* of that request */
+    double cost, seconds; /* of all tries: in USD (NAN if any is unknown), and of calls */
+    double calls;
+};
+
+/* Read PATH, which may be absent; a torn last line is skipped.  The answer is parsed again by
+ * llm_read.  Ends the program with KP_INPUT if a line is not one of a transcript, or if the request
+ * or the answer was edited. */
+struct transcript transcript_read(const char *path);
+
+void transcript_free(struct transcript *t);
 
 struct billed_call {
     const char *gpu, *task, *name;     /* cell and attempt, for the ledger */
@@ -118,7 +138,7 @@ struct billed_call {
  * one more has twice the cap.  Before each try its worst case is reserved in the ledger and on the
  * disk; after it, the try is recorded and its cost settled.  A try whose stream broke may have been
  * billed, so its reservation stands.  Ends the program if there is no answer, and as budget_reserve
- * and the functions of transcript.h do. */
+ * and the functions that write transcripts do. */
 struct llm_answer *billed_answer(struct billed_call *p);
 
 #endif

@@ -1,14 +1,7 @@
-/* price.c: the cost of a call; see budget.h. */
+/* price.c: the cost of a call; see wire.h. */
 #define _GNU_SOURCE
-#include "llm/budget.h"
-#include "base/error.h"
-#include "base/json.h"
+#include "llm/wire.h"
 
-#include <math.h>
-#include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* Whether spending is capped. */
@@ -17,17 +10,9 @@ static bool capped(void) {
     return (all && *all) || (task && *task);
 }
 
-/* Whether the text after a listed name only gives a version of that model. */
-static bool is_version(const char *rest) {
-    static const char dated[] =
+/* What follows a listed name in the name of a dated version of that model. */
 #define DAY(dash) "(0[1-9]|1[0-2])" dash "(0[1-9]|[12][0-9]|3[01])"
-        "^([-:@]([0-9]{4}-" DAY("-") "|([0-9]{4})?" DAY("") "|latest))?$";
-    regex_t r;
-    if (regcomp(&r, dated, REG_EXTENDED | REG_NOSUB)) die(KP_MACHINE, "out of memory");
-    bool match = regexec(&r, rest, 0, NULL, 0) == 0;
-    regfree(&r);
-    return match;
-}
+static const char version[] = "^([-:@]([0-9]{4}-" DAY("-") "|([0-9]{4})?" DAY("") "|latest))?$";
 
 /* A rate of an entry.  If it is absent or null: `otherwise`, or an error if that is NAN. */
 static double rate(const char *path, const cJSON *entry, const char *key, double otherwise) {
@@ -46,7 +31,9 @@ static void consider(struct price *p, size_t *length, const char *path, const cJ
     if (!name || !*name || strlen(from) != strlen("2026-01-31"))
         die(KP_INPUT, "%s: an entry has no \"model\" or no date in \"valid_from\"", path);
     size_t n = strlen(name);
-    if (strncmp(p->model, name, n) || !is_version(p->model + n) || strcmp(from, today) > 0) return;
+    if (strncmp(p->model, name, n) || !text_matches(p->model + n, version) ||
+        strcmp(from, today) > 0)
+        return;
     if (n < *length || (n == *length && strcmp(from, p->valid_from) <= 0)) return;
     *length = n;
     p->known = true;

@@ -10,9 +10,7 @@ const struct wire *llm_wire(enum llm_api api) {
     return api < LLM_REPLAY ? wires[api] : NULL;
 }
 
-const char *llm_api_name(enum llm_api api) {
-    return api == LLM_REPLAY ? "replay" : llm_wire(api)->name;
-}
+const char *const llm_apis[] = {"chat", "responses", "anthropic", "replay"};
 
 /* ---- Values ---- */
 

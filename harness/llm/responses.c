@@ -33,8 +33,7 @@ static const struct field responses_fields[] = {
     {"", "error", IS_FAULT},
     {0}};
 
-const struct wire wire_responses = {.name = "responses",
-                                    .word = "responses",
+const struct wire wire_responses = {.word = "responses",
                                     .base_variable = "OPENAI_BASE_URL",
                                     .base = "https://api.openai.com/v1",
                                     .path = "/responses",

@@ -14,8 +14,6 @@ static bool dispatch(struct sse *s, sse_event *event, void *context, bool last) 
 /* Take one line, without its newline: a comment, a field with a value, or a field alone. */
 static void take_line(struct sse *s) {
     const char *line = s->line.s, *end = line + s->line.n;
-    if (!s->begun && s->line.n >= 3 && !memcmp(line, "\xEF\xBB\xBF", 3)) line += 3;
-    s->begun = true;
     const char *colon = memchr(line, ':', (size_t)(end - line));
     size_t name = (size_t)((colon ? colon : end) - line);
     const char *value = colon ? colon + 1 : end;

@@ -1,6 +1,5 @@
-/* transcript.c: see transcript.h. */
+/* transcript.c: see llm.h. */
 #define _GNU_SOURCE
-#include "llm/transcript.h"
 #include "base/hash.h"
 #include "llm/wire.h"
 
@@ -13,19 +12,18 @@
 
 /* ---- Lines ---- */
 
-/* The number that `name` is the name of; -1 if it is unknown. */
+/* Which of n names a member of a line is; -1: none. */
+static int index_of(const cJSON *line, const char *key, const char *const *names, int n) {
+    while (--n >= 0 && strcmp(json_text(line, key, ""), names[n]) != 0) continue;
+    return n;
+}
+
 static int outcome_of(const cJSON *line) {
-    const char *name = json_text(line, "outcome", "");
-    int i = LLM_FAILED;
-    while (i >= 0 && strcmp(name, llm_outcome_name((enum llm_outcome)i)) != 0) i--;
-    return i;
+    return index_of(line, "outcome", llm_outcomes, LLM_FAILED + 1);
 }
 
 static int api_of(const cJSON *line) {
-    const char *name = json_text(line, "api", "");
-    int i = LLM_REPLAY - 1;
-    while (i >= 0 && strcmp(name, llm_api_name((enum llm_api)i)) != 0) i--;
-    return i;
+    return index_of(line, "api", llm_apis, LLM_REPLAY);
 }
 
 static bool is_line(const cJSON *line) {
@@ -62,7 +60,7 @@ static char *line_of(const struct llm_config *c, double call, const char *reques
     json_add_number(line, "call", call);
     json_add_number(line, "try", a->tries);
     cJSON_AddStringToObject(line, "date", date);
-    cJSON_AddStringToObject(line, "api", llm_api_name(c->api));
+    cJSON_AddStringToObject(line, "api", llm_apis[c->api]);
     cJSON_AddStringToObject(line, "host", c->host);
     cJSON_AddStringToObject(line, "model", c->model);
     cJSON_AddStringToObject(line, "request_sha256", sha);
@@ -73,7 +71,7 @@ static char *line_of(const struct llm_config *c, double call, const char *reques
     message_text(line, "response", reply->body.s ? reply->body.s : "", reply->body.n);
     cJSON_AddStringToObject(line, "error", reply->error);
     json_add_number(line, "seconds", reply->seconds);
-    cJSON_AddStringToObject(line, "outcome", llm_outcome_name(a->outcome));
+    cJSON_AddStringToObject(line, "outcome", llm_outcomes[a->outcome]);
     cJSON_AddStringToObject(line, "why", a->why);
     cJSON *usage = a->usage.known ? cJSON_CreateObject() : cJSON_CreateNull();
     for (int i = 0; i < COUNTS && a->usage.known; i++)

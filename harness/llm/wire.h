@@ -38,6 +38,9 @@ void text_unthink(struct text *answer);
  * characters.  Drops tags and control characters and joins runs of blanks. */
 void text_excerpt(char *out, size_t room, const char *s, size_t n);
 
+/* Whether a text matches an extended regular expression. */
+bool text_matches(const char *s, const char *pattern);
+
 /* Whether a list of words, with blanks between, has this one, in letters of either case. */
 bool text_listed(const char *list, const char *word);
 
@@ -50,7 +53,7 @@ struct llm_answer *answer_new(enum llm_outcome outcome, int exit_code, const cha
 struct sse {
     struct text line, data;
     char event[64];
-    bool has_data, after_cr, begun;
+    bool has_data, after_cr;
 };
 enum sse_state { SSE_MORE, SSE_STOPPED, SSE_TOO_LONG };
 
@@ -111,7 +114,7 @@ struct field {
 };
 
 struct wire {
-    const char *name, *word;          /* in transcripts; in LLM=WORD:MODEL */
+    const char *word;                 /* in LLM=WORD:MODEL */
     const char *base_variable, *base; /* which variable names the server, and the usual one */
     const char *path;                 /* after the base URL */
     const char *key_variable;         /* which holds the key */
@@ -221,5 +224,79 @@ void http_base(struct llm_config *c, const char *variable, const char *url);
 /* Seconds before try number `done + 1`: doubling from `base` up to 16 times `base`, minus up to
  * a quarter chosen by `random` in [0, 1). */
 double llm_backoff(double base, int done, double random);
+
+/* ---- Writing transcripts (transcript.c) ---- */
+
+/* Lock PATH for appending until this process ends; another process that wants it waits.  Call it
+ * before any money is spent: it ends the program with KP_IO if PATH cannot be written, and with
+ * KP_INPUT if it is not a transcript. */
+void transcript_hold(const char *path);
+
+/* Reserve disk space for one try in the held transcript: `request` bytes for the request, and for
+ * the answer 512 bytes per token, the worst case for SSE (one event a token, stored as JSON), but
+ * no more than 4/3 of the largest body that the client accepts.  Call it before each try;
+ * transcript_append and the end of the program release what is left.  Ends the program with KP_IO
+ * if there is no space.  If the process is killed, the transcript reads as before, and the next
+ * holder releases the space. */
+void transcript_reserve(size_t request, double tokens);
+
+/* Append a try to the held transcript, in the place of a torn last line, and flush it to the disk.
+ * `a` is the answer of this try alone, with its number (from 1) as `tries`; cost_usd NAN: unknown.
+ * Ends the program with KP_IO on failure, because a call that cannot be recorded must not be
+ * followed by another. */
+void transcript_append(const struct llm_config *c, const char *request,
+                       const struct http_reply *reply, const struct llm_answer *a, double cost_usd);
+
+/* ---- Money (price.c, budget.c) --------------------------------------------------------
+ *
+ * The ledger has a line for each call, which reserves its worst case before it is sent and settles
+ * afterwards.  Caps come from the environment; an unset cap does not limit: BUDGET_USD, _TOKENS,
+ * _CALLS and _HOURS (from KP_RUN_STARTED, in seconds since 1970) hold the whole ledger, TASK_USD,
+ * ... one task on one GPU (its hours are those of its calls). */
+
+struct price { /* USD per million tokens, from harness/llm/prices.json */
+    bool known;
+    double input, cached, cache_write, cache_write_1h, output;
+    double up_to; /* the prices hold up to this prompt length in tokens; 0: any length */
+    char valid_from[16], model[256]; /* model: as requested */
+};
+
+/* The newest valid price of a model.  A listed name also prices its dated versions: '-', ':' or '@'
+ * and then a date or "latest" may follow (gpt-5-2025-08-07 costs what gpt-5 does; gpt-5-pro does
+ * not).  A replay is free.  So is a server on loopback, unless a cap in USD is set and the name has
+ * a price: it may be a proxy to a paid one. */
+struct price price_find(const char *prices_path, const struct llm_config *c);
+
+/* Cost in USD.  A cost that the server states overrides the price list.  NAN if the usage, or
+ * the price of a prompt of this length, is unknown. */
+double price_cost(const struct price *p, const struct llm_usage *u);
+
+/* Reserve one call's worst case: `prompt_tokens` in (a safe estimate), `answer_tokens` out.
+ * Waits while the open calls of other processes take what is left of a cap.  Ends the program with
+ * KP_BUDGET if what is spent and this call exceed a cap, or a cap in money meets an unknown price;
+ * with KP_USAGE if a cap is not a number, KP_INPUT if the ledger is malformed, KP_IO if it cannot
+ * be written.  A process has one open call at a time. */
+void budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
+                    const struct price *p, double prompt_tokens, double answer_tokens);
+
+/* Note what the open call has used so far: its prompt, and so many tokens of answer. */
+void budget_note(double answer_tokens);
+
+/* Replace the open reservation by the call's usage, cost and duration.  An unknown usage keeps
+ * the reserved tokens, and a cost of NAN keeps the reserved money. */
+void budget_settle(const char *ledger, const struct llm_usage *u, double cost, double seconds);
+
+/* No more calls in this run (KP_RUN; none if it is unset): the next budget_reserve ends its program
+ * with KP_MACHINE, without a word, because the failed call has said why. */
+void budget_stop(const char *ledger);
+
+/* Sums over the ledger: over everything (gpu and task NULL) or over one cell; zero if there is
+ * no ledger.  Unpriced are the calls of unknown cost; open those that a living process has not
+ * settled, and what they reserved. */
+struct spent {
+    double usd, tokens, seconds, open_usd, open_tokens;
+    long calls, unpriced, open;
+};
+struct spent budget_spent(const char *ledger, const char *gpu, const char *task);
 
 #endif

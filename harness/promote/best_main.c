@@ -9,7 +9,7 @@
 #include "gen/code.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "llm/transcript.h"
+#include "llm/llm.h"
 #include "record/result.h"
 
 #include <errno.h>

@@ -2,8 +2,8 @@
  *
  *   ask [-s SYSTEM] [-t TRANSCRIPT.jsonl] < PROMPT
  *
- * The ledger is below the current folder.  Exit status: 0 if the answer is complete; 3 if it is cut,
- * empty, refused or not valid source text; another code of error.h if there is none. */
+ * The ledger is below the current folder.  Exit status: 0 if the answer is complete; 3 if it is
+ * cut, empty, refused or not valid source text; another code of error.h if there is none. */
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
@@ -40,6 +40,6 @@ int main(int argc, char **argv) {
     if (fwrite(a->text, 1, n, stdout) != n ||
         (n && a->text[n - 1] != '\n' && putchar('\n') == EOF) || fflush(stdout))
         die(KP_IO, "the answer cannot be written to stdout");
-    warn("%s%s%s", llm_outcome_name(a->outcome), *a->why ? ": " : "", a->why);
+    warn("%s%s%s", llm_outcomes[a->outcome], *a->why ? ": " : "", a->why);
     return a->outcome == LLM_COMPLETE ? KP_OK : KP_INPUT;
 }

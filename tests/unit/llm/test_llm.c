@@ -95,7 +95,7 @@ static const struct {
 static void is_whole(struct llm_answer *a, size_t at) {
     const struct llm_usage *u = &a->usage;
     if (a->outcome != LLM_COMPLETE)
-        fail_msg("cut at %zu: %s: %s", at, llm_outcome_name(a->outcome), a->why);
+        fail_msg("cut at %zu: %s: %s", at, llm_outcomes[a->outcome], a->why);
     assert_string_equal(a->text, "int \xE2\x82\xAC\xF0\x9F\x98\x80 = \xE2\x82\xAC;\n");
     assert_string_equal(a->why, "");
     assert_int_equal(a->exit_code, KP_OK);
@@ -367,7 +367,7 @@ static void test_outcomes(void **state) {
         struct llm_answer *a = reader_end(&r);
         if (a->outcome != o->outcome || a->again != o->again || strcmp(a->text, o->text) != 0 ||
             !strstr(a->why, o->why) || (*o->why == 0) != (*a->why == 0))
-            fail_msg("%s\n%s, again %d, '%s', why '%s'", o->stream, llm_outcome_name(a->outcome),
+            fail_msg("%s\n%s, again %d, '%s', why '%s'", o->stream, llm_outcomes[a->outcome],
                      a->again, a->text, a->why);
         llm_answer_free(a);
     }

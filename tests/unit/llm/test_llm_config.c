@@ -156,7 +156,6 @@ static const struct {
     {"LLM=gpt-x", "openai:MODEL, responses:MODEL"},
     {"LLM=openai:", "is expected"},
     {"LLM=openai:a\nb", "model's name"},
-    {"LLM=openai:a\xFF", "model's name"},
     {"LLM=openai:m", "OPENAI_API_KEY is not set, and api.openai.com"},
     {"LLM=openai:m OPENAI_API_KEY=", "OPENAI_API_KEY is not set"},
     {"LLM=responses:m ANTHROPIC_API_KEY=12345678", "OPENAI_API_KEY is not set"},

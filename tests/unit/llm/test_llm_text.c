@@ -243,9 +243,6 @@ static void test_sse(void **state) {
         {"data: a\n\ndata: b\n\n", "(:a)(:b)", SSE_MORE},
         {"data: a\r\n\r\ndata: b\r\n\r\n", "(:a)(:b)", SSE_MORE},
         {"data: a\r\rdata: b\r\r", "(:a)(:b)", SSE_MORE},
-        {"\xEF\xBB\xBF"
-         "data: a\n\n",
-         "(:a)", SSE_MORE},
         {": comment\n\n:\n\ndata:a\n\n", "(:a)", SSE_MORE},
         {"event: x\ndata: a\n\ndata: b\n\n", "(x:a)(:b)", SSE_MORE},
         {"event: x\n\ndata: b\n\n", "(:b)", SSE_MORE},

@@ -14,7 +14,7 @@
 
 #include "ends.h"
 #include "base/error.h"
-#include "llm/budget.h"
+#include "llm/wire.h"
 #include "base/json.h"
 
 #define PRICES "prices.json"

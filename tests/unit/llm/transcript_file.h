@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "llm/wire.h"
-#include "llm/transcript.h"
 
 #include <stdlib.h>
 
