@@ -199,12 +199,13 @@ static void call(struct billed_call *p) {
 /* ---- Answers ---- */
 
 /* Whether what was asked of this model, or is replayed, are these messages. */
-static bool is_same(const struct billed_call *p, const struct transcript *t) {
+static bool is_same(const struct billed_call *p, const cJSON *line) {
+    const cJSON *was = cJSON_GetObjectItemCaseSensitive(line, "request");
     cJSON *asked = cJSON_CreateObject(), *part;
-    bool same = p->llm->api == LLM_REPLAY || !strncmp(t->model, p->llm->model, sizeof t->model - 1);
-    llm_wire(t->api)->messages(asked, p->message, p->n);
+    bool same = p->llm->api == LLM_REPLAY || !strncmp(p->model, p->llm->model, sizeof p->model - 1);
+    llm_wire(transcript_api(line))->messages(asked, p->message, p->n);
     cJSON_ArrayForEach(part, asked) same &=
-        cJSON_Compare(part, cJSON_GetObjectItemCaseSensitive(t->request, part->string), 1);
+        cJSON_Compare(part, cJSON_GetObjectItemCaseSensitive(was, part->string), 1);
     cJSON_Delete(asked);
     return same;
 }
@@ -214,19 +215,18 @@ static bool is_same(const struct billed_call *p, const struct transcript *t) {
 static struct llm_answer *recorded(struct billed_call *p, const char *path, bool any) {
     struct transcript t = transcript_read(path);
     if (!t.answer) return NULL;
-    p->other = !is_same(p, &t);
-    if (p->other && !any) {
-        transcript_free(&t);
-        return NULL;
-    }
-    if (p->other) warn("%s answers an earlier prompt; it is used all the same", path);
-    strcpy(p->request_sha256, t.request_sha256);
-    strcpy(p->date, t.date);
-    strcpy(p->model, t.model);
+    snprintf(p->request_sha256, sizeof p->request_sha256, "%s",
+             json_text(t.line, "request_sha256", ""));
+    snprintf(p->date, sizeof p->date, "%s", json_text(t.line, "date", ""));
+    snprintf(p->model, sizeof p->model, "%s", json_text(t.line, "model", ""));
     p->cost = t.cost;
     p->seconds = t.seconds;
-    cJSON_Delete(t.request);
-    return t.answer;
+    p->other = !is_same(p, t.line);
+    if (p->other && any) warn("%s answers an earlier prompt; it is used all the same", path);
+    cJSON_Delete(t.line);
+    if (!p->other || any) return t.answer;
+    llm_answer_free(t.answer);
+    return NULL;
 }
 
 /* The answer in a transcript of LLM=replay, which becomes this attempt's.  A different one there is

@@ -101,12 +101,9 @@ struct llm_answer *llm_read(enum llm_api api, const char *body, size_t size, boo
  * "usage":{...} or null, "cost_usd":0.01 or null}.  Bytes of a body that are not UTF-8 become
  * U+FFFD. Request headers are never stored; a key that a server echoes is replaced by ***. */
 struct transcript {
-    struct llm_answer *answer; /* the newest (any outcome but failed), with the usage of its call;
-                                * NULL if there is none */
-    cJSON *request;            /* that was answered; NULL */
-    enum llm_api api;
-    char request_sha256[65], date[32], model[128]; /* of that request */
-    double cost, seconds; /* of all tries: in USD (NAN if any is unknown), and of calls */
+    struct llm_answer *answer; /* the newest (any outcome but failed), with the usage of its call */
+    cJSON *line;               /* which has it; both NULL if there is none */
+    double cost, seconds;      /* of all tries: in USD (NAN if any is unknown), and of calls */
     double calls;
 };
 

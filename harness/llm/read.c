@@ -147,29 +147,66 @@ static void broke(struct llm_reader *r, const char *what, bool again) {
     r->again = again;
 }
 
-/* sse_event: take one event's data.  Stop at the terminal marker and at an error. */
-static bool take_event(void *context, const char *event, const char *data, size_t n, bool last) {
-    struct llm_reader *r = context;
-    while (n && data[n - 1] == ' ') n--;
-    if (n == 0) return true;
-    if (n == 6 && !memcmp(data, "[DONE]", 6)) {
+/* Whether nothing more is to be read. */
+static bool over(const struct llm_reader *r) {
+    return r->ended || r->broken || r->fault.any;
+}
+
+/* Take the gathered event, if it has data.  `last`: the stream ended in it, so it may be cut short.
+ * Stop at the terminal marker and at an error. */
+static void take_event(struct llm_reader *r, bool last) {
+    while (r->data.n && r->data.s[r->data.n - 1] == ' ') r->data.n--;
+    if (r->data.n == 6 && !memcmp(r->data.s, "[DONE]", 6)) {
         r->ended |= r->wire->done;
-        return !r->ended;
+    } else if (r->data.n) {
+        cJSON *json = json_foreign(r->data.s, r->data.n);
+        walk(r, json, "error", IS_FAULT);
+        r->item = (long)json_number(json, "output_index", 0);
+        if (json && !r->fault.any)
+            read_fields(r, r->wire->fields, json_text(json, "type", r->event), json);
+        if (!json && !last) broke(r, "the stream holds an event that is not JSON", true);
+        cJSON_Delete(json);
     }
-    cJSON *json = json_foreign(data, n);
-    walk(r, json, "error", IS_FAULT);
-    r->item = (long)json_number(json, "output_index", 0);
-    if (json && !r->fault.any)
-        read_fields(r, r->wire->fields, json_text(json, "type", event), json);
-    if (!json && !last) broke(r, "the stream holds an event that is not JSON", true);
-    cJSON_Delete(json);
-    return !r->ended && !r->broken && !r->fault.any;
+    text_clear(&r->data);
+    r->event[0] = 0;
+    r->has_data = false;
+}
+
+/* Take one line, without its end: a field with a value, a field alone, a comment, or nothing, which
+ * ends an event. */
+static void take_line(struct llm_reader *r) {
+    const char *line = r->line.s, *end = line + r->line.n;
+    const char *colon = r->line.n ? memchr(line, ':', r->line.n) : NULL;
+    const char *value = colon ? colon + 1 : end;
+    size_t name = (size_t)((colon ? colon : end) - line);
+    if (value < end && *value == ' ') value++;
+    if (!r->line.n) {
+        take_event(r, false);
+    } else if (name == 4 && !memcmp(line, "data", 4)) {
+        if (r->has_data) text_add(&r->data, "\n", 1);
+        text_add(&r->data, value, (size_t)(end - value));
+        r->has_data = true;
+    } else if (name == 5 && !memcmp(line, "event", 5)) {
+        snprintf(r->event, sizeof r->event, "%.*s", (int)(end - value), value);
+    }
+    text_clear(&r->line);
 }
 
 bool reader_feed(struct llm_reader *r, const char *bytes, size_t n) {
-    enum sse_state state = sse_feed(&r->sse, bytes, n, take_event, r);
-    if (state == SSE_TOO_LONG) broke(r, "the stream holds a line larger than 1 MB", false);
-    return state == SSE_MORE;
+    for (const char *p = bytes, *end = bytes + n; p < end && !over(r); p++) {
+        const char *from = p;
+        bool rest = r->after_cr && *p == '\n'; /* of a line end */
+        r->after_cr = false;
+        if (rest) continue;
+        while (p < end && *p != '\n' && *p != '\r') p++;
+        text_add(&r->line, from, (size_t)(p - from));
+        if (r->line.n > LLM_LINE_MAX || r->data.n > LLM_LINE_MAX)
+            broke(r, "the stream holds a line larger than 1 MB", false);
+        if (p == end || r->broken) break;
+        r->after_cr = *p == '\r';
+        take_line(r);
+    }
+    return !over(r);
 }
 
 void reader_whole(struct llm_reader *r, const char *body, size_t n) {
@@ -179,8 +216,7 @@ void reader_whole(struct llm_reader *r, const char *body, size_t n) {
         broke(r, "the answer is JSON that breaks off", true);
     else if (!r->fault.any)
         take(r, IS_WHOLE, json);
-    if (!r->ended && !r->fault.any && !r->broken)
-        broke(r, "the answer is JSON, but not of this API", false);
+    if (!over(r)) broke(r, "the answer is JSON, but not of this API", false);
     cJSON_Delete(json);
 }
 
@@ -243,7 +279,8 @@ static struct llm_usage usage_of(const struct llm_reader *r) {
 
 struct llm_answer *reader_end(struct llm_reader *r) {
     struct llm_answer *a;
-    if (!r->ended && !r->broken && !r->fault.any) sse_end(&r->sse, take_event, r);
+    if (!over(r) && r->line.n) take_line(r);
+    if (!over(r)) take_event(r, true);
     /* Some servers of Chat Completions send no [DONE]. */
     r->ended |= r->wire->done && r->stop != STOP_NONE && !r->torn;
     scan(r);
@@ -261,7 +298,8 @@ struct llm_answer *reader_end(struct llm_reader *r) {
     }
     a->usage = usage_of(r);
     for (int i = 0; i < TEXTS; i++) text_free(&r->said[i]);
-    sse_free(&r->sse);
+    text_free(&r->line);
+    text_free(&r->data);
     return a;
 }
 

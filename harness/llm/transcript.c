@@ -22,13 +22,14 @@ static int outcome_of(const cJSON *line) {
     return index_of(line, "outcome", llm_outcomes, LLM_FAILED + 1);
 }
 
-static int api_of(const cJSON *line) {
-    return index_of(line, "api", llm_apis, LLM_REPLAY);
+enum llm_api transcript_api(const cJSON *line) {
+    return (enum llm_api)index_of(line, "api", llm_apis, LLM_REPLAY);
 }
 
 static bool is_line(const cJSON *line) {
-    return json_number(line, "schema", 0) == 1 && outcome_of(line) >= 0 && api_of(line) >= 0 &&
-           cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(line, "request")) &&
+    return json_number(line, "schema", 0) == 1 && outcome_of(line) >= 0 &&
+           index_of(line, "api", llm_apis, LLM_REPLAY) >= 0 &&
+           cJSON_IsObject(cJSON_GetObjectItem(line, "request")) &&
            strlen(json_text(line, "request_sha256", "")) == 64 && json_text(line, "response", NULL);
 }
 
@@ -37,13 +38,13 @@ static const char *const counts[] = {"input",  "cached",    "cache_write", "cach
                                      "output", "reasoning", "cost"};
 enum { COUNTS = sizeof counts / sizeof *counts };
 
-/* Add the usage of a try to that of its call; a try of unknown usage adds nothing. */
-static void add_usage(struct llm_usage *sum, const cJSON *usage) {
-    if (!cJSON_IsObject(usage)) return;
+/* Add the usage of a try to that of its call, if it is known; return whether it is. */
+static bool add_usage(struct llm_usage *sum, const cJSON *usage) {
+    if (!cJSON_IsObject(usage)) return false;
     if (!sum->known) sum->cost = 0;
     for (int i = 0; i < COUNTS; i++)
         sum->count[i] += json_number(usage, counts[i], i == COUNTS - 1 ? NAN : 0);
-    sum->known = true;
+    return sum->known = true;
 }
 
 /* A try as a line, without its newline.  A response's bytes that are no text become U+FFFD. */
@@ -85,26 +86,19 @@ static char *line_of(const struct llm_config *c, double call, const char *reques
 
 /* ---- Reading ---- */
 
-/* Take the answer of a line, number `at` of its file.  One that was stated to be no complete answer
+/* Read the answer of a line, number `at` of its file.  One that was stated to be no complete answer
  * is none, as not every byte of it may have been kept. */
-static void take_answer(struct transcript *t, const char *path, int at, cJSON *line) {
+static struct llm_answer *answer_of(const cJSON *line, const char *path, int at) {
     const char *body = json_text(line, "response", "");
-    char found[65], *request;
-    bool sse = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(line, "sse"));
+    char sha[65], *request = cJSON_PrintUnformatted(cJSON_GetObjectItem(line, "request"));
+    bool sse = cJSON_IsTrue(cJSON_GetObjectItem(line, "sse"));
     enum llm_outcome stated = (enum llm_outcome)outcome_of(line);
-    t->request = cJSON_DetachItemFromObjectCaseSensitive(line, "request");
-    request = cJSON_PrintUnformatted(t->request); /* byte for byte as it was sent */
-    text_sha256(request, strlen(request), found);
+    text_sha256(request, strlen(request), sha); /* it is byte for byte as it was sent */
     free(request);
-    snprintf(t->request_sha256, sizeof t->request_sha256, "%s",
-             json_text(line, "request_sha256", ""));
-    if (strcmp(found, t->request_sha256) != 0)
+    if (strcmp(sha, json_text(line, "request_sha256", "")) != 0)
         die(KP_INPUT, "%s:%d: the request does not have the hash that is stated (edited?)", path,
             at);
-    snprintf(t->date, sizeof t->date, "%s", json_text(line, "date", ""));
-    snprintf(t->model, sizeof t->model, "%s", json_text(line, "model", ""));
-    t->api = (enum llm_api)api_of(line);
-    struct llm_answer *a = llm_read(t->api, body, strlen(body), sse);
+    struct llm_answer *a = llm_read(transcript_api(line), body, strlen(body), sse);
     if (stated == LLM_COMPLETE && a->outcome == LLM_FAILED)
         die(KP_INPUT, "%s:%d: said to be complete, but %s (edited?)", path, at, a->why);
     if (stated != LLM_COMPLETE && (a->outcome == LLM_COMPLETE || a->outcome == LLM_FAILED)) {
@@ -112,20 +106,19 @@ static void take_answer(struct transcript *t, const char *path, int at, cJSON *l
         snprintf(a->why, sizeof a->why, "%s", json_text(line, "why", ""));
     }
     a->tries = (int)json_number(line, "try", 1);
-    t->answer = a;
+    return a;
 }
 
 struct transcript transcript_read(const char *path) {
     struct transcript t = {0};
     struct llm_usage of_call = {0}, usage = {0};
-    cJSON *answered = NULL;
     int number = 0, at = 0;
     if (access(path, F_OK) && errno == ENOENT) return t;
     char *text = file_read(path, NULL);
     for (char *s = text, *end; (end = strchr(s, '\n')); s = end + 1) {
         *end = 0;
         number++;
-        cJSON *line = cJSON_ParseWithOpts(s, NULL, 1);
+        cJSON *line = cJSON_ParseWithOpts(s, NULL, 1), *old = line;
         if (!line || !is_line(line))
             die(KP_INPUT, "%s:%d: not a line of a transcript (edited?)", path, number);
         double call = json_number(line, "call", 0);
@@ -133,28 +126,26 @@ struct transcript transcript_read(const char *path) {
         t.calls = call;
         t.cost += json_number(line, "cost_usd", NAN);
         t.seconds += json_number(line, "seconds", 0);
-        const cJSON *of_try = cJSON_GetObjectItemCaseSensitive(line, "usage");
-        add_usage(&of_call, of_try);
+        bool known = add_usage(&of_call, cJSON_GetObjectItem(line, "usage"));
         if (outcome_of(line) != LLM_FAILED) {
-            cJSON *before = answered;
-            answered = line;
-            line = before;
+            old = t.line;
+            t.line = line;
             at = number;
             usage = of_call;
-            usage.known &= cJSON_IsObject(of_try);
+            usage.known &= known;
         }
-        cJSON_Delete(line);
+        cJSON_Delete(old);
     }
     free(text);
-    if (answered) take_answer(&t, path, at, answered);
-    if (answered) t.answer->usage = usage;
-    cJSON_Delete(answered);
+    if (!t.line) return t;
+    t.answer = answer_of(t.line, path, at);
+    t.answer->usage = usage;
     return t;
 }
 
 void transcript_free(struct transcript *t) {
     llm_answer_free(t->answer);
-    cJSON_Delete(t->request);
+    cJSON_Delete(t->line);
 }
 
 /* ---- Writing ---- */

@@ -48,25 +48,6 @@ bool text_listed(const char *list, const char *word);
 struct llm_answer *answer_new(enum llm_outcome outcome, int exit_code, const char *why, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* ---- Server-sent events (sse.c) --------------------------------------------------- */
-
-struct sse {
-    struct text line, data;
-    char event[64];
-    bool has_data, after_cr;
-};
-enum sse_state { SSE_MORE, SSE_STOPPED, SSE_TOO_LONG };
-
-/* Takes one event; returns false to stop.  `last`: the stream ended in it, so it may be cut short.
- */
-typedef bool sse_event(void *context, const char *event, const char *data, size_t n, bool last);
-
-enum sse_state sse_feed(struct sse *s, const char *bytes, size_t n, sse_event *event,
-                        void *context);
-/* End the stream. */
-void sse_end(struct sse *s, sse_event *event, void *context);
-void sse_free(struct sse *s);
-
 /* ---- Faults (fault.c) ------------------------------------------------------------- */
 
 struct fault { /* an error as the server states it */
@@ -133,7 +114,7 @@ extern const struct wire wire_chat, wire_responses, wire_anthropic;
 /* NULL for LLM_REPLAY. */
 const struct wire *llm_wire(enum llm_api api);
 
-/* Helpers of wire.messages (message.c): add a text as valid UTF-8; start a message; add an array of
+/* Helpers of wire.messages (chat.c): add a text as valid UTF-8; start a message; add an array of
  * {"role","content"}, with those of the system or without. */
 void message_text(cJSON *parent, const char *key, const char *text, size_t n);
 cJSON *message_start(cJSON *list, const char *role);
@@ -154,7 +135,9 @@ enum stop { STOP_NONE, STOP_END, STOP_CAP, STOP_CONTEXT, STOP_FILTER, STOP_BROKE
 
 struct llm_reader { /* of one response */
     const struct wire *wire;
-    struct sse sse;
+    struct text line, data; /* of a stream of server-sent events: the line and the event so far */
+    char event[64];
+    bool has_data, after_cr;
     struct text said[TEXTS];
     double count[N_COST + 1]; /* of its usage */
     bool counted;             /* they are final */
@@ -225,7 +208,10 @@ void http_base(struct llm_config *c, const char *variable, const char *url);
  * a quarter chosen by `random` in [0, 1). */
 double llm_backoff(double base, int done, double random);
 
-/* ---- Writing transcripts (transcript.c) ---- */
+/* ---- Transcripts (transcript.c) ---- */
+
+/* The API that a line is of. */
+enum llm_api transcript_api(const cJSON *line);
 
 /* Lock PATH for appending until this process ends; another process that wants it waits.  Call it
  * before any money is spent: it ends the program with KP_IO if PATH cannot be written, and with
@@ -247,7 +233,7 @@ void transcript_reserve(size_t request, double tokens);
 void transcript_append(const struct llm_config *c, const char *request,
                        const struct http_reply *reply, const struct llm_answer *a, double cost_usd);
 
-/* ---- Money (price.c, budget.c) --------------------------------------------------------
+/* ---- Money (budget.c) --------------------------------------------------------
  *
  * The ledger has a line for each call, which reserves its worst case before it is sent and settles
  * afterwards.  Caps come from the environment; an unset cap does not limit: BUDGET_USD, _TOKENS,

@@ -1,5 +1,5 @@
-/* best_main.c: print the attempts of cells as JSON, one object a line, by task as given, mode, round
- * and index; unknown values are null.
+/* best_main.c: print the attempts of cells as JSON, one object a line, by task as given, mode,
+ * round and index; unknown values are null.
  *
  *   best GPU TASK...                    each attempt in build/attempts, and what came of it;
  *                                       harness/promote/table.jq makes a table of it
@@ -49,10 +49,11 @@ static void add_answer(cJSON *json, const char *root, const struct attempt *a, c
          *kernel = attempt_path(root, a->name, gpu, task, ".cu");
     struct transcript t = transcript_read(path);
     add_text(json, "answer", t.answer ? t.answer->text : "");
-    add(json, "request", t.request ? t.request : cJSON_CreateNull());
+    cJSON *request = cJSON_DetachItemFromObject(t.line, "request");
+    add(json, "request", request ? request : cJSON_CreateNull());
     add(json, "untouched", cJSON_CreateBool(untouched(kernel)));
     add(json, "result", a->result ? cJSON_Duplicate(a->result, 1) : cJSON_CreateNull());
-    llm_answer_free(t.answer);
+    transcript_free(&t);
     free(path);
     free(kernel);
 }

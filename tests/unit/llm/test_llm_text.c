@@ -1,5 +1,4 @@
-/* test_llm_text.c: how the model client handles foreign text: UTF-8, JSON escapes, server-sent
- * events. */
+/* test_llm_text.c: how the model client handles foreign text: UTF-8, JSON escapes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -210,100 +209,13 @@ static void test_excerpt(void **state) {
     }
 }
 
-/* ---- Server-sent events ---- */
-
-/* Record each event; "stop" ends the stream. */
-static bool note(void *context, const char *event, const char *data, size_t n, bool last) {
-    struct text *t = context;
-    char head[100];
-    text_add(t, head, (size_t)snprintf(head, sizeof head, "%s(%s:", last ? "last" : "", event));
-    text_add(t, data, n);
-    text_add(t, ")", 1);
-    return strncmp(data, "stop", 4) != 0;
-}
-
-/* Feed a stream as its first `first` bytes and the rest; return the record.  Free it. */
-static char *events(const char *stream, size_t first, enum sse_state *end) {
-    struct sse s = {0};
-    struct text t = {0};
-    text_add(&t, "", 0);
-    *end = sse_feed(&s, stream, first, note, &t);
-    if (*end == SSE_MORE) *end = sse_feed(&s, stream + first, strlen(stream) - first, note, &t);
-    if (*end == SSE_MORE) sse_end(&s, note, &t);
-    sse_free(&s);
-    return t.s;
-}
-
-static void test_sse(void **state) {
-    (void)state;
-    static const struct {
-        const char *stream, *noted;
-        enum sse_state end;
-    } cases[] = {
-        {"data: a\n\ndata: b\n\n", "(:a)(:b)", SSE_MORE},
-        {"data: a\r\n\r\ndata: b\r\n\r\n", "(:a)(:b)", SSE_MORE},
-        {"data: a\r\rdata: b\r\r", "(:a)(:b)", SSE_MORE},
-        {": comment\n\n:\n\ndata:a\n\n", "(:a)", SSE_MORE},
-        {"event: x\ndata: a\n\ndata: b\n\n", "(x:a)(:b)", SSE_MORE},
-        {"event: x\n\ndata: b\n\n", "(:b)", SSE_MORE},
-        {"data:  two\ndata\ndata: three\n\n", "(: two\n\nthree)", SSE_MORE},
-        {"id: 1\nretry: 5\nunknown\ndata: a:b\n\n", "(:a:b)", SSE_MORE},
-        {"data: \xE2\x82\xAC\n\n", "(:\xE2\x82\xAC)", SSE_MORE},
-        {"data: a\n\ndata: stop\n\ndata: b\n\n", "(:a)(:stop)", SSE_STOPPED},
-        {"data: a\n\ndata: cut", "(:a)last(:cut)", SSE_MORE},
-        {"data: a\n\ndata: b\n", "(:a)last(:b)", SSE_MORE},
-        {"data: a\n\nda", "(:a)", SSE_MORE},
-        {"event: x\r\ndata: a\r\ndata: b\r\n\r\n", "(x:a\nb)", SSE_MORE},
-        {"dataset: a\n\n", "", SSE_MORE},
-    };
-    for (size_t i = 0; i < LENGTH(cases); i++)
-        for (size_t first = 0; first <= strlen(cases[i].stream); first++) {
-            enum sse_state end;
-            char *noted = events(cases[i].stream, first, &end);
-            if (strcmp(noted, cases[i].noted) != 0 || end != cases[i].end)
-                fail_msg("case %zu, cut at %zu: %s (%d)", i, first, noted, end);
-            free(noted);
-        }
-}
-
-/* Lines and events of 1 MB pass; larger ones fail, in one piece or in many. */
-static void test_sse_limits(void **state) {
-    (void)state;
-    static const struct {
-        size_t line;
-        int lines;
-        enum sse_state end;
-    } cases[] = {{LLM_LINE_MAX, 1, SSE_MORE},
-                 {LLM_LINE_MAX + 1, 1, SSE_TOO_LONG},
-                 {LLM_LINE_MAX / 2, 3, SSE_TOO_LONG}};
-    for (size_t i = 0; i < LENGTH(cases); i++)
-        for (size_t piece = 1000; piece <= 4 << 20; piece *= 4000) {
-            struct text stream = {0}, noted = {0};
-            for (int k = 0; k < cases[i].lines; k++) {
-                text_add(&stream, "data:", 5);
-                while (stream.n % (cases[i].line + 1) < cases[i].line) text_add(&stream, "x", 1);
-                text_add(&stream, "\n", 1);
-            }
-            struct sse s = {0};
-            enum sse_state end = SSE_MORE;
-            for (size_t at = 0; at < stream.n && end == SSE_MORE; at += piece)
-                end = sse_feed(&s, stream.s + at, stream.n - at < piece ? stream.n - at : piece,
-                               note, &noted);
-            assert_int_equal(end, cases[i].end);
-            sse_free(&s);
-            text_free(&stream);
-            text_free(&noted);
-        }
-}
-
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_utf8),       cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_escapes),    cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_think),      cmocka_unit_test(test_think_often),
-        cmocka_unit_test(test_excerpt),    cmocka_unit_test(test_sse),
-        cmocka_unit_test(test_sse_limits),
+        cmocka_unit_test(test_utf8),    cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_escapes), cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_think),   cmocka_unit_test(test_think_often),
+        cmocka_unit_test(test_excerpt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,7 +49,7 @@ static void test_newest(void **state) {
     assert_true(a->usage.known && a->usage.input == 10 && a->usage.output == 5);
     struct transcript t = transcript_read(path);
     text_sha256(request, strlen(request), expected);
-    assert_string_equal(t.request_sha256, expected);
+    assert_string_equal(json_text(t.line, "request_sha256", ""), expected);
     llm_answer_free(a);
     assert_true(t.cost == 1.75 && t.seconds == 7.5);
     transcript_free(&t);
