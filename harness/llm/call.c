@@ -50,38 +50,30 @@ static void show_progress(void *context, double seconds, size_t bytes) {
     if (cost >= 0) fprintf(stderr, ", %.3f USD", k->cost + cost);
 }
 
-/* Judge a response that is not an answer. */
-static struct llm_answer *judge_status(const struct http_reply *reply) {
-    struct fault f = {0};
-    if (reply->status >= 400) {
-        fault_body(&f, reply->status, reply->body.s ? reply->body.s : "", reply->body.n);
-        return fault_answer(&f, json_text(reply->headers, "x-should-retry", ""));
-    }
-    struct llm_answer *a = answer_new(LLM_FAILED, reply->status / 100 == 3 ? KP_USAGE : KP_MACHINE,
-                                      "%s: check the base URL and the server", reply->error);
-    a->again = reply->again;
-    a->maybe_billed = reply->status == 0 && reply->sent; /* the model may have started on it */
-    return a;
-}
-
 /* Judge one response.  A server may have split the key over several pieces: then its body, which
  * holds them, is dropped. */
 static struct llm_answer *judge(struct http_reply *reply, struct llm_reader *r) {
-    bool whole = !*reply->error, good = reply->status / 100 == 2 && !reply->foreign;
-    r->torn = !whole;
-    if (good && whole && !reply->sse && reply->body.n)
-        reader_whole(r, reply->body.s, reply->body.n);
-    bool says = r->fault.any || r->broken; /* the stream itself says why it has no answer */
+    const char *body = reply->body.s ? reply->body.s : "";
+    r->torn = *reply->error;
+    if (reply->status >= 400) {
+        r->fault.should = json_text(reply->headers, "x-should-retry", "");
+        fault_body(&r->fault, reply->status, body, reply->body.n);
+    } else if (reply->status / 100 != 2 || reply->kind == BODY_OTHER) {
+        r->broken = reply->error;
+        r->again = reply->again;
+    } else if (reply->kind == BODY_JSON && !r->torn) {
+        reader_whole(r, body, reply->body.n);
+    }
+    bool says = r->fault.any || r->broken; /* why there is no answer */
     struct llm_answer *a = reader_end(r);
-    if (!good) {
-        llm_answer_free(a);
-        a = judge_status(reply);
-    } else if (a->outcome == LLM_FAILED && !says) {
+    if (a->outcome == LLM_FAILED && !says) {
         /* A model may think for long before its first word, and that is billed. */
         a->maybe_billed = true;
-        a->again = whole || reply->again;
-        if (!whole) snprintf(a->why, sizeof a->why, "the answer broke off: %s", reply->error);
+        a->again = !r->torn || reply->again;
+        if (r->torn) snprintf(a->why, sizeof a->why, "the answer broke off: %s", reply->error);
     }
+    if (reply->status / 100 == 3) a->exit_code = KP_USAGE;
+    if (reply->status == 0) a->maybe_billed = reply->sent; /* the model may have started on it */
     key_redact(a->why, strlen(a->why));
     if (!r->leaked) return a;
     text_clear(&reply->body);
@@ -169,7 +161,8 @@ static struct llm_answer *try_once(struct call *k) {
     if (refused) k->bare = true;
     if (starved) k->cap = 2;
     a->again |= refused || starved;
-    http_free(&reply);
+    cJSON_Delete(reply.headers);
+    text_free(&reply.body);
     free(request);
     return a;
 }

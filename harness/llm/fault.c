@@ -97,7 +97,8 @@ static bool passes(long status) {
     return status == 0 || status == 408 || status == 409 || status == 429 || status >= 500;
 }
 
-struct llm_answer *fault_answer(const struct fault *f, const char *should) {
+struct llm_answer *fault_answer(const struct fault *f) {
+    const char *should = f->should ? f->should : "";
     const struct known *k = find(f->status, "");
     long s = f->status;
     bool later = passes(s), sure = k && k->advice;
@@ -105,12 +106,10 @@ struct llm_answer *fault_answer(const struct fault *f, const char *should) {
     const char *advice = sure ? k->advice : later ? "try again later" : "check the base URL";
     char status[16] = "";
     if (f->http) snprintf(status, sizeof status, " %ld", f->http);
-    struct llm_answer *a = answer_new(LLM_FAILED,
-                                      s == 413            ? KP_INPUT
-                                      : later || s == 402 ? KP_MACHINE
-                                                          : KP_USAGE,
-                                      "error%s%s%s%s%s: %s", status, *word ? " " : "", word,
-                                      *f->message ? ": " : "", f->message, advice);
+    int code = s == 413 ? KP_INPUT : later || s == 402 ? KP_MACHINE : KP_USAGE;
+    struct llm_answer *a =
+        answer_new(LLM_FAILED, code, "error%s%s%s%s%s: %s", status, *word ? " " : "", word,
+                   *f->message ? ": " : "", f->message, advice);
     a->again = !sure && strcasecmp(should, "false") && (later || !strcasecmp(should, "true"));
     a->for_all = s == 401 || s == 402 || s == 404;
     return a;

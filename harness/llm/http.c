@@ -8,17 +8,13 @@
 #include <signal.h>
 #include <strings.h>
 
-enum body { BODY_UNKNOWN, BODY_STREAM, BODY_JSON, BODY_ERROR };
-
 struct transfer {
     CURL *curl;
     struct http_reply *reply;
     struct llm_reader *reader;
     http_progress *progress;
     void *context;
-    enum body kind;
     size_t header_bytes;
-    bool stopped; /* we ended it: enough has arrived */
     double shown; /* seconds at which progress was last shown */
 };
 
@@ -104,10 +100,10 @@ static enum body kind_of(const struct transfer *t, const char *bytes, size_t n) 
     const char *type = json_text(t->reply->headers, "content-type", "");
     long status = 0;
     if (curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status) || status / 100 != 2)
-        return BODY_ERROR;
+        return BODY_OTHER;
     if (!strncasecmp(type, "text/event-stream", 17)) return BODY_STREAM;
     bool json = !strncasecmp(type, "application/", 12) && strcasestr(type, "json");
-    if (*type && !json) return BODY_ERROR;
+    if (*type && !json) return BODY_OTHER;
     while (n && isspace((unsigned char)*bytes)) bytes++, n--;
     /* Some servers call a stream JSON; no JSON begins as "data:", "event:" or a comment does. */
     if (json) return n && strchr("de:", *bytes) ? BODY_STREAM : BODY_JSON;
@@ -120,15 +116,15 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *context) {
     struct transfer *t = context;
     n *= size;
     if (!n) return 0;
-    if (t->kind == BODY_UNKNOWN) t->kind = kind_of(t, bytes, n);
-    size_t left = (t->kind == BODY_ERROR ? LLM_ERROR_MAX : LLM_BODY_MAX) - t->reply->body.n;
+    enum body *kind = &t->reply->kind;
+    if (*kind == BODY_NONE) *kind = kind_of(t, bytes, n);
+    size_t left = (*kind == BODY_OTHER ? LLM_ERROR_MAX : LLM_BODY_MAX) - t->reply->body.n;
     size_t fits = left < n ? left : n;
     text_add(&t->reply->body, bytes, fits);
-    if (t->kind == BODY_STREAM) t->stopped = !reader_feed(t->reader, bytes, fits);
-    if (fits < n && t->kind == BODY_ERROR) t->stopped = true; /* enough to see the error */
-    if (fits < n && !t->stopped)
+    bool on = *kind != BODY_STREAM || reader_feed(t->reader, bytes, fits);
+    if (on && fits < n && *kind != BODY_OTHER) /* of other bodies that much is enough */
         snprintf(t->reply->error, sizeof t->reply->error, "its answer is larger than 16 MB");
-    return fits < n || t->stopped ? 0 : n;
+    return on && fits == n ? n : 0;
 }
 
 /* libcurl calls this about once a second and whenever data arrives. */
@@ -214,10 +210,8 @@ static void conclude(struct transfer *t, CURLcode code, const char *words, size_
     reply->sent = sent >= (curl_off_t)size;
     reply->wait = strtod(json_text(reply->headers, "retry-after-ms", ""), NULL) / 1000;
     if (!(reply->wait > 0)) reply->wait = after > 0 ? (double)after : NAN;
-    reply->sse = t->kind == BODY_STREAM;
-    reply->foreign = t->kind == BODY_ERROR && reply->status / 100 == 2;
     if (*reply->error) return;
-    if (code != CURLE_OK && !t->stopped) {
+    if (code != CURLE_OK && code != CURLE_WRITE_ERROR) { /* that is ours: enough has arrived */
         /* Headers above 100 KB are out of memory to libcurl, and error 100 to newer versions. */
         bool large = code == CURLE_OUT_OF_MEMORY || (int)code == 100;
         reply->again = !large && code != CURLE_PEER_FAILED_VERIFICATION &&
@@ -225,7 +219,7 @@ static void conclude(struct transfer *t, CURLcode code, const char *words, size_
         if (large) words = "its headers are too large";
         if (!*words) words = curl_easy_strerror(code);
         text_excerpt(reply->error, sizeof reply->error, words, strlen(words));
-    } else if (reply->foreign) {
+    } else if (reply->kind == BODY_OTHER && reply->status / 100 == 2) {
         text_excerpt(says, sizeof says, reply->body.s, reply->body.n);
         snprintf(reply->error, sizeof reply->error,
                  "answers with %s, neither a stream nor JSON (%s)",
@@ -248,7 +242,7 @@ void http_post(const struct llm_config *c, const char *request, double seconds,
         die(KP_MACHINE, "libcurl cannot start");
     ready = true;
     *reply = (struct http_reply){.headers = cJSON_CreateObject()};
-    struct transfer transfer = {curl_easy_init(), reply, r, progress, context, 0, 0, 0, 0},
+    struct transfer transfer = {curl_easy_init(), reply, r, progress, context, 0, 0},
                     *t = &transfer;
     if (!t->curl) die(KP_MACHINE, "out of memory");
     struct curl_slist *headers = set_headers(t, c);
@@ -270,9 +264,4 @@ void http_post(const struct llm_config *c, const char *request, double seconds,
     curl_slist_free_all(headers);
     curl_easy_cleanup(t->curl);
     free(url);
-}
-
-void http_free(struct http_reply *reply) {
-    cJSON_Delete(reply->headers);
-    text_free(&reply->body);
 }

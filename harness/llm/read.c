@@ -224,15 +224,13 @@ void reader_whole(struct llm_reader *r, const char *body, size_t n) {
 
 /* The answer of a call that failed or broke before the model ended. */
 static struct llm_answer *no_answer(const struct llm_reader *r) {
-    if (r->fault.any) return fault_answer(&r->fault, "");
+    if (r->fault.any) return fault_answer(&r->fault);
     const char *what = r->broken  ? r->broken
                        : r->ended ? "the server gave up on its answer"
                                   : "the stream ended before the answer did";
-    bool again = r->again || !r->broken;
-    struct llm_answer *a =
-        answer_new(LLM_FAILED, KP_MACHINE, "%s: %s", what,
-                   again ? "try again later" : "check the base URL and the server");
-    a->again = again;
+    struct llm_answer *a = answer_new(
+        LLM_FAILED, KP_MACHINE, "%s: check the base URL and the server, or try again later", what);
+    a->again = r->again || !r->broken;
     return a;
 }
 

@@ -68,7 +68,7 @@ static char *line_of(const struct llm_config *c, double call, const char *reques
     cJSON_AddRawToObject(line, "request", request);
     json_add_number(line, "status", (double)reply->status);
     cJSON_AddItemToObject(line, "headers", cJSON_Duplicate(reply->headers, 1));
-    cJSON_AddBoolToObject(line, "sse", reply->sse);
+    cJSON_AddBoolToObject(line, "sse", reply->kind == BODY_STREAM);
     message_text(line, "response", reply->body.s ? reply->body.s : "", reply->body.n);
     cJSON_AddStringToObject(line, "error", reply->error);
     json_add_number(line, "seconds", reply->seconds);

@@ -55,6 +55,8 @@ struct fault { /* an error as the server states it */
     long http;   /* status as received; 0 inside a stream */
     long status; /* the same, or the equivalent of the words; 0: unknown */
     char type[64], code[64], message[256];
+    const char
+        *should; /* x-should-retry, which is followed, but a wrong key or prompt stays wrong */
 };
 
 /* Read the value of an "error" member, or a whole body that is an error. */
@@ -62,9 +64,8 @@ void fault_read(struct fault *f, const cJSON *error);
 /* Read the body of a response that is not an answer: JSON of any known shape, HTML or text.  The
  * caller has removed the key. */
 void fault_body(struct fault *f, long status, const char *body, size_t n);
-/* The answer of a call that failed so: "error 429 rate_limit_error: Slow down: try again later".
- * The server's x-should-retry (`should`, "") is followed, but a wrong key or prompt stays wrong. */
-struct llm_answer *fault_answer(const struct fault *f, const char *should);
+/* The answer of a call that failed so: "error 429 rate_limit_error: Slow down: try again later". */
+struct llm_answer *fault_answer(const struct fault *f);
 
 /* ---- Wire formats (chat.c, responses.c, anthropic.c) -------------------------- */
 
@@ -177,28 +178,28 @@ size_t key_redact(char *s, size_t n);
 
 /* ---- HTTP (http.c) ------------------------------------------------------------------- */
 
+enum body { BODY_NONE, BODY_STREAM, BODY_JSON, BODY_OTHER };
+
 struct http_reply {
     long status;    /* 0: none */
     cJSON *headers; /* selected ones, names in lower case */
     struct text body;
-    char
-        error[360]; /* of the transport, a limit that was hit, or why it is no answer; "" if none */
-    double wait;    /* seconds that the server asks for before a retry; NAN: none */
-    bool again;     /* the error is worth a retry */
-    bool sent;      /* the whole request was sent */
-    bool sse;       /* the body is a stream, and the reader has read it */
-    bool foreign;   /* status 200, but neither a stream nor JSON */
+    char error[360]; /* why there is no whole answer, where no server says it; "" if none */
+    double wait;     /* seconds that the server asks for before a retry; NAN: none */
+    bool again;      /* the error is worth a retry */
+    bool sent;       /* the whole request was sent */
+    enum body kind;  /* of a stream the reader has read all; another one is no answer */
     double seconds;
 };
 
 /* Called now and then while text arrives. */
 typedef void http_progress(void *context, double seconds, size_t bytes_of_text);
 
-/* Send a request and receive its answer, feeding a stream to the reader, within `seconds`. */
+/* Send a request and receive its answer, feeding a stream to the reader, within `seconds`.  Free
+ * the reply's headers and body. */
 void http_post(const struct llm_config *c, const char *request, double seconds,
                struct llm_reader *r, http_progress *progress, void *context,
                struct http_reply *reply);
-void http_free(struct http_reply *reply);
 
 /* Split a base URL into c->base, c->host, c->loopback.  KP_USAGE if it is not allowed;
  * `variable` names its source. */

@@ -77,7 +77,7 @@ static void test_faults(void **state) {
     for (size_t i = 0; i < LENGTH(faults); i++) {
         struct fault f = {0};
         fault_body(&f, faults[i].http, faults[i].body, strlen(faults[i].body));
-        struct llm_answer *a = fault_answer(&f, "");
+        struct llm_answer *a = fault_answer(&f);
         size_t n = faults[i].text ? strlen(faults[i].text) : 0;
         /* The advice is behind a colon. */
         if (!f.any || a->again != faults[i].retry || a->exit_code != faults[i].exit ||
@@ -90,7 +90,7 @@ static void test_faults(void **state) {
 
 /* The server's x-should-retry is followed, but a wrong key or prompt stays wrong. */
 static bool again(long status, const char *should) {
-    struct llm_answer *a = fault_answer(&(struct fault){.status = status}, should);
+    struct llm_answer *a = fault_answer(&(struct fault){.status = status, .should = should});
     bool is = a->again;
     llm_answer_free(a);
     return is;

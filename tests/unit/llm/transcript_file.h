@@ -50,14 +50,17 @@ static inline char *stream(const char *text, const char *finish) {
 static inline void record_to(const char *file, int number, const char *body, const char *response,
                              size_t size, bool sse, double cost) {
     struct llm_answer *a = llm_read(LLM_CHAT, response, size, sse);
-    struct http_reply reply = {
-        .status = sse ? 200 : 503, .headers = cJSON_CreateObject(), .sse = sse, .seconds = 1.5};
+    struct http_reply reply = {.status = sse ? 200 : 503,
+                               .headers = cJSON_CreateObject(),
+                               .kind = sse ? BODY_STREAM : BODY_JSON,
+                               .seconds = 1.5};
     cJSON_AddStringToObject(reply.headers, "x-request-id", "req-1");
     text_add(&reply.body, response, size);
     a->tries = number;
     transcript_hold(file);
     transcript_append(&config, body, &reply, a, cost);
-    http_free(&reply);
+    cJSON_Delete(reply.headers);
+    text_free(&reply.body);
     llm_answer_free(a);
 }
 
