@@ -7,9 +7,8 @@
  *
  * An unknown amount is nan.  The process that made a reservation keeps its line locked until it
  * settles or dies: an open call whose line is free was left by a killed process, and counts what it
- * noted last.  A writer locks the file from reading the sums to writing its line, so two writers
- * never spend the same remainder of a cap.  A line that a crash cut short granted nothing, and the
- * next writer cuts it off. */
+ * noted last.  A writer locks the file from reading the sums to writing its line, so no two spend
+ * the same remainder of a cap.  A line that a crash cut short granted nothing, and is cut off. */
 #define _GNU_SOURCE
 #include "llm/wire.h"
 
@@ -77,8 +76,8 @@ struct price price_find(const char *prices_path, const struct llm_config *c) {
     struct tm tm;
     strftime(today, sizeof today, "%Y-%m-%d", gmtime_r(&now, &tm));
     snprintf(p.model, sizeof p.model, "%s", c->model);
-    p.known = c->api == LLM_REPLAY || c->loopback;
-    if (c->api == LLM_REPLAY || (c->loopback && !capped)) return p;
+    p.known = c->loopback;
+    if (c->loopback && !capped) return p;
     cJSON *json = json_read(prices_path);
     const cJSON *models = cJSON_GetObjectItemCaseSensitive(json, "models"), *entry;
     if (json_number(json, "schema", 0) != 1 || json_number(json, "unit", 0) != 1e6 ||
@@ -139,6 +138,7 @@ static int line_write(int fd, long number, const struct line *l) {
     return k == LINE ? 0 : k < 0 ? errno : ENOSPC;
 }
 
+/* budget_spent of an open ledger. */
 static struct spent sum(const char *path, int fd, const char *gpu, const char *task) {
     struct spent s = {0};
     struct line l;

@@ -83,18 +83,14 @@ static struct llm_answer *judge(struct http_reply *reply, struct llm_reader *r) 
     return a;
 }
 
-double llm_backoff(double base, int done, double random) {
-    double wait = base * (double)(1 << (done < 5 ? done - 1 : 4));
-    return wait * (1 - 0.25 * random);
-}
-
-/* The seconds to wait before the next try; or that there is none, and why. */
+/* The seconds to wait before the next try, which double up to 16 times the first, minus up to a
+ * quarter; or in the answer that there is none, and why. */
 static double plan(const struct call *k, struct llm_answer *a, double asked) {
     char why[128] = "";
     unsigned x = 0;
     if (getrandom(&x, sizeof x, 0) != sizeof x) x = (unsigned)getpid() * 2654435761u;
-    double usual = llm_backoff(k->c->backoff_ms / 1000, k->tries, x / 4294967296.0);
-    double wait = isnan(asked) ? usual : asked;
+    double usual = k->c->backoff_ms / 1000 * (1 << (k->tries < 5 ? k->tries - 1 : 4));
+    double wait = isnan(asked) ? usual * (1 - 0.25 * (x / 4294967296.0)) : asked;
     if (seconds_now() - k->began + wait >= k->c->call_seconds)
         snprintf(why, sizeof why, " (LLM_SECONDS=%g are over%s)", k->c->call_seconds,
                  isnan(asked) ? "" : ", or would be: it asks to wait");

@@ -107,11 +107,9 @@ struct transcript {
     double calls;
 };
 
-/* Read PATH, which may be absent; a torn last line is skipped.  The answer is parsed again by
- * llm_read.  Ends the program with KP_INPUT if a line is not one of a transcript, or if the request
- * or the answer was edited. */
+/* Read PATH, which may be absent; a torn last line is skipped, and the answer is parsed again. Ends
+ * the program with KP_INPUT if a line is not one of a transcript, or was edited. */
 struct transcript transcript_read(const char *path);
-
 void transcript_free(struct transcript *t);
 
 struct billed_call {
@@ -130,12 +128,12 @@ struct billed_call {
     double cost, seconds; /* of all tries in the transcript; NAN: unknown */
 };
 
-/* The answer: of the replay, else the recorded one, else of a call, whose requests are sent until
- * there is an answer or no retry can help.  Where reasoning used up the token cap and no text came,
- * one more has twice the cap.  Before each try its worst case is reserved in the ledger and on the
- * disk; after it, the try is recorded and its cost settled.  A try whose stream broke may have been
- * billed, so its reservation stands.  Ends the program if there is no answer, and as budget_reserve
- * and the functions that write transcripts do. */
+/* The answer: of the replay, else the recorded one, else of a call, which is tried until there is
+ * an answer or no retry can help.  Where reasoning used up the token cap and no text came, one more
+ * try has twice the cap.  Before each its worst case is reserved in the ledger and on the disk;
+ * after it, it is recorded and settled.  Where a stream broke, its reservation stands, as it may
+ * have been billed.  Ends the program if there is no answer (as the error is), no room on the disk
+ * (KP_IO) or in a cap (KP_BUDGET), and if a file was edited (KP_INPUT). */
 struct llm_answer *billed_answer(struct billed_call *p);
 
 #endif

@@ -59,10 +59,9 @@ struct fault { /* an error as the server states it */
         *should; /* x-should-retry, which is followed, but a wrong key or prompt stays wrong */
 };
 
-/* Read the value of an "error" member, or a whole body that is an error. */
+/* Read the value of an "error" member; a whole body without a key: JSON of any shape, HTML, text.
+ */
 void fault_read(struct fault *f, const cJSON *error);
-/* Read the body of a response that is not an answer: JSON of any known shape, HTML or text.  The
- * caller has removed the key. */
 void fault_body(struct fault *f, long status, const char *body, size_t n);
 /* The answer of a call that failed so: "error 429 rate_limit_error: Slow down: try again later". */
 struct llm_answer *fault_answer(const struct fault *f);
@@ -170,8 +169,7 @@ void key_take(const char *name);
 bool key_held(const char *name);
 /* The header with the key of this variable; NULL if there is none.  Overwrite it and free it. */
 char *key_header(const struct wire *wire, const char *name);
-/* Whether these bytes contain a key, in any JSON escaping.  Values below 8 bytes (EMPTY, none) are
- * not secrets. */
+/* Whether these bytes contain a key of 8 bytes or more (EMPTY is none), in any JSON escaping. */
 bool key_within(const char *s, size_t n);
 /* Replace each key by ***, in place.  Returns the new length; if it is shorter, a NUL follows. */
 size_t key_redact(char *s, size_t n);
@@ -205,10 +203,6 @@ void http_post(const struct llm_config *c, const char *request, double seconds,
  * `variable` names its source. */
 void http_base(struct llm_config *c, const char *variable, const char *url);
 
-/* Seconds before try number `done + 1`: doubling from `base` up to 16 times `base`, minus up to
- * a quarter chosen by `random` in [0, 1). */
-double llm_backoff(double base, int done, double random);
-
 /* ---- Transcripts (transcript.c) ---- */
 
 /* The API that a line is of. */
@@ -219,18 +213,15 @@ enum llm_api transcript_api(const cJSON *line);
  * KP_INPUT if it is not a transcript. */
 void transcript_hold(const char *path);
 
-/* Reserve disk space for one try in the held transcript: `request` bytes for the request, and for
- * the answer 512 bytes per token, the worst case for SSE (one event a token, stored as JSON), but
- * no more than 4/3 of the largest body that the client accepts.  Call it before each try;
- * transcript_append and the end of the program release what is left.  Ends the program with KP_IO
- * if there is no space.  If the process is killed, the transcript reads as before, and the next
- * holder releases the space. */
+/* Reserve disk space in the held transcript for one try: `request` bytes, and for the answer 512 a
+ * token (one event each, stored as JSON), but no more than 4/3 of the largest body.
+ * transcript_append and the end of the program release what is left; if it is killed, the next
+ * holder does.  Ends the program with KP_IO if there is no space. */
 void transcript_reserve(size_t request, double tokens);
 
 /* Append a try to the held transcript, in the place of a torn last line, and flush it to the disk.
  * `a` is the answer of this try alone, with its number (from 1) as `tries`; cost_usd NAN: unknown.
- * Ends the program with KP_IO on failure, because a call that cannot be recorded must not be
- * followed by another. */
+ * Ends the program with KP_IO on failure. */
 void transcript_append(const struct llm_config *c, const char *request,
                        const struct http_reply *reply, const struct llm_answer *a, double cost_usd);
 
@@ -250,19 +241,18 @@ struct price { /* USD per million tokens, from harness/llm/prices.json */
 
 /* The newest valid price of a model.  A listed name also prices its dated versions: '-', ':' or '@'
  * and then a date or "latest" may follow (gpt-5-2025-08-07 costs what gpt-5 does; gpt-5-pro does
- * not).  A replay is free.  So is a server on loopback, unless a cap in USD is set and the name has
- * a price: it may be a proxy to a paid one. */
+ * not).  A server on loopback is free, unless a cap in USD is set and the name has a price: it may
+ * be a proxy to a paid one. */
 struct price price_find(const char *prices_path, const struct llm_config *c);
 
 /* Cost in USD.  A cost that the server states overrides the price list.  NAN if the usage, or
  * the price of a prompt of this length, is unknown. */
 double price_cost(const struct price *p, const struct llm_usage *u);
 
-/* Reserve one call's worst case: `prompt_tokens` in (a safe estimate), `answer_tokens` out.
- * Waits while the open calls of other processes take what is left of a cap.  Ends the program with
- * KP_BUDGET if what is spent and this call exceed a cap, or a cap in money meets an unknown price;
- * with KP_USAGE if a cap is not a number, KP_INPUT if the ledger is malformed, KP_IO if it cannot
- * be written.  A process has one open call at a time. */
+/* Reserve one call's worst case: `prompt_tokens` in (a safe estimate), `answer_tokens` out.  Waits
+ * while the open calls of other processes take what is left of a cap.  Ends the program with
+ * KP_BUDGET if what is spent and this call exceed a cap, or a cap in money meets an unknown price.
+ * A process has one open call at a time. */
 void budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
                     const struct price *p, double prompt_tokens, double answer_tokens);
 
@@ -274,7 +264,7 @@ void budget_note(double answer_tokens);
 void budget_settle(const char *ledger, const struct llm_usage *u, double cost, double seconds);
 
 /* No more calls in this run (KP_RUN; none if it is unset): the next budget_reserve ends its program
- * with KP_MACHINE, without a word, because the failed call has said why. */
+ * with KP_MACHINE and no word. */
 void budget_stop(const char *ledger);
 
 /* Sums over the ledger: over everything (gpu and task NULL) or over one cell; zero if there is

@@ -136,18 +136,6 @@ static void test_words(void **state) {
     }
 }
 
-static void test_backoff(void **state) {
-    (void)state;
-    static const double full[] = {0.5, 1, 2, 4, 8, 8, 8};
-    for (int done = 1; done <= 7; done++) {
-        assert_true(llm_backoff(0.5, done, 0) == full[done - 1]);
-        assert_true(llm_backoff(0.5, done, 1) == 0.75 * full[done - 1]);
-        assert_true(llm_backoff(0.5, done, 0.5) == 0.875 * full[done - 1]);
-        assert_true(llm_backoff(0, done, 0.5) == 0);
-    }
-    assert_true(llm_backoff(0.5, 1000, 0) == 8);
-}
-
 /* ---- The key ---- */
 
 static void test_key(void **state) {
@@ -233,8 +221,8 @@ int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults),       cmocka_unit_test(test_words),
-        cmocka_unit_test(test_should_retry), cmocka_unit_test(test_backoff),
-        cmocka_unit_test(test_key),          cmocka_unit_test(test_header),
+        cmocka_unit_test(test_should_retry), cmocka_unit_test(test_key),
+        cmocka_unit_test(test_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
