@@ -105,6 +105,7 @@ struct transcript {
     cJSON *line;               /* which has it; both NULL if there is none */
     double cost, seconds;      /* of all tries: in USD (NAN if any is unknown), and of calls */
     double calls;
+    long end; /* of the last whole line, in bytes */
 };
 
 /* Read PATH, which may be absent; a torn last line is skipped, and the answer is parsed again. Ends

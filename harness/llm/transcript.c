@@ -135,6 +135,7 @@ struct transcript transcript_read(const char *path) {
             usage.known &= known;
         }
         cJSON_Delete(old);
+        t.end = end + 1 - text;
     }
     free(text);
     if (!t.line) return t;
@@ -153,6 +154,7 @@ void transcript_free(struct transcript *t) {
 static struct { /* the transcript that this process holds until it ends */
     char *path;
     int fd;
+    off_t end; /* of its last whole line: behind it may be a torn one, or reserved zeros */
     double calls;
 } hold;
 
@@ -174,22 +176,10 @@ static bool is_there(void) {
            s.st_dev == there.st_dev;
 }
 
-/* The end of the last whole line.  Behind it may be a line that a crash cut short, or the room of
- * transcript_reserve, which is zeros. */
-static off_t end_of_lines(void) {
-    long n;
-    char *text = file_read(hold.path, &n);
-    const char *last = memrchr(text, '\n', (size_t)n);
-    off_t end = last ? last + 1 - text : 0;
-    free(text);
-    return end;
-}
-
 /* Give back room, also that of a process that was killed, and remove an empty file, which would
  * look like a transcript.  On failure some zeros stay, which no reader sees. */
 static void let_go(void) {
-    off_t end = is_there() ? end_of_lines() : -1;
-    if (end == 0 ? unlink(hold.path) : end > 0 && ftruncate(hold.fd, end)) return;
+    if (is_there() && (hold.end ? ftruncate(hold.fd, hold.end) : unlink(hold.path))) return;
 }
 
 void transcript_hold(const char *path) {
@@ -200,6 +190,7 @@ void transcript_hold(const char *path) {
     for (; !held; held = is_there()) lock();
     struct transcript t = transcript_read(path);
     hold.calls = t.calls;
+    hold.end = t.end;
     transcript_free(&t);
     if (atexit(let_go)) die(KP_MACHINE, "out of memory");
 }
@@ -208,11 +199,11 @@ void transcript_reserve(size_t request, double tokens) {
     enum { TOKEN = 512, REST = LLM_HEADERS_MAX }; /* REST: headers, names and counts of the line */
     struct rlimit most;
     double answer = fmin(tokens * TOKEN, LLM_BODY_MAX / 3.0 * 4);
-    off_t bytes = (off_t)answer + (off_t)request + REST, end = end_of_lines();
+    off_t bytes = (off_t)answer + (off_t)request + REST;
     /* Beyond this limit some file systems send a signal. */
-    bool beyond = !getrlimit(RLIMIT_FSIZE, &most) && (rlim_t)(end + bytes) > most.rlim_cur;
+    bool beyond = !getrlimit(RLIMIT_FSIZE, &most) && (rlim_t)(hold.end + bytes) > most.rlim_cur;
     /* Where a file system cannot reserve, the C library writes zeros. */
-    int why = beyond ? EFBIG : posix_fallocate(hold.fd, end, bytes);
+    int why = beyond ? EFBIG : posix_fallocate(hold.fd, hold.end, bytes);
     if (why)
         die(KP_IO,
             "%s: no room for an answer: %lld bytes are needed: %s: free some on that disk, or "
@@ -226,14 +217,17 @@ void transcript_append(const struct llm_config *c, const char *request,
     if (a->tries == 1) hold.calls++;
     char *line = line_of(c, hold.calls, request, reply, a, cost_usd);
     size_t n = key_redact(line, strlen(line)), done = 0;
-    off_t end = end_of_lines();
     line[n++] = '\n'; /* replaces the NUL */
-    for (ssize_t k = 1; k > 0 && done<n; done += k> 0 ? (size_t)k : 0)
-        k = pwrite(hold.fd, line + done, n - done, end + (off_t)done);
-    int why = done < n || ftruncate(hold.fd, end + (off_t)n) || fsync(hold.fd) ? errno : 0;
-    if (done < n && ftruncate(hold.fd, end)) warn("%s: half a line is left", hold.path);
-    if (why)
+    errno = ENOSPC;
+    ssize_t k = 1;
+    while (k > 0 && done < n) {
+        k = pwrite(hold.fd, line + done, n - done, hold.end + (off_t)done);
+        done += k > 0 ? (size_t)k : 0;
+    }
+    bool kept = done == n && !ftruncate(hold.fd, hold.end + (off_t)n) && !fsync(hold.fd);
+    if (!kept)
         die(KP_IO, "%s: cannot write: %s; what was there before is unchanged", hold.path,
-            strerror(why));
+            strerror(errno));
+    hold.end += (off_t)n;
     free(line);
 }
