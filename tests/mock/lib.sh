@@ -17,9 +17,6 @@ servers=()
 # Its characters include some that JSON may escape.  Never pass it as an argument or export it here.
 key="mk-$(od -An -N18 -tx1 /dev/urandom | tr -d ' \n')/+z"
 
-# What ask reads, below the folder where it runs.
-mkdir -p "$scratch/harness/llm" && cp "$root/harness/llm/prices.json" "$scratch/harness/llm/"
-
 # needs WHAT PROGRAM... - skip the test if one of these is not built.
 needs() {
     local what=$1 p
@@ -73,7 +70,7 @@ call() {
     [ -e "$scratch/$case.prompt" ] || echo "Write it. case=$case;" > "$scratch/$case.prompt"
     rm -f "$scratch/$case.jsonl" # an answer there would be the answer
     (
-        cd "$scratch" || exit
+        mkdir -p "$scratch/harness/llm" && cp harness/llm/prices.json "$scratch/harness/llm/" && cd "$scratch" || exit
         case $api in
             chat) export LLM=openai:model-x OPENAI_BASE_URL=http://127.0.0.1:$port/v1 ;;
             responses) export LLM=responses:model-x OPENAI_BASE_URL=http://127.0.0.1:$port/v1 ;;
