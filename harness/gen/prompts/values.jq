@@ -1,36 +1,22 @@
-# values.jq: the parts of a prompt that are made of measurements and of earlier attempts, as an object
-# of texts (null: unknown).  harness/gen/prompt_data.c says what the input is; $words has meanings.json.
+# values.jq: the parts of a prompt that are made of measurements and of earlier attempts: texts by the names
+# that templates use, null if unknown.  prompt.jq says what the input is.
+include "text";
+include "numbers";
 
-# ---- Numbers and text ----
+# A file of data beside this one.
+def part($name): .parts[$name] // error({code: 3, text: "harness/gen/prompts/\($name): cannot read it: restore it"}) | fromjson;
 
-def fix($d): if . < 0 then "-" + (-. | fix($d)) else (. * pow(10; $d) | round) as $n | ($n / pow(10; $d) | floor) as $i | ($n - $i * pow(10; $d) | tostring) as $f
-    | if $d == 0 then "\($i)" else "\($i)." + ("0" * ($d - ($f | length)) // "") + $f end end;
-# So many significant digits: as a number, and as printf's %g has them.
-def round_to($d): if . == 0 then 0 else pow(10; $d - 1 - (fabs | log10 | floor)) as $unit | (. * $unit | round) / $unit end;
-def g($d): if . == 0 then "0" elif . < 0 then "-" + (-. | g($d)) else round_to($d) as $x | ($x | log10 + 1e-12 | floor) as $e
-    | if $e >= -4 and $e < $d then $x | tostring
-      else "\($x / pow(10; $e) | round_to($d))e\(if $e < 0 then "-" else "+" end)\($e | fabs | if . < 10 then "0\(.)" else tostring end)" end end;
-def us: fix(if . >= 100 then 0 elif . >= 10 then 1 else 2 end) + " us";
-def finite($d): if type == "number" then g($d) else "not finite" end; # JSON has no NaN and no infinity
-def bytes: {x: ., u: 0} | until(.x < 1024 or .u == 4; .x /= 1024 | .u += 1) | "\(.x | g(4)) \(["B", "KiB", "MiB", "GiB", "TiB"][.u])";
 def positive: type == "number" and . > 0;
 def some: if . == "" then null else . end;
-def line($most): gsub("[\\x00-\\x20\\x7f]+"; " ") | ltrimstr(" ") | rtrimstr(" ") | if length > $most then .[:$most] + "..." else . end;
-
-# A block that its contents cannot close, cut after whole lines at so many bytes.
-def fence($tag; $most):
-    . as $all | (if utf8bytelength <= $most then . else reduce (split("\n")[] | . + "\n") as $l ({n: 0, s: [], full: false};
-        ($l | utf8bytelength) as $k | if .full or .n + $k > $most then .full = true else .n += $k | .s += [$l] end) | .s | add // "" end) as $body
-    | ([3, ($body | [match("`+"; "g").length | . + 1])[]] | max | . as $n | "`" * $n) as $mark
-    | "\($mark)\($tag)\n\($body)\(if $body == "" or ($body | endswith("\n")) then "" else "\n" end)\($mark)\n"
-      + (($all | utf8bytelength) - ($body | utf8bytelength) | if . > 0 then "(cut here: \(.) more bytes are not shown)\n" else "" end);
 
 # ---- The GPU ----
 
 def rate: if positive then round_to(2) | if . >= 1000 then "\(. / 1000 | g(2)) TB/s" else "\(g(3)) GB/s" end else null end;
+# What arch.json knows of the architecture.
+def limits: (.arch | match("^[0-9]+").string) as $number | part("arch.json").architectures[$number] // {};
 def gpu:
-    ($arch[0].architectures[.arch | match("^[0-9]+").string] // {}) as $limits | (.machine // {}) as $m | (.peaks // {}) as $p | .arch as $target
-    | {device: ($m.gpu_name // .slug | line(80)), arch: .arch, capability: (.arch | match("^[0-9]+").string | "\(.[:-1]).\(.[-1:])"),
+    limits as $limits | (.machine // {}) as $m | (.peaks // {}) as $p | .arch as $target
+    | {device: ($m.gpu_name // .gpu | line(80)), arch: .arch, capability: (.arch | match("^[0-9]+").string | "\(.[:-1]).\(.[-1:])"),
        sms: ($m.sm_count | if positive then "\(.)" else null end), l2: ($m.l2_bytes | if positive then bytes else null end),
        memory: ($m.memory_bytes | if positive then bytes else null end), clock: ($m.clocks.sm_mhz | if positive then "\(. / 1000 | g(3))" else null end),
        read: ($p.read_gbs | rate), copy: ($p.copy_gbs | rate),
@@ -44,7 +30,7 @@ def gpu:
 
 # ---- What the task costs at least, and what the libraries do ----
 
-def floors: (.peaks // {} | map_values(if positive then round_to(2) else 0 end)) as $p | .cost as $c | .half as $half
+def floors: (.peaks // {} | map_values(if positive then round_to(2) else 0 end)) as $p | .task.cost as $c | .task.half as $half
     | ($c.bytes_in + $c.bytes_out) as $bytes | ($c.bytes_out < 0.05 * $bytes) as $reads # the same rules as time_main.c
     | (if $reads then $p.read_gbs else $p.copy_gbs end // 0) as $gbs | ([$p.fp32_tflops // 0, ($p.f16_tflops // 0) / 3] | max) as $fp32
     | {floor_bytes: (if $gbs > 0 then "at the measured rate of \(if $reads then "reading" else "copying" end) that takes about \($bytes / $gbs / 1000 | us)" else null end),
@@ -53,7 +39,11 @@ def floors: (.peaks // {} | map_values(if positive then round_to(2) else 0 end))
            else "\($c.mm_flops / $fp32 / 1e6 | us) in class fp32 (" + (if $fp32 > $p.fp32_tflops then "by three f16 products of split operands on tensor cores; by fp32 multipliers it is more"
              else "by fp32 multipliers" end) + ")" + (if ($p.tf32_tflops // 0) > 0 then ", \($c.mm_flops / $p.tf32_tflops / 1e6 | us) in class tf32" else "" end) end end)};
 
-def vendor: .limits.rms as $limit | (.vendor // {}) as $r
+# The limits of errors, in spreads: the numbers of harness/measure/tolerance.h.
+def tolerance: .tolerance as $text | {rms: "RMS", part: "PART", element: "ELEMENT", bias: "BIAS"} | map_values(. as $name
+    | [$text | match("KP_\($name)_LIMIT = ([0-9.]+)").captures[0].string | tonumber][0]
+      // error({code: 3, text: "harness/measure/tolerance.h: lacks KP_\($name)_LIMIT"}));
+def vendor: tolerance.rms as $limit | (.vendor // {}) as $r
     | [$r.time_us // {} | to_entries[] | select(.key != "candidate" and (.value.midmean | positive))
        | "- class \(.key): \(.value.midmean | round_to(2) | us)\($r.error[.key].declared.rms // 0 | if . > 0 then ", off by \(g(2) | tonumber) spreads (root mean square)" else "" end)"]
     | if . == [] then null else (["What the vendor libraries do, as recorded on this kind of GPU:\n"] + .
@@ -85,8 +75,11 @@ def compiler_log($a; $file):
              | [range([$n - 2, 1] | max; $n + 2) | select(. <= ($source | length)) | "\n\(if . == $n then ">" else " " end) \("    \(.)"[-4:]) | \($source[. - 1][:200])"] | add) // "" )
        ] | join("\n\n") | . + "\n" | fence("text"; 16384)) + "\n" end;
 
-def outcome($file): .skipped as $skipped | "- outcome: \(.fate)\(.reason | if . == "" then "" else ": " + message($file; $skipped) end)"
-    + (.same_as as $same | if $same != "" and (.reason | contains($same) | not) then " (the same as \($same))" else "" end) + "\n";
+# The outcome or verdict that ended an attempt.
+def fate: if (.outcome // "code") | IN("code", "ideas") then .verdict // "not measured" else .outcome end;
+def outcome($file): .skipped as $skipped | (.reason // "") as $reason | (.same_as // "") as $same
+    | "- outcome: \(fate)\($reason | if . == "" then "" else ": " + message($file; $skipped) end)"
+    + (if $same != "" and ($reason | contains($same) | not) then " (the same as \($same))" else "" end) + "\n";
 
 # ---- What is wrong with a result ----
 
@@ -133,28 +126,68 @@ def launches($limits; $sms): [.result.kernel.resources[]? | objects] as $compile
 def circumstances: (.result // {}) as $r
     | (if ($r.launches | positive) then "- enqueued: \($r.launches) node\(if $r.launches == 1 then "" else "s" end); scratch \($r.scratch_bytes // 0 | bytes)\n" else "" end)
     + ([$r.flags[]? | strings | line(120)] | if . == [] then "" else "- flags: \(join("; "))\n" end)
-    + ([.profile.sentences[]? | strings | "- profiler: \(line(600))\n"][:8] | add // "");
-def idea: (.idea // "") | if . == "" then "" else "- idea: \(line(1000))\n" end;
+    + ([.profile // "" | [try fromjson catch null][0] | objects | .sentences[]? | strings | "- profiler: \(line(600))\n"][:8] | add // "");
+def idea: (.idea_text // "") | if . == "" then "" else "- idea: \(line(1000))\n" end;
 
 # The floor that a kernel's own comment states may be another than the measured one.
 def without_floor: sub("\\n *\\*? *Floor:(.|\\n)*?\\*/"; "\n */") | gsub("\\n *// *Floor:[^\\n]*"; "");
 
-def shown: . as $in | ($arch[0].architectures[.arch | match("^[0-9]+").string] // {}) as $limits | if .shown == [] then null else "# Kernels measured so far\(if (.shown | length) > 1 then ", slowest first" else "" end)\n"
-    + ([.shown | to_entries[] | "\n## Kernel \(.key + 1) of \($in.shown | length): \(if .value.current then "the present one" else .value.name end)\n\n"
-        + (.value | (if .ratio > 0 then speed else outcome($in.file) end) + resources + launches($limits; $in.machine.sm_count) + circumstances + idea + "\n"
+# An attempt's kernel without its lines of provenance, and the number of those.
+def source: if .code == null then . + {skipped: 0} else
+    (.code | split("\n")) as $lines
+    | first(range(0; $lines | length) | select($lines[.] | test("^// (provenance:|prompt sha256|kernel sha256)") | not)) as $skipped
+    | .skipped = $skipped | .code = ($lines[$skipped:] | join("\n")) end;
+
+def shown: . as $in | "\(.task.name).cu" as $file | limits as $limits
+    | if .shown == [] then null else "# Kernels measured so far\(if (.shown | length) > 1 then ", slowest first" else "" end)\n"
+    + ([.shown | to_entries[] | "\n## Kernel \(.key + 1) of \($in.shown | length): \(.value.attempt | if . == "current" then "the present one" else . end)\n\n"
+        + (.value | source | (if .ratio > 0 then speed else outcome($file) end) + resources + launches($limits; $in.machine.sm_count) + circumstances + idea + "\n"
            + (if .code then .code | without_floor | fence("cuda"; $in.most) else "(its source is not kept)\n" end))] | add) end;
 
-def failed: . as $in | .failed | if . == null then null else . as $a | "# What failed: \(.name)\n\n\($words[0][.fate] // "")\n\n\(outcome($in.file))"
-    + (if .fate == "wrong" then (.result.evidence | evidence($in.outputs)) + (.result // {} | errors + missed) else "" end) + idea + "\n"
-    + (if .fate == "build" then compiler_log($a; $in.file) else "" end) + (if .code then "Its source:\n\n\(.code | fence("cuda"; $in.most))" else "" end) end;
+def failed: . as $in | "\(.task.name).cu" as $file | part("meanings.json") as $words
+    | .failed | if . == null then null else source | . as $a | "# What failed: \(.attempt)\n\n\($words[fate] // "")\n\n\(outcome($file))"
+    + (if fate == "wrong" then (.result.evidence | evidence($in.task.outputs)) + (.result // {} | errors + missed) else "" end) + idea + "\n"
+    + (if fate == "build" then compiler_log($a; $file) else "" end) + (if .code then "Its source:\n\n\(.code | fence("cuda"; $in.most))" else "" end) end;
 
 # The end of a list of outcomes; the oldest are dropped.
-def ledger: .file as $file | (.ledger // "") | if . == "" then null else
-    (split("\n") | if .[-1] == "" then .[:-1] else . end) as $lines | (reduce ($lines | reverse[]) as $l ({n: 0, s: [], full: false};
-        ($l | utf8bytelength + 1) as $k | if .full or .n + $k > 32768 then .full = true else .n += $k | .s += [$l] end) | .s | reverse) as $kept
+def ledger_part: "\(.task.name).cu" as $file | (.ledger // "") | if . == "" then null else
+    lines as $lines | ($lines | [reverse[] | . + "\n"] | first_lines(32768) | reverse) as $kept
     | "# What was tried, and what came of it\n\n\(if ($kept | length) < ($lines | length) then "(older entries are left out)\n\n" else "" end)"
-      + ($kept | map(message($file; 0)) | join("\n") + "\n" | fence("text"; 65536)) end;
+      + ($kept | map(rtrimstr("\n") | message($file; 0)) | join("\n") + "\n" | fence("text"; 65536)) end;
 def idea_to_do: (.idea // "") | if . == "" then null else "# The idea to carry out\n\n\(fence("text"; 8192))" end;
 
-gpu + floors + {vendor: vendor, shown: shown, failed: failed, ledger: ledger, idea: idea_to_do}
-+ (.limits | with_entries(.key |= "\(.)_limit" | .value |= tostring))
+# ---- The task ----
+
+def task: .task as $t | part("ops.json").ops as $ops | $t.cost as $c | $t
+    | {title, name, tensors, graph: (.graph | fence("text"; infinite)), outputs: .written, header: (.header | fence("c"; infinite)),
+       meanings: ([.ops[] | "- \(.): \($ops[.] // error({code: 3, text: "harness/gen/prompts/ops.json: no meaning of the op \(.): add it"}))"] | join("\n")),
+       notes: (if .notes == [] then null else "Notes:\n\n" + ([.notes[] | "- \(line(2000))"] | join("\n")) end),
+       bytes: "\($c.bytes_in) bytes read (\($c.bytes_in | bytes)), \($c.bytes_out) bytes written (\($c.bytes_out | bytes)), each once",
+       flops: "\($c.flops | g(3)) additions and multiplications, \($c.mm_flops | g(3)) of them in products (matrix products, convolutions, attention)"};
+
+# ---- Headers of the project ----
+
+def include_of: capture("^ *# *include *\"(?<name>[A-Za-z0-9_.]{1,63})\"").name;
+# The names of those that a source includes, and of those that these include, each after the one that needs it.
+def included($headers; $source): reduce ($source | lines[] | select(contains("include")) | include_of | select($headers[.])) as $name (.;
+    if index([$name]) then . else . + [$name] | included($headers; $headers[$name]) end);
+def header_names: . as $in | [] | included($in.headers; $in.source) | join(" ");
+def headers_shown: . as $in | reduce (.shown[], .failed | select(. != null) | .code // "") as $code ([]; included($in.headers; $code))
+    | if . == [] then null else "# Headers of the project that these kernels include\n"
+      + ([.[] | "\n## \(.)\n\n\($in.headers[.] | fence("cuda"; $in.most))"] | add) end;
+def interfaces: [.offers | to_entries[] | "## \(.key)\n\n\(.value | fence("cuda"; 1536))"] | join("\n");
+
+# ---- All of them ----
+
+# Tell each sample its number, and ask all but the first for something unusual: samples of one request must
+# differ, and some models have no temperature.  Repairs and implemented ideas differ by their starting
+# point; a sample that is one of one is an independent draw.
+def sample: if .of <= 1 or (.ask | IN("repair", "implement")) then "(Request \(.attempt).)"
+    else "(Request \(.attempt): proposal \([.number, 1] | max) of \(.of), which are written independently. \(
+        if .number > 1 then "Make it differ in kind from what the others are likely to be: not the first approach that comes to mind with other sizes, but another good one."
+        else "Take the approach that you judge best." end))" end;
+
+def values: gpu + floors + task
+    + {vendor: vendor, interfaces: interfaces, shown: shown, failed: failed, ledger: ledger_part, idea: idea_to_do, sample: sample,
+       ideas_wanted: (.ideas_wanted | if . then tostring else null end)}
+    + (tolerance | with_entries(.key |= "\(.)_limit" | .value |= tostring));
