@@ -80,7 +80,7 @@ static void set_text(cJSON *object, const char *key, const char *text) {
 static void set_number(cJSON *object, const char *key, double x) {
     char text[32];
     snprintf(text, sizeof text, "%.9g", x);
-    set(object, key, isfinite(x) ? cJSON_CreateRaw(text) : NULL);
+    set(object, key, isfinite(x) ? cJSON_CreateNumber(atof(text)) : NULL);
 }
 
 /* Add what a result says to an attempt, and the result itself, which is taken over. */

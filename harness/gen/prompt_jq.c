@@ -38,7 +38,7 @@ cJSON *prompt_jq(const char *module, const char *expression, const cJSON *data) 
     pid_t writer = start_writer(input, &fd);
     char *command = text_format(
         "exec jq -c -L " PROMPT_FOLDER " -L harness/judge 'include \"%s\"; try (%s) catch {error: "
-        "(if type == \"object\" then . else {code: 70, text: .} end)}' <&%d",
+        "(if type == \"object\" then . else {code: 70, text: .} end)}' /proc/self/fd/%d",
         module, expression, fd);
     FILE *pipe = popen(command, "re");
     close(fd);
