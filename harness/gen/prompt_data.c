@@ -160,6 +160,7 @@ static cJSON *texts(const char *pattern, cJSON *as(char *text)) {
 }
 
 char *prompt_header_names(const char *source) {
+    if (!strstr(source, ".cuh\"")) return text_format("%s", "");
     cJSON *data = cJSON_CreateObject();
     add(data, "source", cJSON_CreateString(source));
     add(data, "headers", texts(PROMPT_HEADERS "/*.cuh", header));

@@ -4,7 +4,6 @@
 # asks the same questions again.  Of the attempts only earlier rounds of the mode and this round's ideas
 # count, so the order in which the attempts of a round finish changes nothing.
 include "text";
-include "numbers";
 
 # A number of the environment; the default if it is unset or empty.
 def option($name; $default; $low; $high; $whole): env[$name] // "" | . as $text

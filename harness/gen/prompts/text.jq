@@ -1,6 +1,21 @@
-# text.jq: text in prompts: lines, blocks, templates.  An error is {code: exit code, text: its line}.
+# text.jq: numbers, lines, blocks and templates in prompts.  An error is {code: exit code, text: its line}.
 #
 # jq 1.6 has `try` catch what is raised behind it, too, unless it stands in brackets.
+
+# ---- Numbers ----
+
+def fix($d): if . < 0 then "-" + (-. | fix($d)) else (. * pow(10; $d) | round) as $n | ($n / pow(10; $d) | floor) as $i | ($n - $i * pow(10; $d) | tostring) as $f
+    | if $d == 0 then "\($i)" else "\($i)." + ("0" * ($d - ($f | length)) // "") + $f end end;
+# So many significant digits: as a number, and as printf's %g has them.
+def round_to($d): if . == 0 then 0 else pow(10; $d - 1 - (fabs | log10 | floor)) as $unit | (. * $unit | round) / $unit end;
+def g($d): if . == 0 then "0" elif . < 0 then "-" + (-. | g($d)) else round_to($d) as $x | ($x | log10 + 1e-12 | floor) as $e
+    | if $e >= -4 and $e < $d then $x | tostring
+      else "\($x / pow(10; $e) | round_to($d))e\(if $e < 0 then "-" else "+" end)\($e | fabs | if . < 10 then "0\(.)" else tostring end)" end end;
+def us: fix(if . >= 100 then 0 elif . >= 10 then 1 else 2 end) + " us";
+def finite($d): if type == "number" then g($d) else "not finite" end; # JSON has no NaN and no infinity
+def bytes: {x: ., u: 0} | until(.x < 1024 or .u == 4; .x /= 1024 | .u += 1) | "\(.x | g(4)) \(["B", "KiB", "MiB", "GiB", "TiB"][.u])";
+
+# ---- Text ----
 
 # On one line, at most so many characters.
 def line($most): gsub("[\\x00-\\x20\\x7f]+"; " ") | ltrimstr(" ") | rtrimstr(" ")
@@ -21,22 +36,22 @@ def fence($tag; $most):
       + (($all | utf8bytelength) - ($body | utf8bytelength)
          | if . > 0 then "(cut here: \(.) more bytes are not shown)\n" else "" end);
 
-# What a template may use: no newlines at the end, and null if nothing is left.
-def value: if type == "string" then sub("\n+\\z"; "") | if . == "" then null else . end else null end;
-
-# A template with its {{name}}s filled in, without lines of which a value is null, and without repeated
-# blank lines.  `path` is for messages; the template must use the values that $must names, unless null.
+# A template with its {{name}}s filled in, without lines of which a value is null or empty, and without
+# repeated blank lines.  Newlines at the end of a value are dropped.  $path is for messages; the template must
+# use those of the values that $must names.
 def expand($path; $values; $must):
     def fail($text): error({code: 3, text: "\($path)\($text)"});
+    def value($name): $values[$name] // "" | until(endswith("\n") | not; .[:-1]);
+    def filled($line):
+        [match("\\{\\{(?:([a-z0-9_]+)\\}\\})?"; "g").captures[0].string] as $names
+        | if any($names[]; . == null) then fail(":\($line): {{ without a name and }}: write {{name}}") else . end
+        | ($names - ($values | keys))[0] as $unknown
+        | if $unknown then fail(":\($line): unknown name {{\($unknown)}}: remove it, or see prompt.jq for those there are") else . end
+        | select(all($names[]; value(.) != "")) | gsub("\\{\\{(?<name>[a-z0-9_]+)\\}\\}"; value(.name));
     if . == null then fail(": cannot read this template: restore it") else . end
-    | . as $template | ($values | map_values(value)) as $v
-    | [lines | to_entries[] | .key as $at | .value
-       | [match("\\{\\{(?:([a-z0-9_]+)\\}\\})?"; "g").captures[0].string] as $names
-       | if any($names[]; . == null) then fail(":\($at + 1): {{ without a name and }}: write {{name}}") else . end
-       | ($names - ($v | keys))[0] as $unknown
-       | if $unknown then fail(":\($at + 1): unknown name {{\($unknown)}}: remove it, or see prompt.jq for those there are") else . end
-       | select(all($names[]; $v[.] != null)) | gsub("\\{\\{(?<name>[a-z0-9_]+)\\}\\}"; $v[.name])]
-    | ($must[] | select($v[.] != null and ("{{\(.)}}" as $use | $template | contains($use) | not))
+    | . as $template
+    | ($must[] | select(value(.) != "" and ("{{\(.)}}" as $use | $template | contains($use) | not))
        | fail(": lacks {{\(.)}}, which this request is about: add a line with it")),
-      (reduce .[] as $l ([]; if $l == "" and (length == 0 or .[-1] == "") then . else . + [$l] end)
+      ([lines | to_entries[] | .key as $i | .value | if contains("{{") then filled($i + 1) else . end]
+       | reduce .[] as $l ([]; if $l == "" and (length == 0 or .[-1] == "") then . else . + [$l] end)
        | map(. + "\n") | add // "");

@@ -1,7 +1,6 @@
 # values.jq: the parts of a prompt that are made of measurements and of earlier attempts: texts by the names
 # that templates use, null if unknown.  prompt.jq says what the input is.
 include "text";
-include "numbers";
 
 # A file of data beside this one.
 def part($name): .parts[$name] // error({code: 3, text: "harness/gen/prompts/\($name): cannot read it: restore it"}) | fromjson;
