@@ -11,28 +11,31 @@
 #   draws                        random numbers from 0 to 1, the same for the same attempt
 #   most_bytes                   of both messages
 #
-# A template may use the names of `values` (values.jq).
+# A template may use the names of `texts` (values.jq).
 include "text";
 include "values";
 include "search";
 
 # The template NAME.txt filled in; an ask must use what its turn is about.
-def template($name; $values; $must): "\($name).txt" as $file | .parts[$file] | expand("harness/gen/prompts/\($file)"; $values; $must);
+def template($name; $values; $must): "\($name).txt" as $file
+    | .parts[$file] | expand("harness/gen/prompts/\($file)"; $values; $must);
 
 # The messages with at most .most bytes of each kernel.  The system message is the same for every task on a
 # GPU: rules, a worked example, the GPU, what the project's headers offer.  The user's begins with what
 # other turns share, the task and the headers that its kernels include: so many bytes are `stable`, for caches.
-def messages: . as $in | values as $values
+def messages: . as $in | texts as $values
     | ("\(template("task"; $values; []))\n\(headers_shown // "" | if . == "" then . else . + "\n" end)") as $stable
     | [{role: "system", text: ([template("system", "example", "gpu"; $values; [])] | join("\n")), stable: 0},
-       {role: "user", text: ($stable + template("ask_\($in.ask)"; $values; ["shown", "failed", "ledger", "idea", "ideas_wanted", "sample"])),
-        stable: ($stable | utf8bytelength)}];
+       {role: "user", stable: ($stable | utf8bytelength),
+        text: ($stable + template("ask_\($in.ask)"; $values;
+                                  ["shown", "failed", "ledger", "idea", "ideas_wanted", "sample"]))}];
 
 # The same with as much of each kernel as there is room for.
 def fitted($most): (.most = $most | messages) as $messages
     | if ([$messages[].text | utf8bytelength] | add) <= .most_bytes then $messages
       elif $most > 1024 then fitted($most / 2)
-      else error({code: 3, text: "\(.task.name): the prompt of \(.attempt) is longer than \(.most_bytes / 1024) KB even with kernels cut: show fewer"}) end;
+      else error({code: 3, text: ("\(.task.name): the prompt of \(.attempt) is longer than "
+                                  + "\(.most_bytes / 1024) KB even with kernels cut: show fewer")}) end;
 
 # The messages, and what .asked.json and .gen.json say of the question.
 def question: . + turn

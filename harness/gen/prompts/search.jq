@@ -88,7 +88,8 @@ def repair:
        else [$all[] | resolved($all) | select(. != null and ok)] end | min_by(quality)) as $best
     | (if $last >= 0 and $result[$last] != null and ($worked[$last] | not) and $last + 1 - $start < turns
        # An answer without code cannot be mended: the last one with code is (the ledger says the rest).
-       then {ask: "repair", failed: ([$result[$start:][] | select(. != null and .outcome == "code")][-1] // $result[$last])}
+       then {ask: "repair",
+             failed: ([$result[$start:][] | select(. != null and .outcome == "code")][-1] // $result[$last])}
        elif $best then optimise($best) else fresh end)
     + {ledger: ($chain | ledger($all))};
 
@@ -96,7 +97,8 @@ def repair:
 # of the speedup.  Buckets are drawn without replacement, with probabilities proportional to
 # exp((mean - mean of all) / tau), and one member of each is drawn uniformly.
 def in_buckets: (map(.ratio | log2) | [min, max]) as [$low, $high] | buckets as $n
-    | group_by(if $high > $low then ((.ratio | log2) - $low) / ($high - $low) * $n | floor | [., $n - 1] | min else 0 end)
+    | group_by(if $high == $low then 0
+               else ((.ratio | log2) - $low) / ($high - $low) * $n | [floor, $n - 1] | min end)
     | map({member: ., mean: (map(.ratio | log2) | add / length)});
 # The place of one of them.  The largest mean is subtracted instead of the mean of all: the ratios of the
 # weights are the same, and none overflows.
@@ -116,31 +118,36 @@ def contrastive: . as $in | pool as $pool
 # of the bank, so that one line of descent does not take over.
 
 # The best kernel so far, then the best of each other idea, three in all.  One without an idea counts by itself.
-def bank: pool | sort_by(quality) | reduce .[] as $a ([];
-    if length == 3 or any(.[]; (.idea // -1) >= 0 and .idea == $a.idea and .round == $a.round) then . else . + [$a] end);
+def same_idea($a): (.idea // -1) >= 0 and .idea == $a.idea and .round == $a.round;
+def bank: pool | sort_by(quality)
+    | reduce .[] as $a ([]; if length == 3 or any(.[]; same_idea($a)) then . else . + [$a] end);
 def idea_outcome($all; $round; $idea): [$all[] | select(.round == $round and .index > 0 and .idea == $idea)]
     | ([.[] | resolved($all) | select(. != null and ok)] | min_by(quality)) as $best
-    | if $best then "worked, \($best | speedup)" elif . == [] then "untried" else "failed: \(.[-1] | outcome($all))" end;
+    | if $best then "worked, \($best | speedup)"
+      elif . == [] then "untried"
+      else "failed: \(.[-1] | outcome($all))" end;
 def idea_ledger: earlier as $all
     | [$all[] | select(.index == 0) | .round as $round | idea_list | to_entries[]
        | "- round \($round): \(.value)\n  \(.key as $k | idea_outcome($all; $round; $k))\n"] | add;
 def branching: . as $in | bank as $bank
     | if .index == 0 then {ask: "ideas", shown: ($bank | reverse), ideas_wanted: ideas, ledger: idea_ledger}
       else ([.attempts[] | select(.round == $in.round and .index == 0)][0] // {} | idea_list[:ideas]) as $ideas
-        | ($ideas | length) as $n
-        | (if $n > 0 and ((.index - 1) / $n | floor) % 2 == 1 and ($bank | length) > 1 then $bank[1] else $bank[0] end) as $seed
-        | if $n > 0 then {ask: "implement", idea: $ideas[(.index - 1) % $n], idea_index: ((.index - 1) % $n), shown: [$seed | values]}
+        | ($ideas | length) as $n | (.index - 1) as $i
+        | (if $n > 0 and ($i / $n | floor) % 2 == 1 then $bank[1] else null end // $bank[0]) as $seed
+        | if $n > 0 then {ask: "implement", idea: $ideas[$i % $n], idea_index: ($i % $n), shown: [$seed | values]}
           elif $seed then optimise($seed) else fresh end end;
 
 # The turn of attempt `attempt`: its ask (ask_*.txt) and what that is about.  `shown` are slowest first;
 # `number` of `of` is the place among its round's samples: a control draws independently.
 def turn: .mode as $mode
     | if .index == 0 and ($mode | is_mode("branching") | not)
-      then error({code: 2, text: "\(.attempt) is no attempt: only branching has a call for ideas, of index 0"}) else . end
-    | {attempt, number: .index, of: ([width, .index] | max), shown: [], failed: null, idea: null, idea_index: -1, ledger: null, ideas_wanted: null}
+      then error({code: 2, text: "\(.attempt) is no attempt: only branching has a call for ideas, of index 0"})
+      else . end
+    | {attempt, number: .index, of: ([width, .index] | max), shown: [], failed: null,
+       idea: null, idea_index: -1, ledger: null, ideas_wanted: null}
     + if $mode | is_mode("repair") then repair
       elif $mode | is_mode("contrastive") then contrastive
       elif $mode | is_mode("branching") then branching
-      elif ($mode | is_mode("best_of_n")) and seed_kernel and .current != null and (.current | ok) then optimise(.current)
+      elif ($mode | is_mode("best_of_n")) and seed_kernel and (.current // {} | ok) then optimise(.current)
       else fresh end
     | if ($mode | is_mode("best_of_n")) or .ask == "ideas" then .number = 1 | .of = 1 else . end;

@@ -186,7 +186,7 @@ def sample: if .of <= 1 or (.ask | IN("repair", "implement")) then "(Request \(.
         if .number > 1 then "Make it differ in kind from what the others are likely to be: not the first approach that comes to mind with other sizes, but another good one."
         else "Take the approach that you judge best." end))" end;
 
-def values: gpu + floors + task
+def texts: gpu + floors + task
     + {vendor: vendor, interfaces: interfaces, shown: shown, failed: failed, ledger: ledger_part, idea: idea_to_do, sample: sample,
        ideas_wanted: (.ideas_wanted | if . then tostring else null end)}
     + (tolerance | with_entries(.key |= "\(.)_limit" | .value |= tostring));
