@@ -1,10 +1,15 @@
 /* prompt.h: the messages that a model gets.
  *
- * C gathers what may be said, as JSON: the task, the GPU, recorded results, headers, attempts. What
- * is said is up to jq and to data in harness/gen/prompts/: search.jq chooses what to ask, values.jq
- * makes texts of measurements and of earlier attempts, text.jq fills in templates (ask_*.txt and
- * others), prompt.jq puts them together; ops.json has the meaning of each op, arch.json limits and
- * instructions of each architecture, meanings.json what verdicts mean. */
+ * C gathers what may be said, as JSON: the task, the GPU, recorded results, headers, attempts.  What
+ * is said is up to jq and to data, in harness/gen/prompts/:
+ *
+ *   search.jq                 what to ask
+ *   facts.jq, feedback.jq     texts about the task and the GPU; about earlier attempts
+ *   text.jq                   numbers, blocks, templates
+ *   prompt.jq                 the messages
+ *   *.txt                     their templates
+ *   ops, arch, meanings.json  what each op means; limits and instructions of each architecture;
+ *                             what verdicts mean */
 #ifndef KP_PROMPT_H
 #define KP_PROMPT_H
 

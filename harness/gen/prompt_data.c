@@ -164,7 +164,7 @@ char *prompt_header_names(const char *source) {
     cJSON *data = cJSON_CreateObject();
     add(data, "source", cJSON_CreateString(source));
     add(data, "headers", texts(PROMPT_HEADERS "/*.cuh", header));
-    cJSON *names = prompt_jq("values", "{names: header_names}", data);
+    cJSON *names = prompt_jq("facts", "{names: header_names}", data);
     char *text = text_format("%s", json_text(names, "names", ""));
     cJSON_Delete(names);
     cJSON_Delete(data);

@@ -11,10 +11,25 @@
 #   draws                        random numbers from 0 to 1, the same for the same attempt
 #   most_bytes                   of both messages
 #
-# A template may use the names of `texts` (values.jq).
+# A template may use the names of `texts`: null if unknown.
 include "text";
-include "values";
+include "facts";
+include "feedback";
 include "search";
+
+# Tell each sample its number, and ask all but the first for something unusual: samples of one request must
+# differ, and some models have no temperature.  Repairs and implemented ideas differ by their starting
+# point; a sample that is one of one is an independent draw.
+def sample: if .of <= 1 or (.ask | IN("repair", "implement")) then "(Request \(.attempt).)"
+    else "(Request \(.attempt): proposal \([.number, 1] | max) of \(.of), which are written independently. "
+      + if .number > 1
+        then "Make it differ in kind from what the others are likely to be: not the first approach that comes to mind "
+             + "with other sizes, but another good one.)"
+        else "Take the approach that you judge best.)" end end;
+
+def texts: gpu_facts + task_facts + tolerance
+    + {interfaces: interfaces, shown: shown, failed: failed, ledger: history, idea: idea_to_do, sample: sample,
+       ideas_wanted: (.ideas_wanted | if . then tostring else null end)};
 
 # The template NAME.txt filled in; an ask must use what its turn is about.
 def template($name; $values; $must): "\($name).txt" as $file

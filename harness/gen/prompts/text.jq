@@ -58,8 +58,8 @@ def expand($path; $values; $must):
         | select(all($names[]; value(.) != "")) | gsub("\\{\\{(?<name>[a-z0-9_]+)\\}\\}"; value(.name));
     if . == null then fail(": cannot read this template: restore it") else . end
     | . as $template
+    | [lines | to_entries[] | .key as $i | .value | if contains("{{") then filled($i + 1) else . end]
     | ($must[] | select(value(.) != "" and ("{{\(.)}}" as $use | $template | contains($use) | not))
        | fail(": lacks {{\(.)}}, which this request is about: add a line with it")),
-      ([lines | to_entries[] | .key as $i | .value | if contains("{{") then filled($i + 1) else . end]
-       | reduce .[] as $l ([]; if $l == "" and (length == 0 or .[-1] == "") then . else . + [$l] end)
+      (reduce .[] as $l ([]; if $l == "" and (length == 0 or .[-1] == "") then . else . + [$l] end)
        | map(. + "\n") | add // "");
