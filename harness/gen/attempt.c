@@ -1,6 +1,7 @@
 /* attempt.c: see attempt.h. */
 #define _GNU_SOURCE
 #include "gen/attempt.h"
+#include "gen/object.h"
 #include "base/code_normal.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -64,11 +65,10 @@ void attempt_code_hash(const char *kernel, char hash[65]) {
 
 /* ---- The kernel's result ----------------------------------------------------------- */
 
-/* Set a member; a NULL item is null. */
+/* Set a member, whether it is there or not. */
 static void set(cJSON *object, const char *key, cJSON *item) {
     cJSON_DeleteItemFromObjectCaseSensitive(object, key);
-    if (!cJSON_AddItemToObject(object, key, item ? item : cJSON_CreateNull()))
-        die(KP_MACHINE, "out of memory");
+    object_add(object, key, item);
 }
 
 /* "" is null. */

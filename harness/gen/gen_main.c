@@ -13,6 +13,7 @@
  * (prompts/search.jq). */
 #include "gen/attempt.h"
 #include "gen/code.h"
+#include "gen/object.h"
 #include "gen/prompt.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -42,18 +43,6 @@ struct job {
     struct billed_call call; /* and what came of it */
 };
 
-static void add(cJSON *to, const char *key, cJSON *item) {
-    if (!item || !cJSON_AddItemToObject(to, key, item)) die(KP_MACHINE, "out of memory");
-}
-
-static void add_text(cJSON *to, const char *key, const char *text) {
-    add(to, key, cJSON_CreateString(text));
-}
-
-static void add_number(cJSON *to, const char *key, double x) {
-    add(to, key, cJSON_CreateNumber(x));
-}
-
 /* A path of this attempt.  Free it. */
 static char *path_of(const struct job *j, const char *suffix) {
     return attempt_path(root, j->name, j->gpu, j->task->name, suffix);
@@ -79,14 +68,14 @@ static void choose(struct job *j, const char *arch, const char *kernel) {
     const char *seed = getenv("SEARCH_SEED");
     char *seeded =
         text_format("%s %s/%s %s", seed && *seed ? seed : "0", j->gpu, j->task->name, j->name);
-    add_text(data, "mode", j->mode);
-    add_number(data, "round", j->round);
-    add_number(data, "index", j->index);
-    add_text(data, "attempt", j->name);
-    add_text(data, "api", llm_api_name(j->llm.api));
-    add(data, "attempts", past);
-    add(data, "current", current ? current : cJSON_CreateNull());
-    add(data, "draws", prompt_draws(seeded));
+    object_text(data, "mode", j->mode);
+    json_add_number(data, "round", j->round);
+    json_add_number(data, "index", j->index);
+    object_text(data, "attempt", j->name);
+    object_text(data, "api", llm_api_name(j->llm.api));
+    object_add(data, "attempts", past);
+    object_add(data, "current", current);
+    object_add(data, "draws", prompt_draws(seeded));
     free(seeded);
     cJSON *question = prompt_jq("prompt", "question", data);
     cJSON *messages = cJSON_GetObjectItem(question, "messages");
@@ -177,13 +166,13 @@ static char *first_with(const struct job *j, const char *code_sha) {
 }
 
 static void add_tokens(cJSON *json, const struct llm_usage *u) {
-    cJSON *tokens = u->known ? cJSON_CreateObject() : cJSON_CreateNull();
-    add(json, "tokens", tokens);
+    cJSON *tokens = u->known ? cJSON_CreateObject() : NULL;
+    object_add(json, "tokens", tokens);
     if (!u->known) return;
-    add_number(tokens, "input", u->input);
-    add_number(tokens, "cached", u->cached);
-    add_number(tokens, "output", u->output);
-    add_number(tokens, "reasoning", u->reasoning);
+    json_add_number(tokens, "input", u->input);
+    json_add_number(tokens, "cached", u->cached);
+    json_add_number(tokens, "output", u->output);
+    json_add_number(tokens, "reasoning", u->reasoning);
 }
 
 /* Add the section of an answer under one of two headings. */
@@ -194,7 +183,7 @@ static void add_section(cJSON *json, const char *key, const char *answer, const 
         free(text);
         text = code_section(answer, otherwise);
     }
-    add(json, key, *text ? cJSON_CreateString(text) : cJSON_CreateNull());
+    object_text(json, key, *text ? text : NULL);
     free(text);
 }
 
@@ -204,13 +193,13 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     char why[200] = "", sha[65];
     char *kernel = code_extract(a->text, why);
     if (!kernel) {
-        add_text(json, "reason", why);
+        object_text(json, "reason", why);
         return "no-code";
     }
     attempt_code_hash(kernel, sha);
-    add_text(json, "code_sha256", sha);
+    object_text(json, "code_sha256", sha);
     char *headers = prompt_header_names(kernel); /* one may nearly be the answer */
-    add_text(json, "headers", headers);
+    object_text(json, "headers", headers);
     free(headers);
     char *first = first_with(j, sha), *path = path_of(j, ".cu");
     char *file = code_file(kernel, j->call.model, j->name, j->call.date, j->call.request_sha256,
@@ -218,9 +207,9 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     file_replace(path, file);
     bool same = strcmp(first, j->name) != 0;
     if (same) {
-        add_text(json, "same_as", first);
+        object_text(json, "same_as", first);
         char *reason = text_format("the same kernel as %s", first);
-        add_text(json, "reason", reason);
+        object_text(json, "reason", reason);
         free(reason);
     }
     free(first);
@@ -252,25 +241,25 @@ static void conclude(struct job *j, const struct llm_answer *a) {
                                            [LLM_INVALID] = "invalid"};
     cJSON *json = j->asked;
     const char *outcome = a->outcome == LLM_COMPLETE ? "ideas" : outcomes[a->outcome];
-    add_text(json, "request_sha256", j->call.request_sha256);
-    add_text(json, "model", j->call.model);
-    add_text(json, "date", j->call.date);
+    object_text(json, "request_sha256", j->call.request_sha256);
+    object_text(json, "model", j->call.model);
+    object_text(json, "date", j->call.date);
     if (a->outcome != LLM_COMPLETE) {
-        add_text(json, "reason", a->why);
+        object_text(json, "reason", a->why);
     } else if (j->index > 0) {
         outcome = take_kernel(j, a, json);
     } else {
         cJSON *ideas = code_ideas(a->text);
-        add(json, "ideas", ideas);
+        object_add(json, "ideas", ideas);
         if (!cJSON_GetArraySize(ideas))
-            add_text(json, "reason", "the answer holds no list of ideas");
+            object_text(json, "reason", "the answer holds no list of ideas");
     }
-    add_text(json, "outcome", outcome);
+    object_text(json, "outcome", outcome);
     add_section(json, "analysis", a->text, "Performance Analysis", "Analysis");
     add_section(json, "design", a->text, "Algorithm Design", NULL);
     add_tokens(json, &a->usage);
     json_add_number(json, "cost_usd", j->call.cost);
-    add_number(json, "seconds", j->call.seconds);
+    json_add_number(json, "seconds", j->call.seconds);
     char *path = path_of(j, ".gen.json");
     json_write(path, json);
     free(path);

@@ -1,6 +1,6 @@
 /* prompt.h: the messages that a model gets.
  *
- * C gathers what may be said, as JSON: the task, the GPU, recorded results, headers, attempts.  What
+ * C gathers what may be said, as JSON: the task, the GPU, recorded results, headers, attempts. What
  * is said is up to jq and to data, in harness/gen/prompts/:
  *
  *   search.jq                 what to ask

@@ -2,6 +2,7 @@
  * prompt.h. */
 #define _GNU_SOURCE
 #include "gen/prompt.h"
+#include "gen/object.h"
 #include "gen/prompt_task.h"
 #include "base/code_lex.h"
 #include "base/error.h"
@@ -16,24 +17,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static void add(cJSON *to, const char *key, cJSON *item) {
-    if (!cJSON_AddItemToObject(to, key, item ? item : cJSON_CreateNull()))
-        die(KP_MACHINE, "out of memory");
-}
-
-/* Add the text of a file; null if there is none. */
-static void add_file(cJSON *to, const char *key, const char *path) {
-    char *text = access(path, R_OK) ? NULL : file_read(path, NULL);
-    add(to, key, text ? cJSON_CreateString(text) : NULL);
-    free(text);
-}
-
 void prompt_add_files(cJSON *attempt, const char *stem, const char *kernel) {
     static const char *const files[][2] = {
         {"code", ".cu"}, {"log", ".log"}, {"tape", ".tape"}, {"profile", ".profile.json"}};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         char *path = text_format("%s%s", stem, files[i][1]);
-        add_file(attempt, files[i][0], kernel && i == 0 ? kernel : path);
+        object_file(attempt, files[i][0], kernel && i == 0 ? kernel : path);
         free(path);
     }
 }
@@ -85,7 +74,7 @@ static void add_recorded(cJSON *to, const char *gpu, const char *arch, const cha
     char *path = text_format("build/%s/peaks.json", gpu), why[256];
     recorded_open(&recorded, "results", gpu);
     bool found = recorded_find(&recorded, task, &r) == FOUND_USABLE;
-    add(to, "vendor", found ? r.json : NULL);
+    object_add(to, "vendor", found ? r.json : NULL);
     if (found) r.json = NULL;
     result_free(&r);
     recorded_each(&recorded, use_recorded, &s);
@@ -95,8 +84,8 @@ static void add_recorded(cJSON *to, const char *gpu, const char *arch, const cha
         peaks = cJSON_DetachItemFromObjectCaseSensitive(s.machine, "peaks");
     else if (access(path, F_OK) == 0 && !(peaks = json_load(path, why, sizeof why)))
         warn("%s %s", path, why);
-    add(to, "machine", s.machine);
-    add(to, "peaks", peaks);
+    object_add(to, "machine", s.machine);
+    object_add(to, "peaks", peaks);
     free(path);
 }
 
@@ -152,7 +141,7 @@ static cJSON *texts(const char *pattern, cJSON *as(char *text)) {
     if (glob(pattern, 0, NULL, &g)) return all;
     for (size_t i = 0; i < g.gl_pathc; i++) {
         char *text = file_read(g.gl_pathv[i], NULL);
-        add(all, strrchr(g.gl_pathv[i], '/') + 1, as(text));
+        object_add(all, strrchr(g.gl_pathv[i], '/') + 1, as(text));
         free(text);
     }
     globfree(&g);
@@ -162,8 +151,8 @@ static cJSON *texts(const char *pattern, cJSON *as(char *text)) {
 char *prompt_header_names(const char *source) {
     if (!strstr(source, ".cuh\"")) return text_format("%s", "");
     cJSON *data = cJSON_CreateObject();
-    add(data, "source", cJSON_CreateString(source));
-    add(data, "headers", texts(PROMPT_HEADERS "/*.cuh", header));
+    object_text(data, "source", source);
+    object_add(data, "headers", texts(PROMPT_HEADERS "/*.cuh", header));
     cJSON *names = prompt_jq("facts", "{names: header_names}", data);
     char *text = text_format("%s", json_text(names, "names", ""));
     cJSON_Delete(names);
@@ -177,14 +166,14 @@ cJSON *prompt_data(const struct kp_task *t, const char *gpu, const char *arch) {
         arch[strspn(arch, "abcdefghijklmnopqrstuvwxyz0123456789")])
         die(KP_USAGE, "GPU '%s' of architecture '%s': expected names such as h200 and 90a", gpu,
             arch);
-    add(data, "gpu", cJSON_CreateString(gpu));
-    add(data, "arch", cJSON_CreateString(arch));
-    add(data, "task", prompt_task(t));
+    object_text(data, "gpu", gpu);
+    object_text(data, "arch", arch);
+    object_add(data, "task", prompt_task(t));
     add_recorded(data, gpu, arch, t->name);
-    add(data, "headers", texts(PROMPT_HEADERS "/*.cuh", header));
-    add(data, "offers", texts(PROMPT_HEADERS "/*.cuh", interface));
-    add(data, "parts", texts(PROMPT_FOLDER "/*[nt]", whole)); /* .json and .txt */
-    add_file(data, "tolerance", "harness/measure/tolerance.h");
-    add(data, "most_bytes", cJSON_CreateNumber(PROMPT_MAX_BYTES));
+    object_add(data, "headers", texts(PROMPT_HEADERS "/*.cuh", header));
+    object_add(data, "offers", texts(PROMPT_HEADERS "/*.cuh", interface));
+    object_add(data, "parts", texts(PROMPT_FOLDER "/*[nt]", whole)); /* .json and .txt */
+    object_file(data, "tolerance", "harness/measure/tolerance.h");
+    object_add(data, "most_bytes", cJSON_CreateNumber(PROMPT_MAX_BYTES));
     return data;
 }

@@ -1,6 +1,7 @@
 /* prompt_task.c: see prompt_task.h. */
 #define _GNU_SOURCE
 #include "gen/prompt_task.h"
+#include "gen/object.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "task/ops.h"
@@ -68,12 +69,6 @@ static void print_outputs(const struct kp_task *t, FILE *out) {
     }
 }
 
-/* Add an item; returns it. */
-static cJSON *add(cJSON *to, const char *key, cJSON *item) {
-    if (!item || !cJSON_AddItemToObject(to, key, item)) die(KP_MACHINE, "out of memory");
-    return item;
-}
-
 /* Add what is printed of the task. */
 static void add_printed(cJSON *to, const char *key, const struct kp_task *t,
                         void (*print)(const struct kp_task *, FILE *)) {
@@ -83,7 +78,7 @@ static void add_printed(cJSON *to, const char *key, const struct kp_task *t,
     if (!out) die(KP_MACHINE, "out of memory");
     print(t, out);
     if (fclose(out)) die(KP_MACHINE, "out of memory");
-    add(to, key, cJSON_CreateString(text));
+    object_text(to, key, text);
     free(text);
 }
 
@@ -98,29 +93,27 @@ cJSON *prompt_task(const struct kp_task *t) {
     struct kp_cost c = task_cost(t);
     bool seen[KP_OP_COUNT] = {false};
     const char *half = NULL;
-    cJSON *json = cJSON_CreateObject(), *outputs, *ops, *cost;
-    add(json, "title", cJSON_CreateString(t->title));
-    add(json, "name", cJSON_CreateString(t->name));
-    add(json, "notes", cJSON_CreateStringArray((const char *const *)t->notes, t->nnotes));
+    cJSON *json = cJSON_CreateObject(), *outputs = cJSON_CreateArray(), *ops = cJSON_CreateArray(),
+          *cost = cJSON_CreateObject();
+    object_text(json, "title", t->title);
+    object_text(json, "name", t->name);
+    object_add(json, "notes", cJSON_CreateStringArray((const char *const *)t->notes, t->nnotes));
     add_printed(json, "tensors", t, print_tensors);
     add_printed(json, "graph", t, print_graph);
     add_printed(json, "written", t, print_outputs);
     add_printed(json, "header", t, task_text_header);
-    ops = add(json, "ops", cJSON_CreateArray());
     for (int i = 0; i < t->nops; i++) {
         const struct kp_op_def *def = t->ops[i].def;
         if (!seen[def->id]) cJSON_AddItemToArray(ops, cJSON_CreateString(def->name));
         seen[def->id] = true;
     }
-    outputs = add(json, "outputs", cJSON_CreateArray());
     for (int i = 0; i < t->noutputs; i++) {
         const struct kp_value *v = &t->values[t->outputs[i]];
         cJSON *output = cJSON_CreateObject();
-        add(output, "name", cJSON_CreateString(v->name));
-        add(output, "shape", shape_json(&v->shape));
+        object_text(output, "name", v->name);
+        object_add(output, "shape", shape_json(&v->shape));
         cJSON_AddItemToArray(outputs, output);
     }
-    cost = add(json, "cost", cJSON_CreateObject());
     json_add_number(cost, "bytes_in", c.bytes_in);
     json_add_number(cost, "bytes_out", c.bytes_out);
     json_add_number(cost, "flops", c.flops);
@@ -128,6 +121,9 @@ cJSON *prompt_task(const struct kp_task *t) {
     for (int i = 0; i < t->ntensors && !half; i++)
         if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
             half = kp_dtype_name(t->tensors[i].dtype);
-    add(json, "half", half ? cJSON_CreateString(half) : cJSON_CreateNull());
+    object_text(json, "half", half);
+    object_add(json, "ops", ops);
+    object_add(json, "outputs", outputs);
+    object_add(json, "cost", cost);
     return json;
 }

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"
+#include "gen/object.h"
 #include "gen/prompt.h"
 #include "judge/judge.h"
 #include "llm/billed_call.h"
@@ -40,19 +41,10 @@ static char *base_name(const char *path) {
     return name;
 }
 
-static void add(cJSON *to, const char *key, cJSON *item) {
-    if (!item || !cJSON_AddItemToObject(to, key, item)) die(KP_MACHINE, "out of memory");
-}
-
-/* Add a text; NULL is null. */
-static void add_text(cJSON *to, const char *key, const char *text) {
-    add(to, key, text ? cJSON_CreateString(text) : cJSON_CreateNull());
-}
-
-/* Add the text of a file. */
+/* Add the text of a file, which must be there. */
 static void add_file(cJSON *to, const char *key, const char *path) {
     char *text = file_read(path, NULL);
-    add_text(to, key, text);
+    object_text(to, key, text);
     free(text);
 }
 
@@ -64,14 +56,14 @@ static cJSON *data_of(const struct options *o, const char *task_name) {
     if (size > KERNEL_MOST || (size_t)size != strlen(source))
         die(KP_INPUT, "%s: larger than %d KB, or not text", o->kernel, KERNEL_MOST >> 10);
     char *plain = strip_comments(source);
-    add_text(data, "source", plain);
-    add_text(data, "kernel", o->kernel);
-    add_text(data, "task_name", task_name);
-    add_text(data, "gpu", o->gpu);
-    add_text(data, "jump", o->jump);
+    object_text(data, "source", plain);
+    object_text(data, "kernel", o->kernel);
+    object_text(data, "task_name", task_name);
+    object_text(data, "gpu", o->gpu);
+    object_text(data, "jump", o->jump);
     add_file(data, "task", o->task);
     add_file(data, "template", "harness/judge/judge.txt");
-    add(data, "hacks", cJSON_DetachItemFromObject(hacks, "hacks"));
+    object_add(data, "hacks", cJSON_DetachItemFromObject(hacks, "hacks"));
     if (o->tape) add_file(data, "tape", o->tape);
     cJSON_Delete(hacks);
     free(source);
@@ -85,12 +77,12 @@ static void print(cJSON *data, const struct billed_call *call, const struct llm_
     if (a->outcome != LLM_COMPLETE)
         die(KP_INPUT, "%s: no answer (%s): %s", kernel, llm_outcome_name(a->outcome), a->why);
     cJSON *said = json_first(a->text, "verdict");
-    add(data, "answer", said ? said : cJSON_CreateObject());
+    object_add(data, "answer", said);
     cJSON *out = prompt_jq("judge", "outcome", data);
     if (cJSON_GetObjectItem(out, "note"))
         warn("%s: what the model quotes does not occur in it, and is dropped", kernel);
-    add_text(out, "model", call->model);
-    add_text(out, "request_sha256", call->request_sha256);
+    object_text(out, "model", call->model);
+    object_text(out, "request_sha256", call->request_sha256);
     json_add_number(out, "cost_usd", call->cost);
     char *text = cJSON_Print(out);
     if (!text) die(KP_MACHINE, "out of memory");

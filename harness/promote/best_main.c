@@ -7,6 +7,7 @@
  *                                       answer, and whether the kernel is as the model wrote it */
 #include "gen/attempt.h"
 #include "gen/code.h"
+#include "gen/object.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "llm/transcript.h"
@@ -17,11 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static void add(cJSON *json, const char *key, cJSON *item) {
-    if (!cJSON_AddItemToObject(json, key, item ? item : cJSON_CreateNull()))
-        die(KP_MACHINE, "out of memory");
-}
 
 /* Whether the file of a kernel is as code_file wrote it. */
 static bool untouched(const char *path) {
@@ -38,9 +34,9 @@ static void add_answer(cJSON *json, const char *root, const char *gpu, const cha
          *kernel = attempt_path(root, name, gpu, task, ".cu");
     cJSON *request = NULL;
     struct llm_answer *answer = transcript_read(path, sha, date, model, &request);
-    add(json, "answer", answer && *answer->text ? cJSON_CreateString(answer->text) : NULL);
-    add(json, "request", request);
-    add(json, "untouched", cJSON_CreateBool(untouched(kernel)));
+    object_text(json, "answer", answer && *answer->text ? answer->text : NULL);
+    object_add(json, "request", request);
+    object_add(json, "untouched", cJSON_CreateBool(untouched(kernel)));
     if (answer) llm_answer_free(answer);
     free(path);
     free(kernel);

@@ -33,8 +33,7 @@ begin
 check 'defaults' is "$(search '[width, seed_kernel, turns, buckets, tau, ideas] | join(" ")')" '6 false 3 5 0.5 3'
 check 'and what overrides them' is "$(WIDTH=12 TAU=0.25 IDEAS='' search '[width, tau, ideas] | join(" ")')" '12 0.25 3'
 for bad in WIDTH=0 WIDTH=-1 WIDTH=1.5 SEED_KERNEL=many TURNS=3x TAU=0 TAU=nan TAU=1e999 BUCKETS=1e9 IDEAS=33 SEED_KERNEL=2 BUCKETS=-0.5; do
-    check "$bad is refused" is "$(env "$bad" jq -n -L "$root/harness/gen/prompts" 'include "search"; width, seed_kernel, turns, buckets, tau, ideas' 2>&1 |
-        grep -o '"code":2,"text":"[A-Z_]*=[^:]*: expected a')" '"code":2,"text":"'"$bad"': expected a'
+    check "$bad is refused" is "$(export "${bad?}" && turn one_shot.r1a1 . 2>&1 | grep -o '"code":2,"text":"[A-Z_]*=[^:]*: expected a')" '"code":2,"text":"'"$bad"': expected a'
 done
 current=$(jq -nc "{attempt: \"current\", outcome: \"code\"} + $(speed 2)")
 add_bad best_of_n.r1a1 one_shot wrong

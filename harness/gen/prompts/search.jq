@@ -25,6 +25,8 @@ def turns: option("TURNS"; 3; 1; 1000; "whole ");
 # is eight times slower is almost never shown.  No published value exists.
 def buckets: option("BUCKETS"; 5; 1; 1000; "whole ");
 def tau: option("TAU"; 0.5; 1e-6; 1e6; "");
+# Each is checked, whatever the mode is.
+def options_checked: . as $in | [width, ideas, seed_kernel, turns, buckets, tau] | $in;
 
 # ---- Attempts ----------------------------------------------------------------------------
 
@@ -139,7 +141,7 @@ def branching: . as $in | bank as $bank
 
 # The turn of attempt `attempt`: its ask (ask_*.txt) and what that is about.  `shown` are slowest first;
 # `number` of `of` is the place among its round's samples: a control draws independently.
-def turn: .mode as $mode
+def turn: .mode as $mode | options_checked
     | if .index == 0 and ($mode | is_mode("branching") | not)
       then error({code: 2, text: "\(.attempt) is no attempt: only branching has a call for ideas, of index 0"})
       else . end
