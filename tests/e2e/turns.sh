@@ -22,8 +22,10 @@ begin() { : > "$list" && current=null; }
 turn() { search "\"$1\" as \$name | $name_parts"' + {attempt: $name, $attempts, $current, $draws} | turn | '"$2"; }
 # asks WHAT NAME "ASK SHOWN..." [FILTER VALUE] - a check of the ask and what it shows, in order; and of what FILTER finds.
 asks() {
-    check "$1" is "$(turn "$2" '[.ask, .shown[].attempt] | join(" ")')" "$3"
-    [ $# = 3 ] || check "$1: $4" is "$(turn "$2" "$4")" "$5"
+    local found
+    found=$(turn "$2" "([.ask, .shown[].attempt] | join(\" \")), (${4-empty})")
+    check "$1" is "${found%%$'\n'*}" "$3"
+    [ $# = 3 ] || check "$1: $4" is "${found#*$'\n'}" "$5"
 }
 refused() { check "$1" is "$(turn "$2" . 2>&1 | grep -o "\"text\":\"$3")" "\"text\":\"$3"; }
 

@@ -213,7 +213,7 @@ static bool adds(const struct kp_task *t, bool seen[KP_OP_COUNT]) {
     return more;
 }
 
-/* Every request of some tasks, and one of each task that adds something. */
+/* Every request of one task, and one of each task that adds something. */
 static void test_every_op(void **state) {
     (void)state;
     glob_t g;
@@ -226,7 +226,7 @@ static void test_every_op(void **state) {
     for (size_t i = 0; i < g.gl_pathc; i++) {
         if (strstr(g.gl_pathv[i], "/template.json")) continue;
         struct kp_task *t = task_load(g.gl_pathv[i]);
-        bool whole = i % 50 == 5, one = adds(t, seen);
+        bool whole = i == 5, one = adds(t, seen);
         if (whole || one) put_attempts(t->name);
         for (int k = 0; k < ASKS; k++) {
             if (!whole && (!one || k != (int)i % ASKS)) continue;
