@@ -335,6 +335,8 @@ check 'after one axis comes the next' is "$(of_shipped level1/l1_097_scaled_dot_
 check 'such as the rows of an image, which is padded' is "$(of_shipped level1/l1_063_conv2d_square_input_square_kernel)" \
     '[[[1,16,128,1024],[128,16,3,3]],["t1[1,128,126,1022]"]]'
 check 'but no axis that is fixed otherwise' is "$(KP_SMALL_MB=1 of_shipped crfm/crfm_layernorm)" '[[[1,64,256,256],[64,256,256],[64,256,256]],["t1[1,64,256,256]"]]'
+check 'the longest name of a task becomes no longer' is "$(of_shipped level1/l1_077_conv_transpose3d_square_input_square_kernel_padded_dilat)" \
+    '[[[2,32,16,32,32],[32,64,3,3,3]],["t1[2,64,33,65,65]"]]'
 KP_SMALL_MB=few harness/inspect/shrink tasks/fake/rows.json smaller > "$out" 2>&1
 check 'a limit that is no number is an error' fails 2 $?
 check 'in one line' one '^shrink: KP_SMALL_MB, '

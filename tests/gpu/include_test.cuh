@@ -128,6 +128,9 @@ static inline double number(double v) {
 static inline double number(int v) {
     return v;
 }
+static inline double number(long long v) {
+    return (double)v;
+}
 static inline double number(__half v) {
     return __half2float(v);
 }

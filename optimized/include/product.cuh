@@ -1,0 +1,101 @@
+/* product.cuh: C = A * B at fp32 accuracy on Hopper's tensor cores, for any operands.
+ *
+ * Idea: a number is split in two: big, the nearest of TF32, and small, the rest. Three passes
+ * compute small*B + A*small + big*big, the first two in bf16 (Bf16Rest: twice as fast, a product's
+ * error is about 2^-20) or in TF32 (Tf32Rest: 2^-22). The tensor cores cut off digits while they
+ * add, so they add up only 32 of the depth (the summed axis), a slab; the sums of slabs are added
+ * in fp32. An element that is infinite, or rounds to it, makes its sums NaN.
+ *
+ * A block computes tiles of 256 rows (of A) by N columns (of B): two warpgroups multiply 128 x N
+ * each, a third fetches. A is read as it is and split in registers. B is split beforehand, by
+ * split_kernel, into scratch memory, in blocks of N columns by a slab, laid out as the tensor cores
+ * read them, so that one bulk copy fetches what a tile needs: the smaller operand should be B. Two
+ * blocks (a cluster) work on neighbours along the rows and share what they fetch of B.
+ *
+ * What limits it: 2 flops an element of depth at the rates of TF32 (1) and bf16 (2); the fp32 sums
+ * of slabs cost about a third of that again (NOTES.md).
+ *
+ * The contract (operands.cuh, stores.cuh and convolve.cuh have those that tasks need):
+ *
+ * Sizes (Matrices): constants ROWS, COLUMNS, SLABS, BATCHES; B_BATCHES, 1 or BATCHES; BATCH_FASTEST,
+ *   whether a tile's batches are computed together; and first_slab() and end_slab(): what of the
+ *   depth is not zero for (batch, first row, row behind the last, first column, column behind).
+ * A: ALONG_DEPTH, whether its neighbours in memory run along the depth; SLAB_BYTES;
+ *   Place place(batch, row): what one of the 128 threads keeps of the tile from `row` on;
+ *   void fetch(place, to, slab): starts its copies of the slab, zeros beyond the edges:
+ *   AlongSlab or AcrossSlab say where.
+ * B: ALONG_DEPTH; float at(batch, column, slab, k): an element, zero beyond the edges.
+ * Store: void tile(const Part &part, batch, row, column): a thread's part of a tile.
+ *
+ * All are kernel parameters: no padding, whose bytes would differ between two recordings. */
+#pragma once
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#include "product_hopper.cuh"
+#define KP_CLUSTER(blocks) __cluster_dims__(blocks, 1, 1)
+#else
+#include "product_fma.cuh"
+#define KP_CLUSTER(blocks)
+#endif
+
+namespace kp {
+
+/* B into blocks (write_block()), ordered by batch, by N columns, by slab. Grid: x the slabs, y the
+ * columns' blocks, z batches. */
+template <class T, bool A_ALONG_DEPTH, class B>
+__global__ void __launch_bounds__(256) split_kernel(B b, float *__restrict__ blocks) {
+    __shared__ float slab[TILE_K][T::N + 1];
+    constexpr int EACH = T::N * TILE_K / 256;
+    float v[EACH];
+#pragma unroll
+    for (int r = 0; r < EACH; r++) {
+        const int f = threadIdx.x + r * 256;
+        const int n = B::ALONG_DEPTH ? f / TILE_K : f % T::N;
+        const int k = B::ALONG_DEPTH ? f % TILE_K : f / T::N;
+        v[r] = b.at(blockIdx.z, blockIdx.y * T::N + n, blockIdx.x, k);
+    }
+#pragma unroll
+    for (int r = 0; r < EACH; r++) {
+        const int f = threadIdx.x + r * 256;
+        const int n = B::ALONG_DEPTH ? f / TILE_K : f % T::N;
+        const int k = B::ALONG_DEPTH ? f % TILE_K : f / T::N;
+        slab[k][n] = v[r];
+    }
+    __syncthreads();
+    const long long at = (blockIdx.z * (long long)gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
+    write_block<T, A_ALONG_DEPTH>(slab, blocks + at * T::B_WORDS);
+}
+
+/* The product: each block, or cluster, tile after tile. */
+template <class S, class T, class A, class Store>
+__global__ void KP_CLUSTER(T::CLUSTER) __launch_bounds__(PRODUCT_THREADS, 1)
+    product_kernel(A a, const float *blocks, Store store) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    run_block<S, T, A>(a, blocks, store, memory);
+}
+
+/* ---- host ---- */
+
+/* Bytes of scratch for the split B. */
+template <class S, class T> constexpr size_t split_bytes() {
+    return (size_t)S::B_BATCHES * ((S::COLUMNS + T::N - 1) / T::N) * S::SLABS * T::B_BYTES;
+}
+
+/* Enqueues the splitting of b into `scratch` (split_bytes(), 16-byte aligned) and the product. */
+template <class S, class T, class A, class B, class Store>
+static void product(const A &a, const B &b, const Store &store, void *scratch,
+                    cudaStream_t stream) {
+    constexpr long long TILES = tiles_of<S, T>();
+    static_assert(TILES < 1 << 30, "tiles are counted in 32 bits");
+    int device = 0, processors = 132;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    const int at_once = processors / T::CLUSTER;
+    split_kernel<T, A::ALONG_DEPTH>
+        <<<dim3(S::SLABS, (S::COLUMNS + T::N - 1) / T::N, S::B_BATCHES), 256, 0, stream>>>(
+            b, (float *)scratch);
+    launch_cluster<T::CLUSTER>(product_kernel<S, T, A, Store>,
+                               T::CLUSTER * (TILES < at_once ? (int)TILES : at_once),
+                               PRODUCT_THREADS, stream, a, (const float *)scratch, store);
+}
+
+} // namespace kp

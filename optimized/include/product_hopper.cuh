@@ -1,0 +1,228 @@
+/* product_hopper.cuh: how product.cuh multiplies with sm_90a's instructions.
+ *
+ * A block's first eight warps, two warpgroups, multiply 128 rows each, their part of A in
+ * registers; the other four fetch. The blocks of a cluster share what they fetch of B: each copies
+ * a part to all. Barriers in shared memory say which stage is full and which empty. */
+#pragma once
+#include "product_parts.cuh"
+
+namespace kp {
+
+/* The order in which the depths of a slab are multiplied is free, but the same for A and B. It is
+ * chosen so that a thread finds its part of A in 8- or 16-byte pieces: the depth that slot `slot`
+ * holds, in the passes in TF32 and in those in bf16. */
+template <bool A_ALONG_DEPTH> __host__ __device__ constexpr int depth_of_slot(int slot) {
+    return A_ALONG_DEPTH ? slot % 8 * 4 + slot / 8 : slot;
+}
+
+template <bool A_ALONG_DEPTH> __host__ __device__ constexpr int depth_of_half_slot(int slot) {
+    const int step = slot / 16, upper = slot / 8 % 2, t = slot % 8 / 2, odd = slot % 2;
+    return A_ALONG_DEPTH ? step * 16 + t * 4 + upper * 2 + odd
+                         : upper * 16 + odd * 8 + step * 4 + t;
+}
+
+__device__ __forceinline__ float nearest_tf32(float v) {
+    /* By hand: faster than cvt. Rounds halves away from zero; a NaN stays one in the rest. */
+    return __uint_as_float((__float_as_uint(v) + 0x1000) & 0xffffe000);
+}
+
+/* Writes a block of B from a slab in shared memory: two halves of 128 bytes a column, in
+ * wgmma_operand()'s order: the big parts of its 32 slots; then the rests or, with HALF, the 32
+ * numbers and the 32 rests in bf16. 256 threads. */
+template <class T, bool A_ALONG_DEPTH>
+__device__ __forceinline__ void write_block(const float (&slab)[TILE_K][T::N + 1], float *block) {
+#pragma unroll
+    for (int r = 0; r < (T::N + 31) / 32; r++) {
+        const int f = threadIdx.x + r * 256, n = f / 8, piece = f % 8;
+        if (T::N % 32 && n >= T::N) break;
+        float big[4];
+        uint32_t rest[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const float x = slab[depth_of_slot<A_ALONG_DEPTH>(piece * 4 + e)][n];
+            big[e] = nearest_tf32(x);
+            if (!T::HALF) rest[e] = __float_as_uint(nearest_tf32(x - big[e]));
+        }
+#pragma unroll
+        for (int e = 0; T::HALF && e < 4; e++) {
+            const int slot = piece % 4 * 8 + e * 2;
+            float x = slab[depth_of_half_slot<A_ALONG_DEPTH>(slot)][n];
+            float y = slab[depth_of_half_slot<A_ALONG_DEPTH>(slot + 1)][n];
+            if (piece >= 4) x -= nearest_tf32(x), y -= nearest_tf32(y);
+            rest[e] = pack_bf16(x, y);
+        }
+        float4 *to = (float4 *)block + n * 8 + (piece ^ n % 8);
+        to[0] = make_float4(big[0], big[1], big[2], big[3]);
+        *(uint4 *)(to + T::PART_BYTES / 16) = make_uint4(rest[0], rest[1], rest[2], rest[3]);
+    }
+}
+
+/* What tile i of a thread multiplies with slots 8 s..8 s+7: rows row(i, 0), row(i, 1), slots
+ * lane % 4 and lane % 4 + 4, as [s][h + 2 * upper slot]. */
+template <class A>
+__device__ __forceinline__ void load_part(const float *slab, int i, float (&v)[4][4]) {
+    const int t = threadIdx.x % 4, row = first_row<A::ALONG_DEPTH>();
+    if constexpr (A::ALONG_DEPTH) {
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int upper = 0; upper < 2; upper++) {
+                const int r = row + (2 * i + h) * 8, k = (t + upper * 4) * 4;
+                const float4 f = *(const float4 *)(slab + AlongSlab::word(r, k));
+                v[0][h + 2 * upper] = f.x;
+                v[1][h + 2 * upper] = f.y;
+                v[2][h + 2 * upper] = f.z;
+                v[3][h + 2 * upper] = f.w;
+            }
+    } else {
+#pragma unroll
+        for (int s = 0; s < 4; s++)
+#pragma unroll
+            for (int upper = 0; upper < 2; upper++) {
+                const int k = s * 8 + t + upper * 4;
+                const float2 f = *(const float2 *)(slab + AcrossSlab::word(row + 2 * i, k));
+                v[s][2 * upper] = f.x;
+                v[s][2 * upper + 1] = f.y;
+            }
+    }
+}
+
+/* What a thread multiplies, in bf16: step u of 16 slots, from load_part's steps of 8. */
+__device__ __forceinline__ void pack_all(const float (&v)[4][4], uint32_t (&to)[2][4]) {
+#pragma unroll
+    for (int u = 0; u < 2; u++)
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            to[u][e] = pack_bf16(v[e / 2 * 2][e % 2 + 2 * u], v[e / 2 * 2 + 1][e % 2 + 2 * u]);
+}
+
+/* sum = the product of one slab, rows of tile i; the block of B is at `big`. */
+template <class T, class A>
+__device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, int i,
+                                              float (&sum)[T::N / 2]) {
+    using OnTf32 = Wgmma<Tf32, T::N>;
+    using OnBf16 = Wgmma<Bf16, T::N>;
+    constexpr uint64_t NEXT = 32 >> 4;
+    const uint64_t rest = big + (T::PART_BYTES >> 4);
+    float v[4][4];
+    uint32_t a_big[4][4], a_half[2][4], a_small[4][4];
+    load_part<A>(slab, i, v);
+    if (T::HALF) pack_all(v, a_half);
+#pragma unroll
+    for (int s = 0; s < 4; s++)
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const float b = nearest_tf32(v[s][e]);
+            a_big[s][e] = __float_as_uint(b);
+            v[s][e] -= b;
+            if (!T::HALF) a_small[s][e] = __float_as_uint(v[s][e]); /* the digits of TF32 count */
+        }
+    if constexpr (T::HALF) {
+        uint32_t packed[2][4];
+        pack_all(v, packed);
+        wgmma_begin();
+        OnBf16::template multiply<false>(sum, packed[0], rest);
+        OnBf16::template multiply<true>(sum, packed[1], rest + NEXT);
+        OnBf16::template multiply<true>(sum, a_half[0], rest + 2 * NEXT);
+        OnBf16::template multiply<true>(sum, a_half[1], rest + 3 * NEXT);
+    } else {
+        wgmma_begin();
+        OnTf32::template multiply<false>(sum, a_small[0], big);
+#pragma unroll
+        for (int s = 1; s < 4; s++)
+            OnTf32::template multiply<true>(sum, a_small[s], big + s * NEXT);
+#pragma unroll
+        for (int s = 0; s < 4; s++) OnTf32::template multiply<true>(sum, a_big[s], rest + s * NEXT);
+    }
+#pragma unroll
+    for (int s = 0; s < 4; s++) OnTf32::template multiply<true>(sum, a_big[s], big + s * NEXT);
+    wgmma_end();
+    wgmma_wait<0>();
+}
+
+template <class S, class T, class A>
+__device__ __forceinline__ void fetch_all(const A &a, const float *blocks, uint32_t stages) {
+    constexpr int STAGES = T::template stages<A>(), STAGE = T::template stage<A>();
+    constexpr int COLUMNS = (S::COLUMNS + T::N - 1) / T::N;
+    const uint32_t full = stages + STAGES * STAGE, empty = full + STAGES * 8;
+    const int rank = T::CLUSTER > 1 ? cluster_rank() : 0;
+    int stage = 0, turn = 1; /* of the barriers: the first wait is for nothing */
+    for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
+         index += gridDim.x / T::CLUSTER) {
+        const TileAt at = find_tile<S, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
+        const typename A::Place place = a.place(at.batch, at.m * TILE_M);
+        const long long block = ((S::B_BATCHES > 1 ? at.batch : 0) * COLUMNS + at.n) * S::SLABS;
+        const float *b =
+            blocks + (block + at.first) * T::B_WORDS + rank * (T::B_WORDS / T::CLUSTER);
+        for (int slab = at.first; slab < at.end; slab++, b += T::B_WORDS) {
+            const uint32_t to = stages + stage * STAGE;
+            bar_wait(empty + stage * 8, turn);
+            if (threadIdx.x % 128 == 0) {
+                bar_expect(full + stage * 8, T::B_BYTES);
+                copy_bulk<T::CLUSTER>(to + rank * (T::B_BYTES / T::CLUSTER), b,
+                                      T::B_BYTES / T::CLUSTER, full + stage * 8);
+            }
+            a.fetch(place, to + T::B_BYTES, slab);
+            bar_arrive_copied(full + stage * 8);
+            if (++stage == STAGES) stage = 0, turn ^= 1;
+        }
+    }
+}
+
+template <class S, class T, class A, class Store>
+__device__ __forceinline__ void multiply_all(const Store &store, const unsigned char *memory,
+                                             uint32_t stages) {
+    constexpr int STAGES = T::template stages<A>(), STAGE = T::template stage<A>();
+    const uint32_t full = stages + STAGES * STAGE, empty = full + STAGES * 8;
+    int stage = 0, turn = 0;
+    for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
+         index += gridDim.x / T::CLUSTER) {
+        const TileAt at = find_tile<S, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
+        Part<A::ALONG_DEPTH, T::N> part = {};
+        float sum[T::N / 2];
+        for (int slab = at.first; slab < at.end; slab++) {
+            const float *from = (const float *)(memory + stage * STAGE + T::B_BYTES);
+            const uint64_t big = wgmma_operand(stages + stage * STAGE);
+            bar_wait(full + stage * 8, turn);
+            multiply_slab<T, A>(from, big, 0, sum);
+#pragma unroll
+            for (int j = 0; j < T::N / 2; j++) part.v[0][j] += sum[j];
+            multiply_slab<T, A>(from, big, 1, sum);
+            bar_arrive_warp<T::CLUSTER>(empty + stage * 8);
+#pragma unroll
+            for (int j = 0; j < T::N / 2; j++) part.v[1][j] += sum[j];
+            if (++stage == STAGES) stage = 0, turn ^= 1;
+        }
+        store.tile(part, at.batch, at.m * TILE_M + first_row<A::ALONG_DEPTH>(),
+                   at.n * T::N + threadIdx.x % 4 * 2);
+    }
+}
+
+/* The block's whole work. */
+template <class S, class T, class A, class Store>
+__device__ __forceinline__ void run_block(const A &a, const float *blocks, const Store &store,
+                                          const unsigned char *memory) {
+    constexpr int STAGES = T::template stages<A>(), STAGE = T::template stage<A>();
+    const uint32_t stages = shared_address(memory), full = stages + STAGES * STAGE;
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            bar_init(full + s * 8, 128 + 1);
+            bar_init(full + (STAGES + s) * 8, 8 * T::CLUSTER * WARP_ARRIVALS);
+        }
+        bar_init_done();
+    }
+    if (T::CLUSTER > 1)
+        cluster_sync();
+    else
+        __syncthreads();
+    if (threadIdx.x >= 256) {
+        registers_give<T::FETCHER>();
+        fetch_all<S, T>(a, blocks, stages);
+    } else {
+        registers_take<T::MULTIPLIER>();
+        multiply_all<S, T, A>(store, memory, stages);
+    }
+    if (T::CLUSTER > 1) cluster_sync(); /* nobody leaves while others still send to it */
+}
+
+} // namespace kp

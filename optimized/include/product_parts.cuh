@@ -1,0 +1,122 @@
+/* product_parts.cuh: what the two ways of multiplying (product.cuh) and operands share: sizes of
+ * tiles, where a slab of A lies in shared memory, and which part of a tile a thread has. */
+#pragma once
+#include "hopper.cuh"
+
+namespace kp {
+
+constexpr int TILE_M = 256, TILE_K = 32, PRODUCT_THREADS = 384;
+
+/* How the rests are multiplied. */
+struct Bf16Rest {
+    static constexpr bool HALF = true;
+};
+struct Tf32Rest {
+    static constexpr bool HALF = false;
+};
+
+/* A tile of N columns; CLUSTER blocks share B. */
+template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2> struct Tile {
+    static constexpr int N = N_, CLUSTER = CLUSTER_;
+    static constexpr bool HALF = Rest::HALF;
+    static constexpr int PART_BYTES = N * TILE_K * 4; /* of the big parts of B, and of the rests */
+    static constexpr int B_BYTES = 2 * PART_BYTES, B_WORDS = B_BYTES / 4;
+    /* Registers of a thread that multiplies, and of one that fetches: 512 for the three. */
+    static constexpr int MULTIPLIER = N <= 64 ? 208 : N <= 96 ? 224 : 240;
+    static constexpr int FETCHER = 512 - 2 * MULTIPLIER;
+    template <class A> static __host__ __device__ constexpr int stage() {
+        return B_BYTES + A::SLAB_BYTES;
+    }
+    template <class A> static __host__ __device__ constexpr int stages() {
+        return min_of(5, (226 * 1024) / (stage<A>() + 16));
+    }
+    static __host__ __device__ constexpr int min_of(int a, int b) { return a < b ? a : b; }
+    static_assert(N == 16 || N == 32 || N == 48 || N == 64 || N == 96 || N == 128,
+                  "columns of a tile");
+};
+
+/* Plain sizes: all of the depth for every tile. */
+template <long long ROWS_, int COLUMNS_, int DEPTH, int BATCHES_ = 1, bool ONE_B = BATCHES_ == 1>
+struct Matrices {
+    static constexpr long long ROWS = ROWS_;
+    static constexpr int COLUMNS = COLUMNS_, SLABS = (DEPTH + TILE_K - 1) / TILE_K;
+    static constexpr int BATCHES = BATCHES_, B_BATCHES = ONE_B ? 1 : BATCHES_;
+    static constexpr bool BATCH_FASTEST = false;
+    static __device__ __forceinline__ int first_slab(int, int, int, int, int) { return 0; }
+    static __device__ __forceinline__ int end_slab(int, int, int, int, int) { return SLABS; }
+};
+
+/* ---- what lies where ---- */
+
+/* A slab of A in shared memory, neighbours along the depth: pieces of a row of 32 words change
+ * places by the row's number, so that the rows that lanes read together lie in different banks. */
+struct AlongSlab {
+    static constexpr bool ALONG_DEPTH = true;
+    static constexpr int SLAB_BYTES = TILE_M * TILE_K * 4;
+    static __device__ __forceinline__ constexpr int word(int row, int k) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+        return row * TILE_K + (k ^ row % 2 * 16); /* lanes read half a row of two rows */
+#else
+        return row * TILE_K + (k ^ row % 8 * 4); /* and here a piece of eight */
+#endif
+    }
+};
+
+/* Neighbours along the rows. */
+struct AcrossSlab {
+    static constexpr bool ALONG_DEPTH = false;
+    static constexpr int LINE = TILE_M + 8; /* 8 more, for the banks */
+    static constexpr int SLAB_BYTES = TILE_K * LINE * 4;
+    static __device__ __forceinline__ constexpr int word(int row, int k) { return k * LINE + row; }
+};
+
+/* A thread's part of a tile: value [i][4 * j + 2 * h + e] belongs to row `row(i, h)` and column
+ * 8 * j + e, both counted from the thread's first. The eight lanes with equal lane % 4 hold other
+ * rows, the four with equal lane / 4 other columns: lane % 4 * 2 further. */
+template <bool A_ALONG_DEPTH, int N_> struct Part {
+    static constexpr bool ALONG_DEPTH = A_ALONG_DEPTH;
+    static constexpr int N = N_;
+    float v[2][N / 2];
+    static __device__ __forceinline__ constexpr int row(int i, int h) {
+        return A_ALONG_DEPTH ? (2 * i + h) * 8 : 2 * i + h;
+    }
+};
+
+/* The thread's first row in its tile. */
+template <bool A_ALONG_DEPTH> __device__ __forceinline__ int first_row() {
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    return warp * 32 + lane / 4 * (A_ALONG_DEPTH ? 1 : 4);
+}
+
+/* A tile of the product, and which slabs its cluster multiplies: all blocks the same. */
+struct TileAt {
+    int batch, m, n, first, end;
+};
+
+/* The clusters' tiles, in all. */
+template <class S, class T> __host__ __device__ constexpr long long tiles_of() {
+    constexpr long long rows = (S::ROWS + TILE_M * T::CLUSTER - 1) / (TILE_M * T::CLUSTER);
+    return rows * ((S::COLUMNS + T::N - 1) / T::N) * S::BATCHES;
+}
+
+/* Block `rank`'s tile of tile `index` of its cluster's list: panels of 8 rows of tiles, within
+ * which the rows vary fastest, so that blocks at work together share what they read. */
+template <class S, class T> __device__ __forceinline__ TileAt find_tile(int index, int rank) {
+    constexpr int PANEL = 8 / T::CLUSTER;
+    constexpr int ROWS = (int)((S::ROWS + TILE_M * T::CLUSTER - 1) / (TILE_M * T::CLUSTER));
+    constexpr int COLUMNS = (S::COLUMNS + T::N - 1) / T::N;
+    TileAt at;
+    at.batch = S::BATCH_FASTEST ? index % S::BATCHES : index / (ROWS * COLUMNS);
+    index = S::BATCH_FASTEST ? index / S::BATCHES : index % (ROWS * COLUMNS);
+    const int panel = index / (PANEL * COLUMNS), within = index % (PANEL * COLUMNS);
+    const int height = min(PANEL, ROWS - panel * PANEL);
+    at.m = (panel * PANEL + within % height) * T::CLUSTER;
+    at.n = within / height;
+    const int row = at.m * TILE_M, row_end = row + T::CLUSTER * TILE_M;
+    at.first = S::first_slab(at.batch, row, row_end, at.n * T::N, (at.n + 1) * T::N);
+    at.end = S::end_slab(at.batch, row, row_end, at.n * T::N, (at.n + 1) * T::N);
+    at.m += rank;
+    return at;
+}
+
+} // namespace kp

@@ -1,0 +1,148 @@
+/* row_ops.cuh: what rows are mapped by once they are known: log softmax, norms.
+ *
+ * An Op has, beside what states.cuh wants,
+ *   static constexpr float NEUTRAL       a value that changes no state; NaN if there is none
+ *   static void take(State &, const float4 (&)[N])     takes in values
+ *   struct Row; Row row(State, double count) const     what the state of a row of `count` means
+ *   struct Mapper; Mapper mapper(Row, long long place) const   maps a value of that row at `place`
+ *                                        of the tensor, and its neighbours in a float4
+ * row_passes.cuh and row_ring.cuh apply them. */
+#pragma once
+#include <float.h>
+#include "norm.cuh"
+
+namespace kp {
+
+/* x - max - log(sum(exp(x - max))). The maximum begins at the least finite number: -inf counts as
+ * 0, and -inf - -inf is not met. A row of -inf, or with inf or NaN in it, becomes NaN. */
+struct LogSoftmax {
+    struct State {
+        float top, sum; /* of exp(x - top) */
+    };
+    struct Row {
+        float top, log_sum;
+    };
+    struct Mapper {
+        Row r;
+        __device__ __forceinline__ float operator()(float x) const {
+            return (x - r.top) - r.log_sum;
+        }
+    };
+    static constexpr float NEUTRAL = -INFINITY;
+
+    static __device__ __forceinline__ State none() { return {-FLT_MAX, 0.0f}; }
+    template <int N> static __device__ __forceinline__ void take(State &s, const float4 (&v)[N]) {
+        float top = s.top, sum[4] = {};
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            top = fmaxf(top, fmaxf(fmaxf(v[j].x, v[j].y), fmaxf(v[j].z, v[j].w)));
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            sum[0] += expf(v[j].x - top);
+            sum[1] += expf(v[j].y - top);
+            sum[2] += expf(v[j].z - top);
+            sum[3] += expf(v[j].w - top);
+        }
+        s = {top, s.sum * expf(s.top - top) + ((sum[0] + sum[1]) + (sum[2] + sum[3]))};
+    }
+    static __device__ __forceinline__ State join(State a, State b) {
+        const float top = fmaxf(a.top, b.top);
+        return {top, a.sum * expf(a.top - top) + b.sum * expf(b.top - top)};
+    }
+    __device__ __forceinline__ Row row(State s, double) const {
+        return {s.top, logf(s.sum)};
+    }
+    __device__ __forceinline__ Mapper mapper(Row r, long long) const {
+        return {r};
+    }
+};
+
+/* (x - mean) / sqrt(variance + eps) * weight + bias by the biased variance: instance, group and
+ * batch norm. The tensor is [...][CHANNELS][PLANE], with a weight and a bias a channel; without
+ * them the pointers are null. Means and variances by norm.cuh, eight values at a time. */
+template <int CHANNELS, int PLANE> struct Standardize {
+    static_assert(PLANE % 4 == 0, "a float4 lies in one channel");
+    double eps;
+    const float *weight, *bias;
+
+    using State = Moments;
+    using Row = Standard;
+    static constexpr float NEUTRAL = NAN;
+    struct Mapper {
+        float mean, factor, bias;
+        __device__ __forceinline__ float operator()(float x) const {
+            return (x - mean) * factor + bias;
+        }
+    };
+
+    static __device__ __forceinline__ State none() { return {0, 0}; }
+    template <int N> static __device__ __forceinline__ void take(State &s, const float4 (&v)[N]) {
+        static_assert(N % 2 == 0, "eight values at a time");
+#pragma unroll
+        for (int j = 0; j < N; j += 2) s.take(v[j], v[j + 1]);
+    }
+    static __device__ __forceinline__ State join(State a, State b) {
+        return a + b;
+    }
+    __device__ __forceinline__ Row row(State s, double count) const { /* NaN stays NaN */
+        const double mean = s.sum / count, variance = s.square / count - mean * mean;
+        return {(float)mean, (float)(1.0 / sqrt((variance < 0.0 ? 0.0 : variance) + eps))};
+    }
+    __device__ __forceinline__ Mapper mapper(Row r, long long place) const {
+        if (!weight) return {r.mean, r.scale, 0.0f};
+        const int channel = (int)(place / PLANE % CHANNELS);
+        return {r.mean, r.scale * __ldg(weight + channel), __ldg(bias + channel)};
+    }
+};
+
+/* What sizes of rows are made of. */
+struct MeanSize { /* mean(|x|) */
+    static __device__ __forceinline__ float term(float x) { return fabsf(x); }
+    static __device__ __forceinline__ double size(double sum, double count) { return sum / count; }
+};
+struct Length { /* sqrt(sum(x^2)) */
+    static __device__ __forceinline__ float term(float x) { return x * x; }
+    static __device__ __forceinline__ double size(double sum, double) { return sqrt(sum); }
+};
+
+/* x / size: two products, of which the first brings a size that is very small or large near 1, so
+ * that its reciprocal is a normal number. A size of 0 gives NaN and infinities, as a division. */
+template <class Size> struct DivideBy {
+    struct State {
+        double sum;
+    };
+    struct Row {
+        float near, factor;
+    };
+    struct Mapper {
+        Row r;
+        __device__ __forceinline__ float operator()(float x) const { return x * r.near * r.factor; }
+    };
+    static constexpr float NEUTRAL = 0.0f;
+
+    static __device__ __forceinline__ State none() { return {0}; }
+    template <int N> static __device__ __forceinline__ void take(State &s, const float4 (&v)[N]) {
+        float sum[4] = {};
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            sum[0] += Size::term(v[j].x);
+            sum[1] += Size::term(v[j].y);
+            sum[2] += Size::term(v[j].z);
+            sum[3] += Size::term(v[j].w);
+        }
+        s.sum += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+    static __device__ __forceinline__ State join(State a, State b) {
+        return {a.sum + b.sum};
+    }
+    __device__ __forceinline__ Row row(State s, double count) const {
+        const double size = Size::size(s.sum, count);
+        const float near = size < 0x1p-64 ? 0x1p64f : size > 0x1p64 ? 0x1p-64f : 1.0f;
+        return {near, (float)(1.0 / (size * near))};
+    }
+    __device__ __forceinline__ Mapper mapper(Row r, long long) const {
+        return {r};
+    }
+};
+
+} // namespace kp

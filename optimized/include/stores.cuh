@@ -1,0 +1,79 @@
+/* stores.cuh: where the tiles of a product (product.cuh) go.
+ *
+ * The epilogue of a task is a function f(value, row, column), the base of a store, which may keep
+ * pointers; Same leaves values as they are. A store for other results has a tile() of its own. */
+#pragma once
+#include "product.cuh"
+
+namespace kp {
+
+struct Same {
+    __device__ __forceinline__ float operator()(float v, int, int) const { return v; }
+};
+
+/* f(value, row, column) to out[batch * BATCH + row * COLUMNS + column]. */
+template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct StoreRows : F {
+    float *out;
+    template <class P>
+    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
+        const F &f = *this;
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                const int m = row + part.row(i, h);
+                if (ROWS % TILE_M && m >= ROWS) continue;
+                float *p = out + batch * BATCH + (long long)m * COLUMNS + column;
+#pragma unroll
+                for (int j = 0; j < P::N / 8; j++) {
+                    const float *v = part.v[i] + 4 * j + 2 * h;
+                    const int n = column + 8 * j;
+                    if (COLUMNS % P::N && n >= COLUMNS) break;
+                    const float2 r = make_float2(f(v[0], m, n), f(v[1], m, n + 1));
+                    if (COLUMNS % 2 == 0) {
+                        *(float2 *)(p + 8 * j) = r;
+                    } else {
+                        p[8 * j] = r.x;
+                        if (n + 1 < COLUMNS) p[8 * j + 1] = r.y;
+                    }
+                }
+            }
+    }
+};
+
+/* f(value, row, column) to out[batch * BATCH + column * ROWS + row]: the product's transpose. A
+ * thread has four rows, side by side if A lies across the depth. */
+template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct StoreColumns : F {
+    float *out;
+    template <class P>
+    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
+        constexpr bool FOURS = !P::ALONG_DEPTH && ROWS % 4 == 0 && BATCH % 4 == 0;
+        const F &f = *this;
+        float *p = out + batch * BATCH + (long long)column * ROWS + row;
+#pragma unroll
+        for (int j = 0; j < P::N / 2; j += 4)
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                const int n = 2 * j + e;
+                if (COLUMNS % P::N && column + n >= COLUMNS) continue;
+                float v[4];
+#pragma unroll
+                for (int r = 0; r < 4; r++)
+                    v[r] = f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2),
+                             column + n);
+                float *to = p + (long long)n * ROWS;
+                if (FOURS) {
+                    if (ROWS % TILE_M == 0 || row < ROWS)
+                        *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
+                    continue;
+                }
+#pragma unroll
+                for (int r = 0; r < 4; r++) {
+                    const int at = part.row(r / 2, r % 2);
+                    if (ROWS % TILE_M == 0 || row + at < ROWS) to[at] = v[r];
+                }
+            }
+    }
+};
+
+} // namespace kp

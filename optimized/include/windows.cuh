@@ -1,0 +1,20 @@
+/* windows.cuh: windows that slide along an axis, for pools and convolutions. */
+#pragma once
+
+namespace kp {
+
+/* SIZE places, windows of KERNEL of them, DILATION apart, one every STRIDE, from -PAD on. What lies
+ * outside is padding. */
+template <int SIZE_, int KERNEL_, int STRIDE_ = 1, int PAD_ = 0, int DILATION_ = 1> struct Windows {
+    static constexpr int SIZE = SIZE_, KERNEL = KERNEL_, STRIDE = STRIDE_, PAD = PAD_;
+    static constexpr int DILATION = DILATION_;
+    static constexpr int REACH =
+        (KERNEL - 1) * DILATION + 1; /* places from the first to the last */
+    static constexpr int OUT = (SIZE + 2 * PAD - REACH) / STRIDE + 1;
+    static_assert(SIZE + 2 * PAD >= REACH, "a window at least");
+
+    /* How many places lie under `n` neighbouring windows. */
+    static constexpr int under(int n) { return (n - 1) * STRIDE + REACH; }
+};
+
+} // namespace kp

@@ -1,0 +1,25 @@
+// provenance: shipped
+/* Transposed convolution over one axis: x [16][32][131072], weight [32][64][3], stride 2,
+ * padding 1, dilation 2 -> [16][64][262145].
+ *
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); 64
+ * filters a tile.
+ * Floor: one product in TF32 and two in bf16, 129 us; 1.25 GiB, 313 us.
+ * Not measured yet. */
+#include "task.h"
+#include "convolve.cuh"
+#include "stores.cuh"
+
+using Width = kp::TransposedAxis<X_DIM2, CONV1D_TRANSPOSE_WEIGHT_DIM2, 2, 1, 2>;
+using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV1D_TRANSPOSE_WEIGHT_DIM1, 1, Width>;
+using Tile = kp::Tile<64>;
+
+extern "C" size_t scratch_bytes(void) {
+    return kp::split_bytes<Conv, Tile>();
+}
+
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
+                       cudaStream_t stream) {
+    kp::convolve<Conv, Tile>(in->x, in->conv1d_transpose_weight, out->out, kp::Same(), scratch,
+                             stream);
+}

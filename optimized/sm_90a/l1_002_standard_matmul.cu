@@ -1,0 +1,1 @@
+../portable/l1_002_standard_matmul.cu

@@ -1,0 +1,1 @@
+../portable/l1_003_batched_matmul.cu

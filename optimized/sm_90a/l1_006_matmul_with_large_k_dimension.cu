@@ -1,0 +1,1 @@
+../portable/l1_006_matmul_with_large_k_dimension.cu

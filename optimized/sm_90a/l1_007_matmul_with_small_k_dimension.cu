@@ -1,0 +1,1 @@
+../portable/l1_007_matmul_with_small_k_dimension.cu

@@ -1,0 +1,1 @@
+../portable/l1_008_matmul_with_irregular_shapes.cu

@@ -1,0 +1,1 @@
+../portable/l1_009_tall_skinny_matmul.cu

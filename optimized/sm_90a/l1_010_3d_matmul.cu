@@ -1,0 +1,1 @@
+../portable/l1_010_3d_matmul.cu

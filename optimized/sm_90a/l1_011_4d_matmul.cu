@@ -1,0 +1,1 @@
+../portable/l1_011_4d_matmul.cu

@@ -1,0 +1,1 @@
+../portable/l1_014_matmul_for_upper_triangular_matrices.cu

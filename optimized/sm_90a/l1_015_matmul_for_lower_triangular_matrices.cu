@@ -1,0 +1,1 @@
+../portable/l1_015_matmul_for_lower_triangular_matrices.cu

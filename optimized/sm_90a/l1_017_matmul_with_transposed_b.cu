@@ -1,0 +1,1 @@
+../portable/l1_017_matmul_with_transposed_b.cu

@@ -1,0 +1,1 @@
+../portable/l1_018_matmul_with_transposed_both.cu

@@ -1,0 +1,1 @@
+../portable/l1_055_conv2d_asymmetric_input_square_kernel.cu

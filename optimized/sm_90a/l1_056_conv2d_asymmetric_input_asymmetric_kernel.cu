@@ -1,0 +1,1 @@
+../portable/l1_056_conv2d_asymmetric_input_asymmetric_kernel.cu

@@ -1,0 +1,1 @@
+../portable/l1_057_conv_transpose2d_square_input_square_kernel.cu

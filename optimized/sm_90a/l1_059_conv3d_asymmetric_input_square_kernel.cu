@@ -1,0 +1,1 @@
+../portable/l1_059_conv3d_asymmetric_input_square_kernel.cu

@@ -1,0 +1,1 @@
+../portable/l1_060_conv3d_square_input_asymmetric_kernel.cu

@@ -1,0 +1,1 @@
+../portable/l1_061_conv_transpose3d_square_input_square_kernel.cu

@@ -1,0 +1,1 @@
+../portable/l1_062_conv2d_square_input_asymmetric_kernel.cu

@@ -1,0 +1,1 @@
+../portable/l1_064_conv_transpose1d.cu

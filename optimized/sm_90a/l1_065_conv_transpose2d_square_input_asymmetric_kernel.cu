@@ -1,0 +1,1 @@
+../portable/l1_065_conv_transpose2d_square_input_asymmetric_kernel.cu

@@ -1,0 +1,1 @@
+../portable/l1_066_conv3d_asymmetric_input_asymmetric_kernel.cu

@@ -1,0 +1,1 @@
+../portable/l1_068_conv_transpose3d_square_input_asymmetric_kernel.cu

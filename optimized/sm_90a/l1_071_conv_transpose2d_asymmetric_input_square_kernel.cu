@@ -1,0 +1,1 @@
+../portable/l1_071_conv_transpose2d_asymmetric_input_square_kernel.cu

@@ -1,0 +1,1 @@
+../portable/l1_072_conv_transpose3d_asymmetric_input_asymmetric_kernel_stri.cu

@@ -1,0 +1,1 @@
+../portable/l1_073_conv_transpose3d_asymmetric_input_square_kernel_strided.cu

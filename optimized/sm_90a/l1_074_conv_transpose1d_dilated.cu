@@ -1,0 +1,1 @@
+../portable/l1_074_conv_transpose1d_dilated.cu

@@ -1,0 +1,1 @@
+../portable/l1_076_conv1d_dilated_strided.cu

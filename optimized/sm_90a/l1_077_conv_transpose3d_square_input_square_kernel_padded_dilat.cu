@@ -1,0 +1,1 @@
+../portable/l1_077_conv_transpose3d_square_input_square_kernel_padded_dilat.cu

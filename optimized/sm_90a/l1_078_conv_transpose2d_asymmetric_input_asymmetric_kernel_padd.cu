@@ -1,0 +1,1 @@
+../portable/l1_078_conv_transpose2d_asymmetric_input_asymmetric_kernel_padd.cu

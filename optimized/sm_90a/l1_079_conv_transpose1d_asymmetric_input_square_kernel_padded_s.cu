@@ -1,0 +1,1 @@
+../portable/l1_079_conv_transpose1d_asymmetric_input_square_kernel_padded_s.cu

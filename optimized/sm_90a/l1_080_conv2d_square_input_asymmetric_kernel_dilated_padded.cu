@@ -1,0 +1,1 @@
+../portable/l1_080_conv2d_square_input_asymmetric_kernel_dilated_padded.cu

@@ -1,0 +1,1 @@
+../portable/l1_086_depthwise_separable_conv2d.cu

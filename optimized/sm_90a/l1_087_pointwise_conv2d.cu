@@ -1,0 +1,1 @@
+../portable/l1_087_pointwise_conv2d.cu

@@ -1,0 +1,1 @@
+../portable/l2_001_conv2d_relu_bias_add.cu

@@ -1,0 +1,1 @@
+../portable/l2_002_conv_transpose2d_bias_add_clamp_scaling_clamp_divide.cu

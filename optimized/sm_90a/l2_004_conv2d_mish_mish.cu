@@ -1,0 +1,1 @@
+../portable/l2_004_conv2d_mish_mish.cu

@@ -1,0 +1,1 @@
+../portable/l2_005_conv_transpose2d_subtract_tanh.cu

@@ -1,0 +1,1 @@
+../portable/l2_007_conv3d_relu_leaky_relu_gelu_sigmoid_bias_add.cu

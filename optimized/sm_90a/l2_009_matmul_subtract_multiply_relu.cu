@@ -1,0 +1,1 @@
+../portable/l2_009_matmul_subtract_multiply_relu.cu

@@ -1,0 +1,1 @@
+../portable/l2_016_conv_transpose2d_mish_add_hardtanh_scaling.cu

@@ -1,0 +1,1 @@
+../portable/l2_020_conv_transpose3d_sum_residual_add_multiply_residual_add.cu

@@ -1,0 +1,1 @@
+../portable/l2_029_matmul_mish_mish.cu

@@ -1,0 +1,1 @@
+../portable/l2_031_conv2d_min_add_multiply.cu

@@ -1,0 +1,1 @@
+../portable/l2_040_matmul_scaling_residual_add.cu

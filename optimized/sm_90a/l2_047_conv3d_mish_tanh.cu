@@ -1,0 +1,1 @@
+../portable/l2_047_conv3d_mish_tanh.cu

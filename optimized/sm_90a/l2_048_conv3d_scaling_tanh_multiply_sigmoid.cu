@@ -1,0 +1,1 @@
+../portable/l2_048_conv3d_scaling_tanh_multiply_sigmoid.cu

@@ -1,0 +1,1 @@
+../portable/l2_053_gemm_scaling_hardtanh_gelu.cu

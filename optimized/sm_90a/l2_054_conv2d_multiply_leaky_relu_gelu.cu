@@ -1,0 +1,1 @@
+../portable/l2_054_conv2d_multiply_leaky_relu_gelu.cu

@@ -1,0 +1,1 @@
+../portable/l2_057_conv2d_relu_hardswish.cu

@@ -1,0 +1,1 @@
+../portable/l2_059_matmul_swish_scaling.cu

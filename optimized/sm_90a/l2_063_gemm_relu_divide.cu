@@ -1,0 +1,1 @@
+../portable/l2_063_gemm_relu_divide.cu

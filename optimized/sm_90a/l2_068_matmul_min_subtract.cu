@@ -1,0 +1,1 @@
+../portable/l2_068_matmul_min_subtract.cu

@@ -1,0 +1,1 @@
+../portable/l2_069_conv2d_hardswish_relu.cu

@@ -1,0 +1,1 @@
+../portable/l2_070_gemm_sigmoid_scaling_residual_add.cu

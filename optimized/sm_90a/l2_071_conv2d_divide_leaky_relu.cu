@@ -1,0 +1,1 @@
+../portable/l2_071_conv2d_divide_leaky_relu.cu

@@ -1,0 +1,1 @@
+../portable/l2_081_gemm_swish_divide_clamp_tanh_clamp.cu

@@ -1,0 +1,1 @@
+../portable/l2_086_matmul_divide_gelu.cu

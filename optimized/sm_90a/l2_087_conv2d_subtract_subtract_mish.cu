@@ -1,0 +1,1 @@
+../portable/l2_087_conv2d_subtract_subtract_mish.cu

@@ -1,0 +1,1 @@
+../portable/l2_090_conv3d_leaky_relu_sum_clamp_gelu.cu

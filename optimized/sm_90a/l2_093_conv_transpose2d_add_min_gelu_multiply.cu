@@ -1,0 +1,1 @@
+../portable/l2_093_conv_transpose2d_add_min_gelu_multiply.cu

@@ -1,0 +1,1 @@
+../portable/l2_095_matmul_add_swish_tanh_gelu_hardtanh.cu

@@ -1,0 +1,1 @@
+../portable/l2_100_conv_transpose3d_clamp_min_divide.cu

@@ -1,0 +1,108 @@
+#!/bin/bash
+# tests/emulate runs kernels on the CPU and finds what is wrong with them.
+# uses: build/task build/lib/define.a build/lib/task.a build/lib/base.a build/obj/harness/gpu/values.o
+# shellcheck disable=SC2154  # out, root, scratch are lib.sh's
+. tests/e2e/lib.sh
+
+out=$scratch/out
+if [ ! -e "$real_cuda/include/cuda_fp16.h" ] || ! echo '#include <sanitizer/asan_interface.h>' | g++ -fsanitize=address -E -x c++ - > /dev/null 2>&1; then
+    skip 'the emulator of kernels' 'no headers of CUDA, or no AddressSanitizer'
+    exit
+fi
+export CUDA_HOME=$real_cuda KP_EMULATE_SECONDS=60
+mkdir -p "$scratch/fake" "$scratch/sm_90a"
+cat > "$scratch/fake/sums.json" << 'END'
+{"schema": 1, "task": "sums", "suite": "fake", "inputs": [{"name": "x", "shape": [4, 64], "dtype": "f32", "fill": "normal(0,1)"}],
+ "parameters": [], "graph": ["y[4,1] = sum(x; dim=1, keepdim=true)"], "outputs": ["y"], "notes": [], "flags": []}
+END
+# A kernel that sums rows of 64 with a block of two warps; SUM is what stands between load and store.
+kernel() { # NAME SUM
+    printf '%s\n' '#include "task.h"' '__global__ void sums(const float *x, float *y) {' '    __shared__ float part[2];' '    extern __shared__ float more[];' \
+        '    const int row = blockIdx.x, i = threadIdx.x;' '    float v = x[row * 64 + i];' "$2" '}' \
+        'extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *, cudaStream_t stream) {' \
+        '    sums<<<X_DIM0, 64, 64, stream>>>(in->x, out->out);' '}' > "$scratch/$1.cu"
+}
+shuffles='for (int s = 16; s > 0; s /= 2) v += __shfl_xor_sync(~0u, v, s); if (i % 32 == 0) part[i / 32] = v;'
+emulate() { tests/emulate --task "$scratch/fake/sums.json" "$scratch/$1.cu" > "$out" 2>&1; }
+
+kernel right "$shuffles __syncthreads(); if (i == 0) y[row] = part[0] + part[1];"
+emulate right
+check 'a right kernel passes' [ $? = 0 ]
+check 'which is counted' is "$(tail -n 1 "$out")" '1 passed, 0 failed'
+kernel early "$shuffles if (i == 0) y[row] = part[0] + part[1];"
+emulate early
+check 'one that does not wait for the other warp fails' is $? 1
+kernel half "$shuffles __syncthreads(); if (i == 0) y[row] = part[0];"
+emulate half
+check 'so does one that forgets a half' is $? 1
+check 'with the distribution and the error' grep -q 'normal: wrong' "$out"
+kernel over "$shuffles __syncthreads(); if (i == 0) y[row + 1] = part[0] + part[1];"
+emulate over
+check 'one that writes behind its output' is $? 1
+check 'is told where' grep -q 'heap-buffer-overflow' "$out"
+kernel shared "more[i + 1] = v; $shuffles __syncthreads(); if (i == 0) y[row] = part[0] + part[1];"
+emulate shared
+check 'one that leaves its shared memory fails' is $? 1
+kernel stuck "if (i < 32) __syncthreads(); $shuffles if (i < 16) __syncwarp(); __syncthreads(); if (i == 0) y[row] = part[0] + part[1];"
+emulate stuck
+check 'one whose lanes wait for each other fails' is $? 1
+check 'and says where they wait' grep -q 'deadlock in block (0 0 0).*warp' "$out"
+kernel ptx "asm volatile(\"\"); $shuffles __syncthreads(); if (i == 0) y[row] = part[0] + part[1];"
+emulate ptx
+check 'one with PTX of its own is skipped' grep -q '^skip .*PTX' "$out"
+
+# Asynchronous copies: they happen when they are waited for.
+cat > "$scratch/copies" << 'END'
+#include "task.h"
+#include "hopper.cuh"
+__global__ void sums(const float *x, float *y) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    const uint32_t row = kp::shared_address(memory), bar = row + 256;
+    if (threadIdx.x == 0) kp::bar_init(bar, 1);
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        kp::bar_expect(bar, 256);
+        kp::copy_bulk<1>(row, x + blockIdx.x * 64, 256, bar);
+        WAIT
+        float sum = 0;
+        for (int i = 0; i < 64; i++) sum += ((const float *)memory)[i];
+        y[blockIdx.x] = sum;
+    }
+}
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *, cudaStream_t stream) {
+    kp::launch_cluster<1>(sums, X_DIM0, 32, stream, in->x, out->out);
+}
+END
+sed 's/WAIT/kp::bar_wait(bar, 0);/' "$scratch/copies" > "$scratch/sm_90a/waits.cu"
+sed 's/WAIT//' "$scratch/copies" > "$scratch/sm_90a/hurries.cu"
+sed 's/WAIT/kp::bar_wait(bar, 1); kp::bar_wait(bar, 0); kp::bar_wait(bar, 1);/' "$scratch/copies" > "$scratch/sm_90a/forever.cu"
+emulate sm_90a/waits
+check 'a bulk copy that is waited for is right' [ $? = 0 ]
+emulate sm_90a/hurries
+check 'one that is not is not there' is $? 1
+emulate sm_90a/forever
+check 'a phase that never ends is a deadlock' grep -q 'deadlock.*mbarrier' "$out"
+
+# Operands of a product that begin anywhere, and sizes that are no multiple of a tile.
+cat > "$scratch/fake/odd.json" << 'END'
+{"schema": 1, "task": "odd", "suite": "fake", "inputs": [{"name": "A", "shape": [301, 77], "dtype": "f32", "fill": "normal(0,1)"},
+ {"name": "B", "shape": [77, 45], "dtype": "f32", "fill": "normal(0,1)"}],
+ "parameters": [], "graph": ["y[301,45] = matmul(A, B)"], "outputs": ["y"], "notes": [], "flags": []}
+END
+cat > "$scratch/odd.cu" << 'END'
+#include "task.h"
+#include "operands.cuh"
+#include "stores.cuh"
+using Sizes = kp::Matrices<A_DIM0, B_DIM1, A_DIM1>;
+using Tile = kp::Tile<48, kp::Tf32Rest>;
+extern "C" size_t scratch_bytes(void) { return kp::split_bytes<Sizes, Tile>(); }
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch, cudaStream_t stream) {
+    const kp::Along<A_DIM0, A_DIM1> a = {{}, in->A};
+    const kp::Across<B_DIM1, A_DIM1> b = {{}, in->B};
+    const kp::StoreRows<kp::Same, A_DIM0, B_DIM1> store = {{}, out->out};
+    kp::product<Sizes, Tile>(a, b, store, scratch, stream);
+}
+END
+cp "$scratch/odd.cu" "$scratch/sm_90a/odd.cu"
+tests/emulate --task "$scratch/fake/odd.json" "$scratch/odd.cu" "$scratch/sm_90a/odd.cu" > "$out" 2>&1
+check 'a product of odd sizes is right, by FMA and by tensor cores' is "$(tail -n 1 "$out")" '2 passed, 0 failed'
