@@ -91,14 +91,15 @@ static void add_recorded(cJSON *to, const char *gpu, const char *arch, const cha
 
 /* ---- Headers ---- */
 
-/* Remove what is compiled for racecheck alone: `#ifdef KP_RACECHECK` up to its #else, which each
- * has, and the line of its #endif. */
+/* Remove what is compiled for racecheck alone: `#ifdef KP_RACECHECK` up to its #else, and its
+ * #endif; no other condition stands between these. */
 static void drop_racecheck(char *text) {
-    char *from, *other, *end;
-    while ((from = strstr(text, "\n#ifdef KP_RACECHECK")) && (other = strstr(from, "\n#else")) &&
-           (end = strstr(other, "\n#endif"))) {
+    char *from, *end;
+    while ((from = strstr(text, "\n#ifdef KP_RACECHECK")) && (end = strstr(from, "\n#endif"))) {
+        char *other = strstr(from, "\n#else");
         memmove(end, end + 7, strlen(end + 7) + 1);
-        memmove(from, other + 6, strlen(other + 6) + 1);
+        if (other && other < end) end = other + 6;
+        memmove(from, end, strlen(end) + 1);
     }
 }
 
