@@ -176,6 +176,10 @@ jq '.verdict = "ok" | del(.speedup)' "$confirm" > m/h200/l1_019_relu.build.json
 check 'a step before timing is refused' exits 3 promote repair.r1a1 m/h200/l1_019_relu.build.json
 head -c 100 "$confirm" > m/h200/l1_019_relu.cut.json
 check 'half a file is refused' exits 3 promote repair.r1a1 m/h200/l1_019_relu.cut.json
+jq '.speedup = "fast"' "$confirm" > m/h200/l1_019_relu.text.json
+check 'times that are text are refused' exits 3 promote repair.r1a1 m/h200/l1_019_relu.text.json
+jq '.flags = "none"' "$confirm" > m/h200/l1_019_relu.text.json
+check 'so are flags that are text' exits 3 promote repair.r1a1 m/h200/l1_019_relu.text.json
 check 'no file is refused' exits 3 promote repair.r1a1 m/h200/l1_019_relu.none.json
 check 'no attempt is refused' exits 3 promote repair.r9a9 "$confirm"
 check 'no name of one, either' exits 2 promote repair "$confirm"
