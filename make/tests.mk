@@ -12,6 +12,11 @@ $(unit_tests): build/obj/tests/unit/chosen_case.o build/host.flags | $(call need
 	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
 build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
 
+# What end-to-end tests ask a server with.
+build/ask: build/obj/tests/mock/ask.o $(call archive,llm base) build/host.flags | $(call need,libcurl4-openssl-dev)
+	@echo "  LD $@"
+	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(CURL_LIBS) && mv $@+ $@
+
 # The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones that define
 # the same, so the linker takes that from it: device code, vendor libraries, the reference.
 fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay oracle)
@@ -65,18 +70,23 @@ test-gpu: $(gpu_c_tests) $(gpu_cu_tests) $(programs:%=build/%) $(all_tasks:%=bui
 	@$(call given,$(gpus),:)
 	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(or $(RUN.$(test_gpu)),$(RUN))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered
 
-tested_arch = $(if $(findstring hopper,$1),90a,$(or $(arch.$(test_gpu)),90))
-gpu_test_uses := $(wildcard optimized/include/* tests/gpu/*.cuh) build/cuda.flags
-$(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(gpu_test_uses) | $(call need,nvcc g++)
-# Without a GPU they are only compiled, not optimised, and for the GPU alone (whose compiler reads the
-# host's code, too): that takes a third.
-compiled_only := $(gpu_cu_tests:build/tests/gpu/%=build/tests/compiled/%)
-$(compiled_only): build/tests/compiled/%: tests/gpu/%.cu $(gpu_test_uses) | $(call need,nvcc g++)
-$(gpu_cu_tests):  optimised = -O2
-$(compiled_only): optimised = -Xcicc -O0 -Xptxas -O0 -cubin
-$(gpu_cu_tests) $(compiled_only):
+$(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(wildcard tests/gpu/*.cuh)
+# Without a GPU they are only compiled, and so are kernels: not optimised, and for the GPU alone (whose
+# compiler reads the host's code, too), which takes a third.
+compiled_tests   := $(gpu_cu_tests:build/tests/gpu/%=build/tests/compiled/%)
+compiled_kernels := $(kernels:optimized/%.cu=build/tests/compiled/%)
+tested_task       = $(firstword $(tasks_of.$1) $1)
+$(compiled_tests):   build/tests/compiled/%: tests/gpu/%.cu $(wildcard tests/gpu/*.cuh)
+$(compiled_kernels): build/tests/compiled/%: optimized/%.cu build/tasks/$$(call tested_task,$$(*F))/task.h
+arch_of_test   = $(if $(findstring hopper,$1),90a,$(or $(arch.$(test_gpu)),90))
+arch_of_kernel = $(if $(filter portable,$1),90,$(call archs_for,$1))
+$(gpu_cu_tests) $(compiled_tests): tested_arch = $(call arch_of_test,$@)
+$(compiled_kernels):               tested_arch = $(call arch_of_kernel,$(notdir $(@D)))
+$(gpu_cu_tests):                       optimised = -O2
+$(compiled_tests) $(compiled_kernels): optimised = -Xcicc -O0 -Xptxas -O0 -cubin
+$(gpu_cu_tests) $(compiled_tests) $(compiled_kernels): $(wildcard optimized/include/*) build/cuda.flags | $(call need,nvcc g++)
 	@mkdir -p $(@D) && echo "  NVCC $@"
-	$Q$(NVCC) -std=c++17 $(optimised) -Ioptimized/include -gencode arch=compute_$(call tested_arch,$@)$(,)code=sm_$(call tested_arch,$@) -o $@+ $< && mv $@+ $@
+	$Q$(NVCC) -std=c++17 $(optimised) -Ioptimized/include -Ibuild/tasks/$(call tested_task,$(@F)) -gencode arch=compute_$(tested_arch)$(,)code=sm_$(tested_arch) -o $@+ $(filter %.cu,$^) && mv $@+ $@
 
 $(gpu_c_tests): build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device $(reference)) build/cuda.flags
 	@mkdir -p $(@D) && echo "  LD $@"

@@ -109,3 +109,6 @@ END
 cp "$scratch/odd.cu" "$scratch/sm_90a/odd.cu"
 tests/emulate --task "$scratch/fake/odd.json" "$scratch/odd.cu" "$scratch/sm_90a/odd.cu" > "$out" 2>&1
 check 'a product of odd sizes is right, by FMA and by tensor cores' is "$(tail -n 1 "$out")" '2 passed, 0 failed'
+
+tests/emulate optimized/portable/l1_092_cumsum_exclusive.cu > "$out" 2>&1
+check 'a large task that cannot be shrunk is skipped' grep -q '^skip .*shrunk' "$out"

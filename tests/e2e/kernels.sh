@@ -1,6 +1,10 @@
 #!/bin/bash
-# Every kernel of optimized/ compiles and passes the gates, its result has the hash of its
-# headers, and every specimen gets the verdict it should where that needs no GPU.  Needs nvcc.
+# Kernels and specimens compile, or do not, as they should.  Needs nvcc.  A kernel that was measured as
+# it is was compiled: of the others sixteen are, others for each commit, only their device code, not
+# optimised.  Of the specimens there is one for each way to be refused.
+# KERNELS=all, as continuous integration has it, compiles every kernel as users do, for each architecture that
+# it is for, and sees that it passes the gates and that its result has the hash of its headers; then
+# every specimen that needs no GPU to get its verdict, and the tests of optimized/include.
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 
@@ -11,32 +15,63 @@ included() {
 }
 # The hash of headers, given by name.
 sums() { (cd optimized/include && sha256sum "$@") | sha256sum | cut -d' ' -f1; }
+# headers KERNEL.cu - the hash of the headers that it includes, or null.
+headers() {
+    local names
+    mapfile -t names < <(included "$1" | LC_ALL=C sort -u)
+    if [ ${#names[@]} = 0 ]; then echo null; else sums "${names[@]}"; fi
+}
 
-out=$scratch/out
-export CUDA_HOME=$real_cuda NVCC=$real_nvcc
-if ! make -s print-lacks | grep -qw -e nvcc; then
-    make -k -j"$(nproc)" build ARCHS="${ARCHS_TESTED:-90}" > "$out" 2>&1
+# Every kernel and specimen, and the tests of the headers.
+all() {
+    local kernel name result tests=() archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 '
+    make -k -j"$(nproc)" build ARCHS=all > "$out" 2>&1
     check 'the kernels are compiled without an error of the machine' [ $? = 0 ]
     for kernel in optimized/*/*.cu; do
         name=${kernel#optimized/}
         result=build/archs/${name%.cu}.build.json
         check "$name compiles" is "$(jq -r '.verdict, .reason // empty' "$result" | tr '\n' ' ')" 'ok '
-        mapfile -t headers < <(included "$kernel" | LC_ALL=C sort -u)
-        hash=null
-        [ ${#headers[@]} = 0 ] || hash=$(sums "${headers[@]}")
-        check "$name: the hash of its headers" is "$(jq -r .kernel.headers_sha256 "$result")" "$hash"
+        check "$name: the hash of its headers" is "$(jq -r .kernel.headers_sha256 "$result")" "$(headers "$kernel")"
+        [[ $kernel != */portable/* ]] || check "$name has code for every architecture" is \
+            "$(jq -j '.kernel.arch, " ", ([.kernel.resources[].arch] | unique | length)' "$result")" "${archs}6"
     done
-    tests=()
-    for file in tests/gpu/test_*.cu; do tests+=("build/tests/compiled/$(basename "$file" .cu)"); done
+    for kernel in tests/gpu/test_*.cu; do tests+=("build/tests/compiled/$(basename "$kernel" .cu)"); done
     make -s -j"$(nproc)" "${tests[@]}" > "$out" 2>&1
     check 'so are the tests of optimized/include' [ $? = 0 ]
-    # Several architectures in one call of nvcc, which then names what it keeps differently.
-    for name in level1/l1_019_relu crfm/crfm_softmax; do
-        harness/compile/compile "tasks/$name.json" "$scratch/${name#*/}" '80 86 89 90 100 120' "optimized/portable/${name#*/}.cu" > "$out" 2>&1
-        check "${name#*/} compiles for every architecture" is "$(jq -r '.verdict, .kernel.arch, ([.kernel.resources[].arch] | unique | length)' \
-            "$scratch/${name#*/}.build.json" | tr '\n' ' ')" 'ok sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 6 '
+    find tests/specimens -name '*.cu' -print0 | xargs -0 -n1 basename -s .cu | sort | xargs -P"$(nproc)" -n8 tests/specimens/compile 90
+}
+
+# measured KERNEL.cu - whether a result is of this kernel with these headers, and it was compiled there.
+measured() {
+    local file
+    while read -r file; do
+        ! grep -qE "\"headers_sha256\": ?\"?$(headers "$1")" "$file" || ! grep -qE '"cubin_bytes": ?[1-9]' "$file" || return 0
+    done < <(grep -l "$(sha256sum < "$1" | cut -d' ' -f1)" results/*/*.json*)
+    return 1
+}
+# Some kernels that were not measured, and one specimen for each way to be refused.
+few() {
+    local kernel names=()
+    while read -r kernel && [ ${#names[@]} -lt 16 ]; do
+        kernel=${kernel%.cu}
+        measured "$kernel.cu" || names+=("build/tests/compiled/${kernel#optimized/}")
+    done < <(printf '%s\n' optimized/*/*.cu | shuf --random-source=<(while git rev-parse HEAD 2> /dev/null || date +%F; do :; done))
+    printf '%s\n' "${names[@]}" | xargs -r make -k -s -j"$(nproc)" > "$out" 2>&1
+    check 'kernels that were not measured compile' [ $? = 0 ]
+    printf '%s\n' include_system fork printf_device grid_id ok_scary_comments | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
+}
+# The headers of the library, but for the two ways of a product, in one file.
+together() {
+    local arch
+    # shellcheck disable=SC2046  # names without spaces
+    printf '#include "%s"\n' $(cd optimized/include && grep -l '^namespace kp' ./*.cuh | grep -v 'product_\(fma\|hopper\)') | sed 's/"\.\//"/' > "$scratch/all.cu"
+    for arch in 80 90a; do
+        check "the headers of the library compile in one file for sm_$arch" \
+            "$NVCC" -std=c++17 -Ioptimized/include -gencode "arch=compute_$arch,code=sm_$arch" -cubin -o "$scratch/all.cubin" "$scratch/all.cu"
     done
-    # Headers that not every pass of the compiler sees, and that it takes for those of the system.
+}
+# Headers that not every pass of the compiler sees, and that it takes for those of the system.
+seen() {
     mkdir -p "$scratch/tree/"{build/tasks,make,optimized/include}
     (
         cp -r build/{gate,confine} "$scratch/tree/build/" && cp make/identity "$scratch/tree/make/" && cp -r build/tasks/l1_019_relu "$scratch/tree/build/tasks/" && cd "$scratch/tree" || exit
@@ -64,7 +99,14 @@ if ! make -s print-lacks | grep -qw -e nvcc; then
         printf '%s\n' ok "$few" ok "$most" ok "$most" build "$few" null 'build/out.build.json:' > expected
     ) > "$scratch/found" 2> "$out"
     check 'a header counts if one pass of the compiler includes it' cmp "$scratch/found" "$scratch/tree/expected"
-    find tests/specimens -name '*.cu' -print0 | xargs -0 -n1 basename -s .cu | sort | xargs -P2 -n8 tests/specimens/compile 90
-else
+}
+
+out=$scratch/out
+export CUDA_HOME=$real_cuda NVCC=$real_nvcc
+if make -s print-lacks | grep -qw -e nvcc; then
     skip 'kernels and specimens' 'no CUDA Toolkit 12.4 or newer here'
+    exit
 fi
+if [ "${KERNELS-}" = all ]; then all; else few; fi
+together
+seen

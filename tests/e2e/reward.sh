@@ -20,7 +20,7 @@ step=$(basename "$0")
 dir=$(dirname "$(dirname "$2")")
 source=$dir/$(basename "$2").cu
 echo "$step $KP_GPU" >> steps.log
-grep -aqs 'SOURCEMARK[E]R' /proc/[0-9]*/cmdline && echo "$step" >> seen
+grep -aqsF -f marker /proc/[0-9]*/cmdline && echo "$step" >> seen
 grep -q '^// break' "$source" && { echo "$step: the GPU is lost" >&2; exit 4; }
 [ -e "$(dirname "$2")/peaks.json" ] || { echo 'no peaks' >&2; exit 4; }
 verdict=$(sed -n 's|^// verdict ||p' "$source")
@@ -46,11 +46,13 @@ line() { sed -n "$1p" "$out" | jq -c "$2"; }
 
 # ---- One of each ------------------------------------------------------------------------
 
+marker=source-of-$$ # another run of this test on the machine has its own
+echo $marker > marker
 {
-    request l1_019_relu $'// ratio 1.534\n// SOURCEMARKER'
-    request l1_019_relu 'BROKEN SOURCEMARKER'
+    request l1_019_relu $'// ratio 1.534\n// '$marker
+    request l1_019_relu "BROKEN $marker"
     echo 'this is no JSON'
-    request crfm_softmax $'// verdict wrong\n// SOURCEMARKER' h200
+    request crfm_softmax $'// verdict wrong\n// '$marker h200
     echo '[1, 2]'
     echo
     request no_such_task 'x'
@@ -89,7 +91,7 @@ check 'no source was in any argument' [ ! -e seen ]
 check 'nothing is kept' is "$(ls build/reward)" ''
 
 # The check for arguments can fail.
-bash -c 'sleep 5; : SOURCEMARKER' & sleeper=$!
+(exec -a $marker sleep 600) & sleeper=$!
 request l1_019_relu '// ratio 1' > in
 judge h200:90
 check 'a source in an argument would have been seen' [ -e seen ]

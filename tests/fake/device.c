@@ -42,10 +42,27 @@ static unsigned char poison_byte(uint32_t word, size_t i) {
     return (unsigned char)(word >> 8 * (i & 3));
 }
 
+/* Poison bytes `from` to `to` of p.  (What is there is copied, as most of a test's time goes here.)
+ */
+static void poison(unsigned char *p, size_t from, size_t to, uint32_t word) {
+    for (size_t i = from; i < to && i < from + 4; i++) p[i] = poison_byte(word, i);
+    for (size_t n = 4; n < to - from; n *= 2)
+        memcpy(p + from + n, p + from, n < to - from - n ? n : to - from - n);
+}
+
+/* How many of these bytes are not poison: none, if the first four are and each other is the same as
+ * the fourth before it. */
+static size_t unpoisoned(const unsigned char *p, size_t from, size_t to, uint32_t word) {
+    size_t n = 0, first = to - from < 4 ? to : from + 4;
+    for (size_t i = from; i < first; i++) n += p[i] != poison_byte(word, i);
+    if (n == 0 && memcmp(p + from, p + first, to - first) == 0) return 0;
+    for (size_t i = first; i < to; i++) n += p[i] != poison_byte(word, i);
+    return n;
+}
+
 void device_poison(void *data, size_t bytes, uint32_t word, cudaStream_t stream) {
-    unsigned char *p = data;
     (void)stream;
-    for (size_t i = 0; i < bytes; i++) p[i] = poison_byte(word, i);
+    poison(data, 0, bytes, word);
 }
 
 void device_poison_check(const void *data, size_t bytes, uint32_t word,
@@ -57,26 +74,20 @@ void device_poison_check(const void *data, size_t bytes, uint32_t word,
     for (size_t i = 4 * words; i < bytes; i++) *mismatches += p[i] != poison_byte(word, i);
 }
 
-static void canaries(const struct kp_guarded *list, int n, uint32_t word,
-                     unsigned long long *changed) {
-    for (int k = 0; k < n; k++)
-        for (size_t i = 0; i < list[k].mapped; i++) {
-            if (i == list[k].from) i = list[k].to;
-            if (i == list[k].mapped) break;
-            if (!changed) list[k].base[i] = poison_byte(word, i);
-            if (list[k].base[i] != poison_byte(word, i)) changed[k]++;
-        }
-}
-
 void device_canaries(const struct kp_guarded *list, int n, uint32_t word, cudaStream_t stream) {
     (void)stream;
-    canaries(list, n, word, NULL);
+    for (const struct kp_guarded *g = list; g < list + n; g++) {
+        poison(g->base, 0, g->from, word);
+        poison(g->base, g->to, g->mapped, word);
+    }
 }
 
 void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
                            unsigned long long *changed, cudaStream_t stream) {
     (void)stream;
-    canaries(list, n, word, changed);
+    for (int k = 0; k < n; k++)
+        changed[k] += unpoisoned(list[k].base, 0, list[k].from, word) +
+                      unpoisoned(list[k].base, list[k].to, list[k].mapped, word);
 }
 
 /* ---- Comparison ------------------------------------------------------------------------ */
