@@ -12,6 +12,11 @@ $(unit_tests): build/obj/tests/unit/chosen_case.o build/host.flags | $(call need
 	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(LINK_DEPS) -lcmocka $(CURL_LIBS) && mv $@+ $@
 build/obj/tests/unit/%.o: HOST_FLAGS += -iquote tests/unit
 
+# What end-to-end tests ask a server with.
+build/ask: build/obj/tests/mock/ask.o $(call archive,llm base) build/host.flags | $(call need,libcurl4-openssl-dev)
+	@echo "  LD $@"
+	$Q$(CC) $(LINK) -o $@+ $(call grouped,$^) $(CURL_LIBS) && mv $@+ $@
+
 # The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones that define
 # the same, so the linker takes that from it: device code, vendor libraries, the reference.
 fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay oracle)

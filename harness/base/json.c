@@ -11,6 +11,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* No function of cJSON fails for want of memory: the program ends here. */
+static void *memory(size_t n) {
+    void *p = malloc(n);
+    if (!p) die(KP_MACHINE, "out of memory");
+    return p;
+}
+
+__attribute__((constructor)) static void hook(void) {
+    cJSON_InitHooks(&(cJSON_Hooks){memory, free});
+}
+
 char *text_format(const char *format, ...) {
     va_list ap;
     char *text = NULL;
@@ -73,7 +84,6 @@ void file_update(const char *path, const char *text) {
 
 void json_write(const char *path, const cJSON *json) {
     char *text = cJSON_Print(json);
-    if (!text) die(KP_MACHINE, "out of memory");
     char *line = text_format("%s\n", text);
     file_replace(path, line);
     free(line);
@@ -91,7 +101,8 @@ double json_number(const cJSON *object, const char *key, double otherwise) {
 }
 
 void json_add_number(cJSON *object, const char *key, double x) {
-    cJSON *ok =
-        isfinite(x) ? cJSON_AddNumberToObject(object, key, x) : cJSON_AddNullToObject(object, key);
-    if (!ok) die(KP_MACHINE, "out of memory");
+    if (isfinite(x))
+        cJSON_AddNumberToObject(object, key, x);
+    else
+        cJSON_AddNullToObject(object, key);
 }

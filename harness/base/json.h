@@ -1,4 +1,7 @@
-/* json.h: reading and writing JSON files through cJSON, with the one error path. */
+/* json.h: reading and writing JSON files through cJSON, with the one error path.
+ *
+ * In a program that is linked with json.c, no function of cJSON fails for want of memory: that ends
+ * the program (KP_MACHINE). */
 #ifndef KP_JSON_H
 #define KP_JSON_H
 

@@ -71,3 +71,10 @@ char *utf8_clean(const char *s, size_t n) {
     }
     return out.s;
 }
+
+int json_unit(const char *s) {
+    char digits[5] = "";
+    if (s[0] != '\\' || s[1] != 'u' || strspn(s + 2, "0123456789abcdefABCDEF") < 4) return -1;
+    memcpy(digits, s + 2, 4);
+    return (int)strtol(digits, NULL, 16);
+}

@@ -20,6 +20,9 @@ size_t utf8_length(const char *s, size_t n);
  * it. */
 char *utf8_clean(const char *s, size_t n);
 
+/* The UTF-16 unit of JSON's \uXXXX at `s`, which ends in a NUL; -1 if there is none. */
+int json_unit(const char *s);
+
 /* Whether it holds nothing but white space. */
 bool text_blank(const struct text *t);
 

@@ -1,16 +1,17 @@
 /* attempt.c: see attempt.h. */
 #define _GNU_SOURCE
 #include "gen/attempt.h"
+#include "gen/object.h"
+#include "base/code_normal.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "record/recorded.h"
 #include "record/result.h"
-#include "base/stats.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <math.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,64 +57,52 @@ bool attempt_parse(const char *name, char mode[24], int *round, int *index) {
     return false;
 }
 
-bool attempt_mode(const char *mode, const char *word) {
-    size_t n = strlen(word);
-    return !strncmp(mode, word, n) && (!mode[n] || mode[n] == '-');
-}
-
-/* ---- The answer ------------------------------------------------------------------ */
-
-/* Copy the string at `key` into a field, cut to its size; "" if there is none. */
-static void word(char *field, size_t size, const cJSON *object, const char *key) {
-    snprintf(field, size, "%s", json_text(object, key, ""));
-}
-
-/* The number at `key`; NAN if it is absent or negative. */
-static double amount(const cJSON *object, const char *key) {
-    double x = json_number(object, key, NAN);
-    return isfinite(x) && x >= 0 ? x : NAN;
-}
-
-/* Fill in a from a->gen; a->name is set.  Returns false, and the reason in `why`, if it does not
- * fit. */
-static bool load_gen(struct attempt *a, const char *gpu, const char *task, char *why, size_t size) {
-    static const char *const outcomes[] = {"code",  "ideas",   "duplicate", "cut",
-                                           "empty", "refused", "invalid",   "no-code"};
-    const cJSON *tokens = cJSON_GetObjectItemCaseSensitive(a->gen, "tokens");
-    size_t known = 0;
-    word(a->outcome, sizeof a->outcome, a->gen, "outcome");
-    word(a->reason, sizeof a->reason, a->gen, "reason");
-    word(a->code_hash, sizeof a->code_hash, a->gen, "code_sha256");
-    word(a->same_as, sizeof a->same_as, a->gen, "same_as");
-    word(a->model, sizeof a->model, a->gen, "model");
-    word(a->date, sizeof a->date, a->gen, "date");
-    a->input_tokens = amount(tokens, "input");
-    a->output_tokens = amount(tokens, "output");
-    a->cost = amount(a->gen, "cost_usd");
-    a->seconds = amount(a->gen, "seconds");
-    double idea = json_number(a->gen, "idea", -1);
-    a->idea = idea >= 0 && idea < 1000 ? (int)idea : -1;
-    while (known < sizeof outcomes / sizeof *outcomes && strcmp(outcomes[known], a->outcome))
-        known++;
-    if (json_number(a->gen, "schema", 0) != 1)
-        snprintf(why, size, "has schema %g; this program reads schema 1",
-                 json_number(a->gen, "schema", 0));
-    else if (strcmp(json_text(a->gen, "attempt", ""), a->name) ||
-             strcmp(json_text(a->gen, "gpu", ""), gpu) ||
-             strcmp(json_text(a->gen, "task", ""), task))
-        snprintf(why, size, "is of %s at %s/%s, not of the attempt in its path",
-                 json_text(a->gen, "attempt", "nothing"), json_text(a->gen, "gpu", "?"),
-                 json_text(a->gen, "task", "?"));
-    else if (known == sizeof outcomes / sizeof *outcomes)
-        snprintf(why, size, "has the unknown outcome \"%s\"", a->outcome);
-    else if (!strcmp(a->outcome, "duplicate") && !*a->same_as)
-        snprintf(why, size, "is a duplicate of nothing");
-    else
-        return true;
-    return false;
+void attempt_code_hash(const char *kernel, char hash[65]) {
+    char *normal = code_normal(kernel);
+    text_sha256(normal, strlen(normal), hash);
+    free(normal);
 }
 
 /* ---- The kernel's result ----------------------------------------------------------- */
+
+/* Set a member, whether it is there or not. */
+static void set(cJSON *object, const char *key, cJSON *item) {
+    cJSON_DeleteItemFromObjectCaseSensitive(object, key);
+    object_add(object, key, item);
+}
+
+/* "" is null. */
+static void set_text(cJSON *object, const char *key, const char *text) {
+    set(object, key, *text ? cJSON_CreateString(text) : NULL);
+}
+
+/* Nine digits; INFINITY is null. */
+static void set_number(cJSON *object, const char *key, double x) {
+    char text[32];
+    snprintf(text, sizeof text, "%.9g", x);
+    set(object, key, isfinite(x) ? cJSON_CreateNumber(atof(text)) : NULL);
+}
+
+/* Add what a result says to an attempt, and the result itself, which is taken over. */
+static void add_result(cJSON *a, struct result *r) {
+    bool timed = r->ratio > 0; /* an ok of a step before that is not final */
+    const char *doubt = timed ? result_flag(r->json, FLAG_DOUBT) : NULL;
+    char *flagged = text_format("flagged %s", doubt ? doubt : "");
+    set_text(a, "verdict", doubt ? "doubtful" : timed || !result_ok(r) ? r->verdict : "");
+    set_text(a, "reason", doubt ? flagged : r->reason);
+    set_text(a, "class", r->class);
+    set(a, "rank", cJSON_CreateNumber(class_rank(r->class)));
+    if (timed && !doubt) {
+        set_number(a, "ratio", r->ratio);
+        set_number(a, "low", r->low);
+        set_number(a, "high", r->high);
+        set_number(a, "us", r->candidate_us);
+        set_number(a, "against_us", r->against_us);
+    }
+    set(a, "result", r->json);
+    r->json = NULL;
+    free(flagged);
+}
 
 /* Whether a result is of a different kernel than the file there now.  Hashing is slow, so hashes
  * are compared only if the result is older than the kernel, which is rare. */
@@ -128,194 +117,127 @@ static bool stale(const char *result, const char *kernel, const char *sha) {
     return strcmp(now, sha) != 0;
 }
 
-/* Take over a result, including its JSON. */
-static void take_result(struct attempt *a, struct result *r) {
-    snprintf(a->verdict, sizeof a->verdict, "%s", r->verdict);
-    snprintf(a->reason, sizeof a->reason, "%s", r->reason);
-    snprintf(a->class, sizeof a->class, "%s", r->class);
-    if (result_ok(r) && !(r->ratio > 0))
-        *a->verdict = 0; /* an ok of a step before timing is not
-                          * final */
-    a->ratio = r->ratio;
-    a->low = r->low;
-    a->high = r->high;
-    a->us = r->candidate_us;
-    a->against_us = r->against_us;
-    const char *doubt = result_flag(r->json, FLAG_DOUBT);
-    if (doubt && a->ratio > 0) {
-        strcpy(a->verdict, "doubtful");
-        snprintf(a->reason, sizeof a->reason, "flagged %s", doubt);
-        a->ratio = a->low = a->high = a->us = a->against_us = 0;
-    }
-    cJSON_Delete(a->result);
-    a->result = r->json;
-    r->json = NULL;
-}
-
-/* Read only the verdict and the reason from a verify.json: it does not name its GPU, so
+/* Read only the verdict, the reason and the class from a verify.json: it does not name its GPU, so
  * result_load() rejects it. */
 static bool load_verify(const char *path, const char *task, struct result *r, char *why,
                         size_t size) {
     memset(r, 0, sizeof *r);
     r->json = json_load(path, why, size);
     if (!r->json) return false;
-    word(r->verdict, sizeof r->verdict, r->json, "verdict");
-    word(r->reason, sizeof r->reason, r->json, "reason");
-    word(r->class, sizeof r->class, r->json, "class");
-    if (json_number(r->json, "schema", 0) == 1 && !strcmp(json_text(r->json, "task", ""), task) &&
-        *r->verdict)
-        return true;
+    snprintf(r->verdict, sizeof r->verdict, "%s", json_text(r->json, "verdict", ""));
+    snprintf(r->reason, sizeof r->reason, "%s", json_text(r->json, "reason", ""));
+    snprintf(r->class, sizeof r->class, "%s", json_text(r->json, "class", ""));
+    if (*r->verdict && !strcmp(json_text(r->json, "task", ""), task)) return true;
     snprintf(why, size, "is no verification of %s", task);
     result_free(r);
     return false;
 }
 
-/* Load the result of the furthest step.  Warns of an unusable one and skips it. */
-static void load_result(struct attempt *a, const char *root, const char *gpu, const char *task) {
+/* Add the result of the furthest step.  Warns of an unusable one and skips it. */
+static void load_result(cJSON *a, const char *root, const char *name, const char *gpu,
+                        const char *task) {
     static const char *const steps[] = {".time.json", ".verify.json", ".build.json"};
-    char *kernel = attempt_path(root, a->name, gpu, task, ".cu"), why[300];
-    for (int i = 0; i < 3 && !a->result; i++) {
-        char *path = attempt_path(root, a->name, gpu, task, steps[i]);
-        struct result r;
+    char *kernel = attempt_path(root, name, gpu, task, ".cu"), why[300];
+    bool found = false;
+    for (int i = 0; i < 3 && !found; i++) {
+        char *path = attempt_path(root, name, gpu, task, steps[i]);
+        struct result r = {0};
         if (access(path, F_OK) == 0) {
-            bool loaded = i == 1 ? load_verify(path, task, &r, why, sizeof why)
-                                 : result_load(path, &r, why, sizeof why);
-            if (!loaded)
+            if (!(i == 1 ? load_verify(path, task, &r, why, sizeof why)
+                         : result_load(path, &r, why, sizeof why)))
                 warn("%s %s: left out", path, why);
             else if (!stale(path, kernel, r.sha256))
-                take_result(a, &r);
-            if (loaded) result_free(&r);
+                add_result(a, &r), found = true;
         }
+        result_free(&r);
         free(path);
     }
     free(kernel);
 }
 
-bool attempt_load(const char *root, const char *name, const char *gpu, const char *task,
-                  struct attempt *a, char *why, size_t size) {
-    memset(a, 0, sizeof *a);
-    if (strlen(name) >= sizeof a->name || !attempt_parse(name, a->mode, &a->round, &a->index)) {
-        snprintf(why, size, "is no attempt: those are called MODE.rROUNDaINDEX");
-        return false;
+/* ---- Attempts ---------------------------------------------------------------------- */
+
+/* Load an attempt by its name.  NULL if it has no gen.json, or, with a warning, none of its own. */
+static cJSON *attempt_load(const char *root, const char *name, const char *gpu, const char *task) {
+    char *path = attempt_path(root, name, gpu, task, ".gen.json"), mode[24], why[300];
+    int round, index;
+    cJSON *a = NULL;
+    if (access(path, F_OK) == 0 && !(a = json_load(path, why, sizeof why)))
+        warn("%s %s: left out", path, why);
+    if (a && (json_number(a, "schema", 0) != 1 || strcmp(json_text(a, "attempt", ""), name) ||
+              strcmp(json_text(a, "gpu", ""), gpu) || strcmp(json_text(a, "task", ""), task))) {
+        warn("%s is not of schema 1 and of the attempt in its path: left out", path);
+        cJSON_Delete(a);
+        a = NULL;
     }
-    strcpy(a->name, name);
-    char *path = attempt_path(root, name, gpu, task, ".gen.json");
-    a->gen = json_load(path, why, size);
     free(path);
-    if (!a->gen) return false;
-    if (!load_gen(a, gpu, task, why, size)) {
-        cJSON_Delete(a->gen);
-        a->gen = NULL;
-        return false;
+    if (!a) return NULL;
+    attempt_parse(name, mode, &round, &index);
+    set_text(a, "mode", mode);
+    set(a, "round", cJSON_CreateNumber(round));
+    set(a, "index", cJSON_CreateNumber(index));
+    set(a, "rank", cJSON_CreateNumber(CLASS_UNKNOWN));
+    if (!strcmp(json_text(a, "outcome", ""), "code")) load_result(a, root, name, gpu, task);
+    if (!strcmp(json_text(a, "outcome", ""), "duplicate")) set_text(a, "verdict", "duplicate");
+    return a;
+}
+
+cJSON *attempt_current(const char *gpu, const char *task, const char *kernel) {
+    char *built = text_format("build/%s/%s.time.json", gpu, task), why[300], sha[65], code[65];
+    char *source = file_read(kernel, NULL);
+    struct recorded recorded;
+    struct result r = {0};
+    cJSON *a = cJSON_CreateObject();
+    file_sha256(kernel, sha);
+    attempt_code_hash(source, code);
+    set_text(a, "attempt", "current");
+    set_text(a, "outcome", "code");
+    set_text(a, "code_sha256", code);
+    recorded_open(&recorded, "results", gpu);
+    bool found = result_load(built, &r, why, sizeof why) && !strcmp(r.sha256, sha);
+    if (!found) {
+        result_free(&r);
+        found = recorded_find(&recorded, task, &r) == FOUND_USABLE && !strcmp(r.sha256, sha);
     }
-    if (!strcmp(a->outcome, "code")) load_result(a, root, gpu, task);
-    if (!strcmp(a->outcome, "duplicate")) strcpy(a->verdict, "duplicate");
-    return true;
-}
-
-bool attempt_of_kernel(struct attempt *a, struct result *r, const char *kernel_sha256) {
-    memset(a, 0, sizeof *a);
-    if (strcmp(r->sha256, kernel_sha256)) return false;
-    take_result(a, r);
-    strcpy(a->name, "current");
-    strcpy(a->outcome, "code");
-    a->idea = -1;
-    a->input_tokens = a->output_tokens = a->cost = a->seconds = NAN;
-    return true;
-}
-
-bool attempt_current(struct attempt *a, const char *path, const char *kernel_sha256, char *why,
-                     int size) {
-    struct result r;
-    memset(a, 0, sizeof *a);
-    if (!result_load(path, &r, why, (size_t)size)) return false;
-    if (attempt_of_kernel(a, &r, kernel_sha256)) return true;
-    snprintf(why, (size_t)size, "is of another kernel than the present one");
+    if (found) add_result(a, &r);
     result_free(&r);
-    return false;
+    recorded_close(&recorded);
+    free(built);
+    free(source);
+    return a;
 }
 
-/* ---- All attempts at a cell ---------------------------------------------------------- */
-
-static int by_place(const void *x, const void *y) {
-    const struct attempt *a = x, *b = y;
-    int c = strcmp(a->mode, b->mode);
-    if (c) return c;
-    return a->round != b->round ? a->round - b->round : a->index - b->index;
-}
-
-/* scandir filter: folders of attempts. */
+/* scandir: the folders of attempts, and their order. */
 static int is_attempt(const struct dirent *e) {
     char mode[24];
     int round, index;
     return attempt_parse(e->d_name, mode, &round, &index);
 }
 
-struct attempts attempts_load(const char *root, const char *gpu, const char *task,
-                              const char *mode) {
-    struct attempts l = {0, NULL};
+static int by_place(const struct dirent **x, const struct dirent **y) {
+    char mode[2][24];
+    int round[2], index[2];
+    attempt_parse((*x)->d_name, mode[0], &round[0], &index[0]);
+    attempt_parse((*y)->d_name, mode[1], &round[1], &index[1]);
+    int c = strcmp(mode[0], mode[1]);
+    if (c) return c;
+    return round[0] != round[1] ? round[0] - round[1] : index[0] - index[1];
+}
+
+cJSON *attempts_load(const char *root, const char *gpu, const char *task, const char *mode) {
     struct dirent **entry = NULL;
-    char why[300], of[24];
-    int round, index, n = scandir(root, &entry, is_attempt, alphasort);
+    cJSON *all = cJSON_CreateArray();
+    int n = scandir(root, &entry, is_attempt, by_place);
     if (n < 0 && errno != ENOENT) warn("%s cannot be read (%s): left out", root, strerror(errno));
-    l.a = calloc(n > 0 ? (size_t)n : 1, sizeof *l.a);
-    if (!l.a) die(KP_MACHINE, "out of memory");
     for (int i = 0; i < n; i++) {
         const char *name = entry[i]->d_name;
-        char *path = attempt_path(root, name, gpu, task, ".gen.json");
-        attempt_parse(name, of, &round, &index);
-        if ((!mode || !strcmp(mode, of)) && access(path, F_OK) == 0) {
-            if (attempt_load(root, name, gpu, task, &l.a[l.n], why, sizeof why))
-                l.n++;
-            else
-                warn("%s %s: left out", path, why);
-        }
-        free(path);
+        size_t length = (size_t)(strchr(name, '.') - name);
+        cJSON *a = mode && (strlen(mode) != length || strncmp(mode, name, length))
+                       ? NULL
+                       : attempt_load(root, name, gpu, task);
+        if (a) cJSON_AddItemToArray(all, a);
         free(entry[i]);
     }
-    free(entry);
-    qsort(l.a, (size_t)l.n, sizeof *l.a, by_place);
-    return l;
-}
-
-void attempts_free(struct attempts *l) {
-    for (int i = 0; i < l->n; i++) {
-        cJSON_Delete(l->a[i].gen);
-        cJSON_Delete(l->a[i].result);
-    }
-    free(l->a);
-    *l = (struct attempts){0, NULL};
-}
-
-/* ---- Which is better -------------------------------------------------------------- */
-
-bool attempt_ok(const struct attempt *a) {
-    return !strcmp(a->verdict, "ok") && a->ratio > 0;
-}
-
-bool attempt_better(const struct attempt *a, const struct attempt *b) {
-    int ra = class_rank(a->class), rb = class_rank(b->class);
-    if (ra != rb) return ra < rb;
-    return a->low != b->low ? a->low > b->low : a->ratio > b->ratio;
-}
-
-const struct attempt *attempts_best(const struct attempts *l) {
-    const struct attempt *best = NULL;
-    for (int i = 0; i < l->n; i++)
-        if (attempt_ok(&l->a[i]) && (!best || attempt_better(&l->a[i], best))) best = &l->a[i];
-    return best;
-}
-
-/* ---- Choices ---------------------------------------------------------------------- */
-
-struct choice choice_seed(const char *text) {
-    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a; stat_random() mixes it */
-    for (const char *p = text; *p; p++) h = (h ^ (unsigned char)*p) * 0x100000001b3u;
-    return (struct choice){h};
-}
-
-double choice_uniform(struct choice *c) {
-    uint64_t s = c->s, x = stat_random(&s);
-    c->s = s;
-    return (double)(x >> 11) * 0x1p-53;
+    if (n >= 0) free(entry);
+    return all;
 }

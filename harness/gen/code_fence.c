@@ -1,8 +1,9 @@
-/* code_fence.c: find code blocks and headings in an answer; see code.h. */
+/* code_fence.c: find code blocks, headings and ideas in an answer; see code.h. */
 #define _GNU_SOURCE
 #include "gen/code.h"
 #include "base/code_lex.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -226,4 +227,31 @@ char *code_section(const char *answer, const char *name) {
     if (!section) die(KP_MACHINE, "out of memory");
     free(text);
     return section;
+}
+
+cJSON *code_ideas(const char *answer) {
+    cJSON *best = cJSON_CreateArray(), *item;
+    bool best_objects = false;
+    const char *p = answer, *end;
+    for (int tries = 0; tries < 1000 && (p = strchr(p, '[')); tries++) {
+        cJSON *array = cJSON_ParseWithOpts(p, &end, 0), *ideas = cJSON_CreateArray();
+        bool objects = false;
+        cJSON_ArrayForEach(item, array) {
+            const char *text =
+                cJSON_IsString(item) ? item->valuestring : json_text(item, "idea", "");
+            objects |= cJSON_IsObject(item);
+            if (text[strspn(text, " \t\r\n")])
+                cJSON_AddItemToArray(ideas, cJSON_CreateString(text));
+        }
+        if (cJSON_GetArraySize(ideas) && objects >= best_objects) {
+            cJSON_Delete(best);
+            best = ideas;
+            best_objects = objects;
+        } else {
+            cJSON_Delete(ideas);
+        }
+        p = array ? end : p + 1;
+        cJSON_Delete(array);
+    }
+    return best;
 }

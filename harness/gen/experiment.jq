@@ -5,5 +5,5 @@
 | map(.ratio //= $ratio["\(.gpu)/\(.task)/\(.same_as)"]) | group_by([.gpu, .task, .mode])[] | sort_by([.round, .index])
 | .[:$budget] as $calls | (.[0].mode | split("-")) as [$mode, $seed]
 | ["\(.[0].gpu)/\(.[0].task)", $mode, $seed] + [(0.25, 0.5, 0.75, 1) as $part | [$calls[:($budget * $part | floor)][] | .ratio // 1, 1] | max // 1]
-    + [[$calls[] | (.input_tokens // 0) + (.output_tokens // 0)] | add]
+    + [[$calls[] | (.tokens.input // 0) + (.tokens.output // 0)] | add]
 | map(tostring) | join(" ")

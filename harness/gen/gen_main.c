@@ -9,20 +9,17 @@
  * answer, reserve disk space, reserve budget, call, record the transcript, write the kernel, and
  * last .gen.json.  So a run that is interrupted anywhere never pays for an answer twice.  The
  * question is recorded before it is sent (.asked.json), because the prompt may change before the
- * answer is used.  The environment configures the model (llm.h), the caps (budget.h) and the search
- * (search.h). */
+ * answer is used.  The environment configures the model (llm.h), the caps (wire.h) and the search
+ * (prompts/search.jq). */
 #include "gen/attempt.h"
-#include "base/code_normal.h"
 #include "gen/code.h"
+#include "gen/object.h"
+#include "gen/prompt.h"
 #include "base/error.h"
-#include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "record/recorded.h"
 #include "llm/llm.h"
-#include "llm/billed_call.h"
-#include "gen/prompt_parts.h"
-#include "gen/search.h"
+#include "record/recorded.h"
 
 #include <errno.h>
 #include <math.h>
@@ -37,47 +34,59 @@ static const char root[] = "build/attempts";
 struct job {
     const char *gpu, *mode;
     int round, index;
-    char name[64];
+    char *name;
     struct kp_task *task;
     struct llm_config llm;
-    struct search_options options;
-    struct attempts past;
-    struct prompt_cell cell;
-    struct attempt current;
-    struct prompt_turn turn;
+    cJSON *asked; /* what .asked.json and .gen.json say of the question */
     struct llm_message message[PROMPT_MESSAGES];
     struct billed_call call; /* and what came of it */
 };
 
-/* ---- The question ---- */
-
-/* The attempts of this mode that the question may depend on: earlier rounds, and this round's
- * ideas. */
-static struct attempts past_of(const struct job *j) {
-    struct attempts all = attempts_load(root, j->gpu, j->task->name, j->mode), past = {0, all.a};
-    for (int i = 0; i < all.n; i++)
-        if (all.a[i].round < j->round ||
-            (all.a[i].round == j->round && j->index > 0 && all.a[i].index == 0))
-            past.a[past.n++] = all.a[i];
-    return past;
+/* A path of this attempt.  Free it. */
+static char *path_of(const struct job *j, const char *suffix) {
+    return attempt_path(root, j->name, j->gpu, j->task->name, suffix);
 }
 
-/* Load the cell's current kernel, and its result if it is of this very file: the result measured
- * here, else the recorded one. */
-static void load_current(struct job *j, const char *kernel) {
-    char *built = text_format("build/%s/%s.time.json", j->gpu, j->task->name), sha[65], why[400];
-    struct recorded recorded;
-    struct result r = {0};
-    j->cell.kernel = file_read(kernel, NULL);
-    file_sha256(kernel, sha);
-    recorded_open(&recorded, "results", j->gpu);
-    if (attempt_current(&j->current, built, sha, why, sizeof why) ||
-        (recorded_find(&recorded, j->task->name, &r) == FOUND_USABLE &&
-         attempt_of_kernel(&j->current, &r, sha)))
-        j->cell.current = &j->current;
-    result_free(&r);
-    recorded_close(&recorded);
-    free(built);
+/* ---- The question ---- */
+
+/* Choose the question, and set the messages.  `kernel`: the cell's present one, or NULL. */
+static void choose(struct job *j, const char *arch, const char *kernel) {
+    cJSON *data = prompt_data(j->task, j->gpu, arch), *current = NULL, *a;
+    cJSON *past = attempts_load(root, j->gpu, j->task->name, j->mode);
+    cJSON_ArrayForEach(a, past) {
+        char *stem = attempt_path(root, json_text(a, "attempt", ""), j->gpu, j->task->name, "");
+        prompt_add_files(a, stem, NULL);
+        free(stem);
+    }
+    if (kernel) {
+        char *stem = text_format("build/%s/%s", j->gpu, j->task->name);
+        current = attempt_current(j->gpu, j->task->name, kernel);
+        prompt_add_files(current, stem, kernel);
+        free(stem);
+    }
+    const char *seed = getenv("SEARCH_SEED");
+    char *seeded =
+        text_format("%s %s/%s %s", seed && *seed ? seed : "0", j->gpu, j->task->name, j->name);
+    object_text(data, "mode", j->mode);
+    json_add_number(data, "round", j->round);
+    json_add_number(data, "index", j->index);
+    object_text(data, "attempt", j->name);
+    object_text(data, "api", llm_apis[j->llm.api]);
+    object_add(data, "attempts", past);
+    object_add(data, "current", current);
+    object_add(data, "draws", prompt_draws(seeded));
+    free(seeded);
+    cJSON *question = prompt_jq("prompt", "question", data);
+    cJSON *messages = cJSON_GetObjectItem(question, "messages");
+    for (int i = 0; i < PROMPT_MESSAGES; i++) {
+        const cJSON *m = cJSON_GetArrayItem(messages, i);
+        j->message[i] = (struct llm_message){
+            strcmp(json_text(m, "role", ""), "user") ? "system" : "user",
+            text_format("%s", json_text(m, "text", "")), (size_t)json_number(m, "stable", 0)};
+    }
+    j->asked = cJSON_DetachItemFromObject(question, "asked");
+    cJSON_Delete(question);
+    cJSON_Delete(data);
 }
 
 /* Whether the call may draw its progress into the last line of a terminal: not where make runs
@@ -89,30 +98,23 @@ static bool alone(void) {
 
 /* Prepare everything up to the messages.  Printing a prompt needs no model. */
 static void prepare(struct job *j, char **argv, bool ask) {
+    char mode[24];
     j->gpu = argv[2];
     j->mode = argv[5];
-    char *name = text_format("%s.r%sa%s", j->mode, argv[6], argv[7]), mode[24];
-    if (strlen(name) >= sizeof j->name || !attempt_parse(name, mode, &j->round, &j->index))
+    j->name = text_format("%s.r%sa%s", j->mode, argv[6], argv[7]);
+    if (!attempt_parse(j->name, mode, &j->round, &j->index))
         die(KP_USAGE,
             "%.80s is no attempt: MODE is one_shot, best_of_n, repair, contrastive or branching, "
             "ROUND and INDEX are numbers",
-            name);
-    strcpy(j->name, name);
-    free(name);
+            j->name);
     j->task = task_load(argv[4]);
-    search_options_read(&j->options);
-    if (ask) llm_config_read(&j->llm);
-    j->cell = (struct prompt_cell){.task = j->task, .gpu = j->gpu, .arch = argv[3], .root = root};
-    if (argv[8] && *argv[8]) load_current(j, argv[8]);
-    j->past = past_of(j);
-    j->turn.attempt = j->name;
-    search_turn(&j->options, j->mode, j->round, j->index, &j->past, &j->cell, &j->turn);
-    prompt_build(&j->cell, &j->turn, j->message);
+    if (ask) llm_config_read(&j->llm); /* before other programs run: it takes the key away */
+    choose(j, argv[3], argv[8] && *argv[8] ? argv[8] : NULL);
     j->call = (struct billed_call){
         .gpu = j->gpu,
         .task = j->task->name,
         .name = j->name,
-        .transcript = attempt_path(root, j->name, j->gpu, j->task->name, ".jsonl"),
+        .transcript = path_of(j, ".jsonl"),
         .replay = text_format("%s/%s/%s.jsonl", j->name, j->gpu, j->task->name),
         .llm = &j->llm,
         .message = j->message,
@@ -121,63 +123,22 @@ static void prepare(struct job *j, char **argv, bool ask) {
         .progress = alone()};
 }
 
-/* ---- JSON ---- */
-
-static void *made(void *item) {
-    if (!item) die(KP_MACHINE, "out of memory");
-    return item;
-}
-
-static void add_text(cJSON *json, const char *key, const char *text) {
-    made(cJSON_AddStringToObject(json, key, text));
-}
-
-static void add_number(cJSON *json, const char *key, double x) {
-    made(cJSON_AddNumberToObject(json, key, x));
-}
-
-/* Describe this attempt and its question. */
-static cJSON *describe(const struct job *j) {
-    cJSON *json = made(cJSON_CreateObject()), *shown;
-    add_number(json, "schema", 1);
-    add_text(json, "task", j->task->name);
-    add_text(json, "gpu", j->gpu);
-    add_text(json, "attempt", j->name);
-    add_text(json, "mode", j->mode);
-    add_number(json, "round", j->round);
-    add_number(json, "index", j->index);
-    add_text(json, "api", llm_api_name(j->llm.api));
-    add_text(json, "ask", j->turn.ask);
-    shown = made(cJSON_AddArrayToObject(json, "shown"));
-    for (int i = 0; i < j->turn.nshown; i++)
-        if (!cJSON_AddItemToArray(shown, made(cJSON_CreateString(j->turn.shown[i]->name))))
-            die(KP_MACHINE, "out of memory");
-    if (j->turn.idea) add_text(json, "idea_text", j->turn.idea);
-    add_number(json, "idea", j->turn.idea ? j->turn.idea_index : -1);
-    return json;
-}
-
 /* ---- The answer ---- */
 
-/* The answer, and in *json the description of its question, which the prompt of today may no longer
- * be. */
-static struct llm_answer *answer(struct job *j, cJSON **json) {
-    char *asked = attempt_path(root, j->name, j->gpu, j->task->name, ".asked.json"), why[200];
-    *json = describe(j);
-    char *text = made(cJSON_Print(*json));
-    j->call.asked_path = asked;
+/* The answer.  If it is one to an earlier question, j->asked becomes that one. */
+static struct llm_answer *answer(struct job *j) {
+    char *path = path_of(j, ".asked.json"), *text = cJSON_Print(j->asked), why[200];
+    if (!text) die(KP_MACHINE, "out of memory");
+    j->call.asked_path = path;
     j->call.asked = text;
     struct llm_answer *a = billed_answer(&j->call);
-    cJSON *then = j->call.other && j->llm.api != LLM_REPLAY && access(asked, F_OK) == 0
-                      ? json_load(asked, why, sizeof why)
-                      : NULL;
-    if (then) cJSON_Delete(*json), *json = then;
-    free(asked);
+    cJSON *then =
+        j->call.other && j->llm.api != LLM_REPLAY ? json_load(path, why, sizeof why) : NULL;
+    if (then) cJSON_Delete(j->asked), j->asked = then;
+    free(path);
     free(text);
     return a;
 }
-
-/* ---- The outcome ---- */
 
 /* The first attempt of this cell and mode with the same kernel: this one, or the name of an
  * earlier one.  An index of hard links decides between attempts that run in parallel.  Other
@@ -204,13 +165,13 @@ static char *first_with(const struct job *j, const char *code_sha) {
 }
 
 static void add_tokens(cJSON *json, const struct llm_usage *u) {
-    cJSON *tokens = made(u->known ? cJSON_AddObjectToObject(json, "tokens")
-                                  : cJSON_AddNullToObject(json, "tokens"));
+    cJSON *tokens = u->known ? cJSON_CreateObject() : NULL;
+    object_add(json, "tokens", tokens);
     if (!u->known) return;
-    add_number(tokens, "input", u->input);
-    add_number(tokens, "cached", u->cached);
-    add_number(tokens, "output", u->output);
-    add_number(tokens, "reasoning", u->reasoning);
+    json_add_number(tokens, "input", u->input);
+    json_add_number(tokens, "cached", u->cached);
+    json_add_number(tokens, "output", u->output);
+    json_add_number(tokens, "reasoning", u->reasoning);
 }
 
 /* Add the section of an answer under one of two headings. */
@@ -221,7 +182,7 @@ static void add_section(cJSON *json, const char *key, const char *answer, const 
         free(text);
         text = code_section(answer, otherwise);
     }
-    made(*text ? cJSON_AddStringToObject(json, key, text) : cJSON_AddNullToObject(json, key));
+    object_text(json, key, *text ? text : NULL);
     free(text);
 }
 
@@ -231,26 +192,23 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     char why[200] = "", sha[65];
     char *kernel = code_extract(a->text, why);
     if (!kernel) {
-        add_text(json, "reason", why);
+        object_text(json, "reason", why);
         return "no-code";
     }
-    char *normal = code_normal(kernel);
-    text_sha256(normal, strlen(normal), sha);
-    free(normal);
-    add_text(json, "code_sha256", sha);
+    attempt_code_hash(kernel, sha);
+    object_text(json, "code_sha256", sha);
     char *headers = prompt_header_names(kernel); /* one may nearly be the answer */
-    add_text(json, "headers", headers);
+    object_text(json, "headers", headers);
     free(headers);
-    char *first = first_with(j, sha),
-         *path = attempt_path(root, j->name, j->gpu, j->task->name, ".cu");
+    char *first = first_with(j, sha), *path = path_of(j, ".cu");
     char *file = code_file(kernel, j->call.model, j->name, j->call.date, j->call.request_sha256,
                            j->call.replay);
     file_replace(path, file);
     bool same = strcmp(first, j->name) != 0;
     if (same) {
-        add_text(json, "same_as", first);
+        object_text(json, "same_as", first);
         char *reason = text_format("the same kernel as %s", first);
-        add_text(json, "reason", reason);
+        object_text(json, "reason", reason);
         free(reason);
     }
     free(first);
@@ -275,32 +233,33 @@ static void say(const struct job *j, const cJSON *json, const struct llm_usage *
 }
 
 /* Write .gen.json, which completes the attempt, and print a line about it. */
-static void conclude(struct job *j, const struct llm_answer *a, cJSON *json) {
+static void conclude(struct job *j, const struct llm_answer *a) {
     static const char *const outcomes[] = {[LLM_CUT] = "cut",
                                            [LLM_EMPTY] = "empty",
                                            [LLM_REFUSED] = "refused",
                                            [LLM_INVALID] = "invalid"};
+    cJSON *json = j->asked;
     const char *outcome = a->outcome == LLM_COMPLETE ? "ideas" : outcomes[a->outcome];
-    add_text(json, "request_sha256", j->call.request_sha256);
-    add_text(json, "model", j->call.model);
-    add_text(json, "date", j->call.date);
+    object_text(json, "request_sha256", j->call.request_sha256);
+    object_text(json, "model", j->call.model);
+    object_text(json, "date", j->call.date);
     if (a->outcome != LLM_COMPLETE) {
-        add_text(json, "reason", a->why);
+        object_text(json, "reason", a->why);
     } else if (j->index > 0) {
         outcome = take_kernel(j, a, json);
     } else {
-        cJSON *ideas = search_ideas(a->text);
-        if (!cJSON_AddItemToObject(json, "ideas", ideas)) die(KP_MACHINE, "out of memory");
+        cJSON *ideas = code_ideas(a->text);
+        object_add(json, "ideas", ideas);
         if (!cJSON_GetArraySize(ideas))
-            add_text(json, "reason", "the answer holds no list of ideas");
+            object_text(json, "reason", "the answer holds no list of ideas");
     }
-    add_text(json, "outcome", outcome);
+    object_text(json, "outcome", outcome);
     add_section(json, "analysis", a->text, "Performance Analysis", "Analysis");
     add_section(json, "design", a->text, "Algorithm Design", NULL);
     add_tokens(json, &a->usage);
     json_add_number(json, "cost_usd", j->call.cost);
-    add_number(json, "seconds", j->call.seconds);
-    char *path = attempt_path(root, j->name, j->gpu, j->task->name, ".gen.json");
+    json_add_number(json, "seconds", j->call.seconds);
+    char *path = path_of(j, ".gen.json");
     json_write(path, json);
     free(path);
     say(j, json, &a->usage);
@@ -335,9 +294,8 @@ int main(int argc, char **argv) {
     bool prompt = !strcmp(argv[1], "prompt");
     prepare(&j, argv, !prompt);
     if (prompt) return print_prompt(&j);
-    cJSON *json;
-    struct llm_answer *a = answer(&j, &json);
-    conclude(&j, a, json);
+    struct llm_answer *a = answer(&j);
+    conclude(&j, a);
     llm_answer_free(a);
     return KP_OK;
 }

@@ -1,45 +1,47 @@
 /* prompt.h: the messages that a model gets.
  *
- * They are assembled from harness/gen/prompts/: templates with {{name}} for values, and data
- * (ops.json: the meaning of each op; arch.json: limits and instructions of each architecture).  The
- * parts that all tasks share come first and the parts of this turn come last, for prompt caches. */
+ * C gathers what may be said, as JSON: the task, the GPU, recorded results, headers, attempts. What
+ * is said is up to jq and to data, in harness/gen/prompts/:
+ *
+ *   search.jq                 what to ask
+ *   facts.jq, feedback.jq     texts about the task and the GPU; about earlier attempts
+ *   text.jq                   numbers, blocks, templates
+ *   prompt.jq                 the messages
+ *   *.txt                     their templates
+ *   ops, arch, meanings.json  what each op means; limits and instructions of each architecture;
+ *                             what verdicts mean */
 #ifndef KP_PROMPT_H
 #define KP_PROMPT_H
 
-#include "gen/attempt.h"
-#include "llm/llm.h"
 #include "task/taskfile.h"
+
+#include <cjson/cJSON.h>
 
 enum { PROMPT_MESSAGES = 2, PROMPT_MAX_BYTES = 262144 }; /* both messages together */
 
-struct prompt_cell { /* the same in every turn */
-    const struct kp_task *task;
-    const char *gpu;               /* h200 */
-    const char *arch;              /* as the compiler gets it: 90a, 86 */
-    const char *root;              /* build/attempts */
-    const char *kernel;            /* source of the cell's current kernel; NULL if there is none */
-    const struct attempt *current; /* its result, as an attempt; NULL if it is not measured */
-};
+/* Folders of a prompt's parts, from the root of the tree. */
+#define PROMPT_FOLDER  "harness/gen/prompts"
+#define PROMPT_HEADERS "optimized/include"
 
-/* One turn: the template that asks, and its values.  Unused ones are NULL or empty. */
-struct prompt_turn {
-    const char *ask;     /* one_shot, repair, optimise, contrastive, ideas, implement:
-                            harness/gen/prompts/ask_*.txt */
-    const char *attempt; /* name of the requested attempt, e.g. one_shot.r1a3: part of the
-                          * prompt, so that samples differ */
-    int number, of;      /* this is sample `number` of `of` */
-    const struct attempt *shown[8]; /* with code and results, slowest first */
-    int nshown;
-    const struct attempt *failed; /* repair: the failed attempt, shown with its evidence */
-    const char *idea;             /* implement: the idea to implement */
-    int idea_index;               /* its index among the ideas of the round */
-    const char *ledger;           /* ideas and their outcomes, as text */
-    int ideas_wanted;
-};
+/* What is the same in each attempt at a cell; `arch` is as the compiler gets it: 90a, 86. prompt.jq
+ * says what the members are.  KP_USAGE for a malformed GPU or architecture.  Delete it. */
+cJSON *prompt_data(const struct kp_task *t, const char *gpu, const char *arch);
 
-/* The messages: system, user.  Free each text.  Compiler logs and kernels are enclosed as data,
- * by fences that do not occur in them. */
-void prompt_build(const struct prompt_cell *c, const struct prompt_turn *t,
-                  struct llm_message out[PROMPT_MESSAGES]);
+/* Add the files of an attempt, whose paths begin with `stem`, that a prompt may show: code, log,
+ * tape and profile, each as text or null.  `kernel`: where the code is, if not beside them; NULL.
+ */
+void prompt_add_files(cJSON *attempt, const char *stem, const char *kernel);
+
+/* Four numbers from 0 to 1, equal for equal texts.  Delete it. */
+cJSON *prompt_draws(const char *text);
+
+/* Names of the project's headers that a source includes and that those include, separated by
+ * blanks. Free it. */
+char *prompt_header_names(const char *source);
+
+/* The value of a jq expression on `data`; it may use what MODULE.jq of PROMPT_FOLDER or
+ * harness/judge defines.  Ends the program with the error that was raised, {"code": 3, "text":
+ * "..."}.  Delete it. */
+cJSON *prompt_jq(const char *module, const char *expression, const cJSON *data);
 
 #endif

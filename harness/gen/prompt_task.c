@@ -1,14 +1,15 @@
-/* prompt_task.c: the description of a task; see prompt_parts.h. */
-#include "gen/prompt_parts.h"
+/* prompt_task.c: see prompt_task.h. */
+#define _GNU_SOURCE
+#include "gen/prompt_task.h"
+#include "gen/object.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "task/ops.h"
 #include "task/parse.h"
 #include "task/task_text.h"
-#include "task/ops.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* The other contents that a tensor is checked with, by domain. */
 static const char *const domains[] = {
@@ -37,114 +38,92 @@ static void print_array(FILE *out, const struct kp_shape *s, enum kp_dtype type)
             task_text_bytes((double)kp_shape_count(s) * (double)kp_dtype_size(type), bytes));
 }
 
-static char *tensors(const struct kp_task *t) {
-    struct draft x;
-    draft_open(&x);
+static void print_tensors(const struct kp_task *t, FILE *out) {
     for (int i = 0; i < t->ntensors; i++) {
         const struct kp_tensor *a = &t->tensors[i];
-        fprintf(x.out, "- %s (%s): ", a->name, a->parameter ? "parameter" : "input");
-        print_array(x.out, &a->shape, a->dtype);
-        fputs("; contents ", x.out);
-        task_text_fill(t, &a->fill, x.out);
-        print_structure(t, &a->fill, x.out);
+        fprintf(out, "- %s (%s): ", a->name, a->parameter ? "parameter" : "input");
+        print_array(out, &a->shape, a->dtype);
+        fputs("; contents ", out);
+        task_text_fill(t, &a->fill, out);
+        print_structure(t, &a->fill, out);
         bool follows = a->fill.kind == KP_FILL_TRANSPOSED; /* its source says how it is checked */
-        fprintf(x.out, "%s%s\n", follows ? "" : "; ", follows ? "" : domains[a->domain]);
+        fprintf(out, "%s%s\n", follows ? "" : "; ", follows ? "" : domains[a->domain]);
     }
-    return draft_close(&x);
 }
 
-static char *graph(const struct kp_task *t) {
-    struct draft lines, block;
-    draft_open(&lines);
+static void print_graph(const struct kp_task *t, FILE *out) {
     for (int i = 0; i < t->nops; i++) {
-        task_text_op(t, &t->ops[i], lines.out);
-        fputc('\n', lines.out);
+        task_text_op(t, &t->ops[i], out);
+        fputc('\n', out);
     }
-    char *body = draft_close(&lines);
-    draft_open(&block);
-    text_fence(block.out, "text", body, SIZE_MAX);
-    free(body);
-    return draft_close(&block);
 }
 
-static char *outputs(const struct kp_task *t) {
-    struct draft x;
+static void print_outputs(const struct kp_task *t, FILE *out) {
     char name[TASK_TEXT_OUTPUT];
-    draft_open(&x);
     for (int i = 0; i < t->noutputs; i++) {
         const struct kp_value *v = &t->values[t->outputs[i]];
         task_text_output(t, i, name);
-        fprintf(x.out, "%sout->%s receives %s (", i ? "; " : "", name, v->name);
-        print_array(x.out, &v->shape, v->dtype);
-        fputc(')', x.out);
+        fprintf(out, "%sout->%s receives %s (", i ? "; " : "", name, v->name);
+        print_array(out, &v->shape, v->dtype);
+        fputc(')', out);
     }
-    return draft_close(&x);
 }
 
-/* The meaning of each op of the graph, each once. */
-static char *meanings(const struct kp_task *t) {
-    static const char path[] = PROMPT_FOLDER "/ops.json";
-    if (access(path, R_OK)) die(KP_INPUT, "%s: cannot read it: restore it", path);
-    cJSON *json = json_read(path);
-    const cJSON *ops = cJSON_GetObjectItemCaseSensitive(json, "ops");
-    bool said[KP_OP_COUNT] = {false};
-    struct draft x;
-    draft_open(&x);
+/* Add what is printed of the task. */
+static void add_printed(cJSON *to, const char *key, const struct kp_task *t,
+                        void (*print)(const struct kp_task *, FILE *)) {
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    if (!out) die(KP_MACHINE, "out of memory");
+    print(t, out);
+    if (fclose(out)) die(KP_MACHINE, "out of memory");
+    object_text(to, key, text);
+    free(text);
+}
+
+static cJSON *shape_json(const struct kp_shape *s) {
+    cJSON *shape = cJSON_CreateArray();
+    for (int d = 0; d < s->n; d++)
+        cJSON_AddItemToArray(shape, cJSON_CreateNumber((double)s->dim[d]));
+    return shape;
+}
+
+cJSON *prompt_task(const struct kp_task *t) {
+    struct kp_cost c = task_cost(t);
+    bool seen[KP_OP_COUNT] = {false};
+    const char *half = NULL;
+    cJSON *json = cJSON_CreateObject(), *outputs = cJSON_CreateArray(), *ops = cJSON_CreateArray(),
+          *cost = cJSON_CreateObject();
+    object_text(json, "title", t->title);
+    object_text(json, "name", t->name);
+    object_add(json, "notes", cJSON_CreateStringArray((const char *const *)t->notes, t->nnotes));
+    add_printed(json, "tensors", t, print_tensors);
+    add_printed(json, "graph", t, print_graph);
+    add_printed(json, "written", t, print_outputs);
+    add_printed(json, "header", t, task_text_header);
     for (int i = 0; i < t->nops; i++) {
         const struct kp_op_def *def = t->ops[i].def;
-        const char *meaning = json_text(ops, def->name, "");
-        if (!*meaning) die(KP_INPUT, "%s: no meaning of the op %s: add it", path, def->name);
-        if (!said[def->id]) fprintf(x.out, "- %s: %s\n", def->name, meaning);
-        said[def->id] = true;
+        if (!seen[def->id]) cJSON_AddItemToArray(ops, cJSON_CreateString(def->name));
+        seen[def->id] = true;
     }
-    cJSON_Delete(json);
-    return draft_close(&x);
-}
-
-static char *notes(const struct kp_task *t) {
-    struct draft x;
-    draft_open(&x);
-    if (t->nnotes) fputs("Notes:\n\n", x.out);
-    for (int i = 0; i < t->nnotes; i++) {
-        fputs("- ", x.out);
-        text_line(x.out, t->notes[i], 2000);
-        fputc('\n', x.out);
+    for (int i = 0; i < t->noutputs; i++) {
+        const struct kp_value *v = &t->values[t->outputs[i]];
+        cJSON *output = cJSON_CreateObject();
+        object_text(output, "name", v->name);
+        object_add(output, "shape", shape_json(&v->shape));
+        cJSON_AddItemToArray(outputs, output);
     }
-    return draft_close(&x);
-}
-
-static char *header(const struct kp_task *t) {
-    struct draft text, block;
-    draft_open(&text);
-    task_text_header(t, text.out);
-    char *body = draft_close(&text);
-    draft_open(&block);
-    text_fence(block.out, "c", body, SIZE_MAX);
-    free(body);
-    return draft_close(&block);
-}
-
-/* ---- Values ---- */
-
-void prompt_task_values(const struct kp_task *t, struct prompt_values *v) {
-    struct kp_cost c = task_cost(t);
-    char in[TASK_TEXT_BYTES], out[TASK_TEXT_BYTES];
-    values_add(v, "title", text_format("%s", t->title), false);
-    values_add(v, "name", text_format("%s", t->name), false);
-    values_add(v, "tensors", tensors(t), false);
-    values_add(v, "graph", graph(t), false);
-    values_add(v, "outputs", outputs(t), false);
-    values_add(v, "meanings", meanings(t), false);
-    values_add(v, "notes", notes(t), false);
-    values_add(v, "header", header(t), false);
-    values_add(v, "bytes",
-               text_format("%.0f bytes read (%s), %.0f bytes written (%s), each once", c.bytes_in,
-                           task_text_bytes(c.bytes_in, in), c.bytes_out,
-                           task_text_bytes(c.bytes_out, out)),
-               false);
-    values_add(v, "flops",
-               text_format("%.3g additions and multiplications, %.3g of them in products (matrix "
-                           "products, convolutions, attention)",
-                           c.flops, c.mm_flops),
-               false);
+    json_add_number(cost, "bytes_in", c.bytes_in);
+    json_add_number(cost, "bytes_out", c.bytes_out);
+    json_add_number(cost, "flops", c.flops);
+    json_add_number(cost, "mm_flops", c.mm_flops);
+    for (int i = 0; i < t->ntensors && !half; i++)
+        if (t->tensors[i].dtype == KP_F16 || t->tensors[i].dtype == KP_BF16)
+            half = kp_dtype_name(t->tensors[i].dtype);
+    object_text(json, "half", half);
+    object_add(json, "ops", ops);
+    object_add(json, "outputs", outputs);
+    object_add(json, "cost", cost);
+    return json;
 }

@@ -1,4 +1,4 @@
-/* budget.c: the ledger and the caps; see budget.h.
+/* budget.c: prices, the ledger and the caps; see wire.h.
  *
  * The ledger has a line of fixed length for each call, written when it is reserved and rewritten in
  * place, so that settling needs no room on the disk:
@@ -7,24 +7,96 @@
  *
  * An unknown amount is nan.  The process that made a reservation keeps its line locked until it
  * settles or dies: an open call whose line is free was left by a killed process, and counts what it
- * noted last.  A writer locks the file from reading the sums to writing its line, so two writers
- * never spend the same remainder of a cap.  A line that a crash cut short granted nothing, and the
- * next writer cuts it off. */
+ * noted last.  A writer locks the file from reading the sums to writing its line, so no two spend
+ * the same remainder of a cap.  A line that a crash cut short granted nothing, and is cut off. */
 #define _GNU_SOURCE
-#include "llm/budget.h"
-#include "base/error.h"
-#include "base/json.h"
+#include "llm/wire.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+
+/* ---- Prices ---- */
+
+/* The number in an environment variable; NAN if it is unset or empty. */
+static double number_of(const char *name) {
+    const char *text = getenv(name);
+    char *end;
+    if (!text || !*text) return NAN;
+    double x = strtod(text, &end);
+    if (end == text || *end || !isfinite(x) || x < 0)
+        die(KP_USAGE, "%s=%s is not a number of 0 or more", name, text);
+    return x;
+}
+
+/* What follows a listed name in the name of a dated version of that model. */
+#define DAY(dash) "(0[1-9]|1[0-2])" dash "(0[1-9]|[12][0-9]|3[01])"
+static const char version[] = "^([-:@]([0-9]{4}-" DAY("-") "|([0-9]{4})?" DAY("") "|latest))?$";
+
+/* A rate of an entry.  If it is absent or null: `otherwise`, or an error if that is NAN. */
+static double rate(const char *path, const cJSON *entry, const char *key, double otherwise) {
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(entry, key);
+    if ((!v || cJSON_IsNull(v)) && !isnan(otherwise)) return otherwise;
+    if (!cJSON_IsNumber(v) || !(v->valuedouble >= 0) || !isfinite(v->valuedouble))
+        die(KP_INPUT, "%s: %s: \"%s\" is not a price", path, json_text(entry, "model", "?"), key);
+    return v->valuedouble;
+}
+
+/* Take an entry's prices if it is for this model, is valid, and beats what `p` holds: its name
+ * is longer, or the same and the entry is newer. */
+static void consider(struct price *p, size_t *length, const char *path, const cJSON *entry,
+                     const char *today) {
+    const char *name = json_text(entry, "model", NULL), *from = json_text(entry, "valid_from", "");
+    if (!name || !*name || strlen(from) != strlen("2026-01-31"))
+        die(KP_INPUT, "%s: an entry has no \"model\" or no date in \"valid_from\"", path);
+    size_t n = strlen(name);
+    if (strncmp(p->model, name, n) || !text_matches(p->model + n, version) ||
+        strcmp(from, today) > 0)
+        return;
+    if (n < *length || (n == *length && strcmp(from, p->valid_from) <= 0)) return;
+    *length = n;
+    p->known = true;
+    p->input = rate(path, entry, "input", NAN);
+    p->output = rate(path, entry, "output", NAN);
+    p->cached = rate(path, entry, "cached", p->input);
+    p->cache_write = rate(path, entry, "cache_write", p->input);
+    p->cache_write_1h = rate(path, entry, "cache_write_1h", p->cache_write);
+    p->up_to = rate(path, entry, "up_to", 0);
+    snprintf(p->valid_from, sizeof p->valid_from, "%s", from);
+}
+
+struct price price_find(const char *prices_path, const struct llm_config *c) {
+    struct price p = {0};
+    size_t length = 0;
+    bool capped = !isnan(number_of("BUDGET_USD")) || !isnan(number_of("TASK_USD"));
+    char today[16];
+    time_t now = time(NULL);
+    struct tm tm;
+    strftime(today, sizeof today, "%Y-%m-%d", gmtime_r(&now, &tm));
+    snprintf(p.model, sizeof p.model, "%s", c->model);
+    p.known = c->loopback;
+    if (c->loopback && !capped) return p;
+    cJSON *json = json_read(prices_path);
+    const cJSON *models = cJSON_GetObjectItemCaseSensitive(json, "models"), *entry;
+    if (json_number(json, "schema", 0) != 1 || json_number(json, "unit", 0) != 1e6 ||
+        strcmp(json_text(json, "currency", ""), "USD") || !cJSON_IsArray(models))
+        die(KP_INPUT, "%s: not a list of prices in USD for a million tokens (schema 1)",
+            prices_path);
+    cJSON_ArrayForEach(entry, models) consider(&p, &length, prices_path, entry, today);
+    cJSON_Delete(json);
+    return p;
+}
+
+double price_cost(const struct price *p, const struct llm_usage *u) {
+    if (isfinite(u->cost) && u->cost >= 0) return u->cost;
+    if (!p->known || !u->known || (p->up_to > 0 && u->input > p->up_to)) return NAN;
+    double plain = u->input - u->cached - u->cache_write - u->cache_write_1h;
+    return (fmax(plain, 0) * p->input + u->cached * p->cached + u->cache_write * p->cache_write +
+            u->cache_write_1h * p->cache_write_1h + u->output * p->output) /
+           1e6;
+}
 
 /* ---- The ledger ---- */
 
@@ -36,28 +108,12 @@ struct line {
     long long epoch;
 };
 
-struct sums {
-    struct spent all, cell;
-    long lines;
-};
-
-/* Open and lock the ledger; create it to write.  -1 if there is none to read. */
-static int ledger_open(const char *path, bool write) {
-    int fd = open(path, (write ? O_RDWR | O_CREAT : O_RDONLY) | O_CLOEXEC, 0666);
-    if (fd < 0 && !write && errno == ENOENT) return -1;
-    if (fd < 0)
-        die(KP_IO, "%s: cannot %s the ledger: %s", path, write ? "write" : "read", strerror(errno));
-    while (flock(fd, write ? LOCK_EX : LOCK_SH) != 0)
-        if (errno != EINTR) die(KP_IO, "%s: cannot lock: %s", path, strerror(errno));
-    return fd;
-}
-
 /* Lock a line (F_OFD_SETLK), or ask whether another process has it (F_OFD_GETLK: F_UNLCK if not).
  */
-static short line_lock(int fd, int command, long ticket) {
-    struct flock f = {.l_type = F_WRLCK, .l_start = (off_t)(ticket - 1) * LINE, .l_len = LINE};
+static short line_lock(int fd, int command, long number) {
+    struct flock f = {.l_type = F_WRLCK, .l_start = (off_t)number * LINE, .l_len = LINE};
     if (fcntl(fd, command, &f))
-        die(KP_IO, "call %ld of the ledger cannot be locked: %s", ticket, strerror(errno));
+        die(KP_IO, "call %ld of the ledger cannot be locked: %s", number + 1, strerror(errno));
     return f.l_type;
 }
 
@@ -71,78 +127,54 @@ static bool line_read(const char *text, struct line *l) {
 }
 
 /* Write a line in place.  Returns 0 or errno. */
-static int line_write(int fd, long ticket, const struct line *l) {
+static int line_write(int fd, long number, const struct line *l) {
     char text[LINE + 1];
     int n = snprintf(text, sizeof text, "%s\t%.12g\t%.12g\t%.12g\t%.12g\t%.3f\t%lld\t%s\t%s\t%s",
                      l->state, l->most_usd, l->most_tokens, l->usd, l->tokens, l->seconds, l->epoch,
                      l->gpu, l->task, l->attempt);
     memset(text + n, ' ', (size_t)(LINE - n));
     text[LINE - 1] = '\n';
-    ssize_t k = pwrite(fd, text, LINE, (off_t)(ticket - 1) * LINE);
+    ssize_t k = pwrite(fd, text, LINE, (off_t)number * LINE);
     return k == LINE ? 0 : k < 0 ? errno : ENOSPC;
 }
 
-/* Count a call: what it cost; while it is open what it may cost; if its process died what it noted.
- */
-static void count(struct spent *s, const struct line *l, bool open) {
-    double usd = open ? l->most_usd : l->usd, tokens = open ? l->most_tokens : l->tokens;
-    s->calls++;
-    s->unpriced += isnan(usd);
-    if (isnan(usd)) usd = 0;
-    s->usd += usd;
-    s->tokens += tokens;
-    s->seconds += l->seconds;
-    if (open) s->open++, s->open_usd += usd, s->open_tokens += tokens;
-}
-
-/* Add up all calls, and those of a cell (NULL: any GPU, any task).  Ends the program with KP_INPUT
- * if a line is malformed. */
-static struct sums ledger_sum(const char *path, int fd, const char *gpu, const char *task) {
-    struct sums s = {0};
-    struct stat f;
-    if (fd < 0) return s;
-    if (fstat(fd, &f)) die(KP_IO, "%s: cannot read: %s", path, strerror(errno));
-    s.lines = (long)(f.st_size / LINE);
-    char *text = malloc((size_t)s.lines * LINE + 1);
-    if (!text) die(KP_MACHINE, "out of memory");
-    for (long i = 0; i < s.lines; i++) {
-        struct line l;
-        char *at = text + i * LINE;
-        if (pread(fd, at, LINE, (off_t)i * LINE) != LINE)
-            die(KP_IO, "%s: cannot read: %s", path, strerror(errno));
-        bool whole = at[LINE - 1] == '\n';
-        at[LINE - 1] = 0;
-        if (!whole || !line_read(at, &l))
+/* budget_spent of an open ledger. */
+static struct spent sum(const char *path, int fd, const char *gpu, const char *task) {
+    struct spent s = {0};
+    struct line l;
+    char text[LINE];
+    ssize_t k;
+    for (long i = 0; (k = pread(fd, text, LINE, i * LINE)) == LINE; i++) {
+        bool whole = text[LINE - 1] == '\n';
+        text[LINE - 1] = 0;
+        if (!whole || !line_read(text, &l))
             die(KP_INPUT, "%s:%ld: not a line of the ledger: put it right or move the file away",
                 path, i + 1);
-        bool open = *l.state == 'o' && line_lock(fd, F_OFD_GETLK, i + 1) != F_UNLCK;
-        count(&s.all, &l, open);
-        if ((!gpu || !strcmp(gpu, l.gpu)) && (!task || !strcmp(task, l.task)))
-            count(&s.cell, &l, open);
+        if ((gpu && strcmp(gpu, l.gpu)) || (task && strcmp(task, l.task))) continue;
+        /* While a call is open it counts what it may cost; if its process died what it noted. */
+        bool open = *l.state == 'o' && line_lock(fd, F_OFD_GETLK, i) != F_UNLCK;
+        double usd = open ? l.most_usd : l.usd, tokens = open ? l.most_tokens : l.tokens;
+        s.calls++;
+        s.unpriced += isnan(usd);
+        if (isnan(usd)) usd = 0;
+        s.usd += usd;
+        s.tokens += tokens;
+        s.seconds += l.seconds;
+        if (open) s.open++, s.open_usd += usd, s.open_tokens += tokens;
     }
-    free(text);
-    return s;
+    if (k < 0) die(KP_IO, "%s: cannot read: %s", path, strerror(errno));
+    return s; /* half a line at the end is no call */
 }
 
 struct spent budget_spent(const char *path, const char *gpu, const char *task) {
-    int fd = ledger_open(path, false);
-    struct sums s = ledger_sum(path, fd, gpu, task);
-    if (fd >= 0) close(fd);
-    return s.cell;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) return (struct spent){0};
+    struct spent s = sum(path, fd, gpu, task);
+    close(fd);
+    return s;
 }
 
 /* ---- Caps ---- */
-
-/* The number in an environment variable; NAN if it is unset or empty. */
-static double number_of(const char *name) {
-    const char *text = getenv(name);
-    char *end;
-    if (!text || !*text) return NAN;
-    double x = strtod(text, &end);
-    if (end == text || *end || !isfinite(x) || x < 0)
-        die(KP_USAGE, "%s=%s is not a number of 0 or more", name, text);
-    return x;
-}
 
 /* Format an amount for messages: four decimals, or two significant digits below 0.01. */
 static const char *shown(double x, char text[32]) {
@@ -150,23 +182,13 @@ static const char *shown(double x, char text[32]) {
     return text;
 }
 
-/* Whether `used` plus `more` exceeds the cap `name` only until the `open` calls have settled.  Ends
- * the program if it does without them. */
-static bool hold(const char *name, double used, double open, const char *was, double more,
-                 const char *is) {
-    double cap = number_of(name) * (1 + 1e-9);
-    char a[32], b[32];
-    if (used - open + more > cap)
-        die(KP_BUDGET, "%s=%s would be exceeded: %s %s, this call %s %s: raise it, or stop here",
-            name, getenv(name), shown(used - open, a), was, is, shown(more, b));
-    return used + more > cap;
-}
-
 /* A cap in hours stops the next call once it is reached, because a call's duration is not known
  * beforehand. */
 static void hold_hours(const char *name, double hours, const char *what) {
     double cap = number_of(name);
-    if (!isnan(cap) && hours >= cap)
+    if (isnan(hours) && !isnan(cap))
+        die(KP_USAGE, "%s needs KP_RUN_STARTED, the run's start in seconds since 1970", name);
+    if (hours >= cap)
         die(KP_BUDGET, "%s=%s is reached: %.4g hours %s: raise it, or stop here", name,
             getenv(name), hours, what);
 }
@@ -180,7 +202,7 @@ static void need_prices(const char *kind, const char *name, const struct spent *
         die(KP_BUDGET,
             "no price for %s%s in harness/llm/prices.json: add it, or cap tokens (%s_TOKENS) "
             "instead of money",
-            p->model[0] ? p->model : "this model", longer, kind);
+            p->model, longer, kind);
     if (s->unpriced)
         die(KP_BUDGET,
             "%s=%s cannot be held: %ld calls in %s have no known cost: cap tokens (%s_TOKENS) "
@@ -188,30 +210,29 @@ static void need_prices(const char *kind, const char *name, const struct spent *
             name, getenv(name), s->unpriced, ledger, kind);
 }
 
-/* Check the caps in money, tokens and calls of one kind, BUDGET or TASK.  Returns whether to wait
- * for open calls. */
-static bool hold_all(const char *kind, const struct spent *s, const struct price *p, double usd,
-                     double tokens, const char *ledger) {
-    char name[32];
+/* Hold the caps of one kind, BUDGET or TASK, against what is spent and one call more.  Ends the
+ * program if they exceed one; returns whether they do with what open calls may take. */
+static bool hold(const char *kind, const struct spent *s, const struct price *p, double usd,
+                 double tokens, const char *ledger) {
+    const struct {
+        const char *name, *was, *is;
+        double used, open, more;
+    } caps[] = {{"USD", "spent", "may cost", s->usd, s->open_usd, usd},
+                {"TOKENS", "spent", "may take", s->tokens, s->open_tokens, tokens},
+                {"CALLS", "made", "is", (double)s->calls, 0, 1}};
+    char name[32], a[32], b[32];
     bool wait = false;
-    snprintf(name, sizeof name, "%s_USD", kind);
-    if (!isnan(number_of(name))) {
-        need_prices(kind, name, s, p, usd, ledger);
-        wait = hold(name, s->usd, s->open_usd, "spent", usd, "may cost");
+    for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
+        snprintf(name, sizeof name, "%s_%s", kind, caps[i].name);
+        double cap = number_of(name) * (1 + 1e-9), settled = caps[i].used - caps[i].open;
+        if (i == 0 && !isnan(cap)) need_prices(kind, name, s, p, usd, ledger);
+        if (settled + caps[i].more > cap)
+            die(KP_BUDGET,
+                "%s=%s would be exceeded: %s %s, this call %s %s: raise it, or stop here", name,
+                getenv(name), shown(settled, a), caps[i].was, caps[i].is, shown(caps[i].more, b));
+        wait |= caps[i].used + caps[i].more > cap;
     }
-    snprintf(name, sizeof name, "%s_TOKENS", kind);
-    wait |= hold(name, s->tokens, s->open_tokens, "spent", tokens, "may take");
-    snprintf(name, sizeof name, "%s_CALLS", kind);
-    return hold(name, (double)s->calls, 0, "made", 1, "is") || wait;
-}
-
-/* Hours since KP_RUN_STARTED (seconds since 1970); 0 if no cap needs them. */
-static double run_hours(void) {
-    if (isnan(number_of("BUDGET_HOURS"))) return 0;
-    double started = number_of("KP_RUN_STARTED");
-    if (isnan(started))
-        die(KP_USAGE, "BUDGET_HOURS needs KP_RUN_STARTED, the run's start in seconds since 1970");
-    return ((double)time(NULL) - started) / 3600;
+    return wait;
 }
 
 /* ---- Calls ---- */
@@ -226,7 +247,7 @@ static double worst_usd(const struct price *p, double prompt_tokens, double answ
 
 static struct { /* this process's newest open call; its line is locked through fd */
     int fd;
-    long ticket;
+    long number; /* of its line, from 0 */
     double prompt_tokens;
     const struct price *price;
     struct line line;
@@ -235,11 +256,17 @@ static struct { /* this process's newest open call; its line is locked through f
 void budget_note(double answer_tokens) {
     mine.line.tokens = mine.prompt_tokens + answer_tokens;
     mine.line.usd = worst_usd(mine.price, mine.prompt_tokens, answer_tokens);
-    line_write(mine.fd, mine.ticket, &mine.line); /* where that fails, the last note stands */
+    line_write(mine.fd, mine.number, &mine.line); /* where that fails, the last note stands */
 }
 
-/* The file that names the run which budget_stop has stopped. */
-static bool stopped(const char *ledger, const char *run) {
+static void set_name(char out[64], const char *name) {
+    if (snprintf(out, 64, "%s", name) >= 64 || !*name || strpbrk(name, " \t\n"))
+        die(KP_BUG, "a name for the ledger is too long, or holds a blank");
+}
+
+/* Whether budget_stop has stopped this run. */
+static bool stopped(const char *ledger) {
+    const char *run = getenv("KP_RUN");
     char *path = text_format("%s.stop", ledger);
     char *text = access(path, R_OK) ? NULL : file_read(path, NULL);
     bool same = run && *run && text && !strcmp(text, run);
@@ -256,30 +283,29 @@ void budget_reserve(const char *path, const char *gpu, const char *task, const c
     mine.line.epoch = time(NULL);
     mine.prompt_tokens = prompt_tokens;
     mine.price = p;
-    int n = snprintf(mine.line.gpu, 64, "%s", gpu), m = snprintf(mine.line.task, 64, "%s", task),
-        k = snprintf(mine.line.attempt, 64, "%s", attempt);
-    if (n >= 64 || m >= 64 || k >= 64 || !n || !m || !k || strpbrk(gpu, " \t\n") ||
-        strpbrk(task, " \t\n") || strpbrk(attempt, " \t\n"))
-        die(KP_BUG, "a name for the ledger is too long, or holds a blank");
-    for (bool wait = true; wait;) {
-        mine.fd = ledger_open(path, true);
-        if (stopped(path, getenv("KP_RUN"))) exit(KP_MACHINE); /* its last call has said why */
-        struct sums s = ledger_sum(path, mine.fd, gpu, task);
-        wait = hold_all("BUDGET", &s.all, p, usd, tokens, path);
-        hold_hours("BUDGET_HOURS", run_hours(), "since the run began");
-        wait |= hold_all("TASK", &s.cell, p, usd, tokens, path);
-        hold_hours("TASK_HOURS", s.cell.seconds / 3600, "of calls for this task on this GPU");
-        mine.ticket = s.lines + 1;
+    set_name(mine.line.gpu, gpu);
+    set_name(mine.line.task, task);
+    set_name(mine.line.attempt, attempt);
+    for (;; close(mine.fd), nanosleep(&pause, NULL)) {
+        mine.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+        if (mine.fd < 0 || flock(mine.fd, LOCK_EX))
+            die(KP_IO, "%s: cannot write the ledger: %s", path, strerror(errno));
+        if (stopped(path)) exit(KP_MACHINE); /* the failed call has said why */
+        struct spent all = sum(path, mine.fd, NULL, NULL), cell = sum(path, mine.fd, gpu, task);
+        bool wait = hold("BUDGET", &all, p, usd, tokens, path);
+        hold_hours("BUDGET_HOURS", ((double)time(NULL) - number_of("KP_RUN_STARTED")) / 3600,
+                   "since the run began");
+        wait |= hold("TASK", &cell, p, usd, tokens, path);
+        hold_hours("TASK_HOURS", cell.seconds / 3600, "of calls for this task on this GPU");
+        mine.number = all.calls;
         if (!wait) break;
-        close(mine.fd);
-        nanosleep(&pause, NULL);
     }
-    line_lock(mine.fd, F_OFD_SETLK, mine.ticket);
+    line_lock(mine.fd, F_OFD_SETLK, mine.number);
     mine.line.tokens = prompt_tokens;
     mine.line.usd = worst_usd(p, prompt_tokens, 0);
-    off_t end = (off_t)(mine.ticket - 1) * LINE;
-    int why = ftruncate(mine.fd, end) ? errno : line_write(mine.fd, mine.ticket, &mine.line);
-    if (!why && fdatasync(mine.fd) && errno != EINVAL) why = errno;
+    off_t end = (off_t)mine.number * LINE;
+    int why = ftruncate(mine.fd, end) ? errno : line_write(mine.fd, mine.number, &mine.line);
+    if (!why && fdatasync(mine.fd)) why = errno;
     if (why && ftruncate(mine.fd, end)) warn("%s: half a line is left", path);
     if (why)
         die(KP_IO, "%s: no room for a call: %s: free some on that disk; no request is sent", path,
@@ -289,13 +315,13 @@ void budget_reserve(const char *path, const char *gpu, const char *task, const c
 
 void budget_settle(const char *path, const struct llm_usage *u, double cost, double seconds) {
     double tokens = u->known ? u->input + u->output : NAN;
-    if (mine.fd < 0) die(KP_BUG, "%s: no call is open", path);
     struct line *l = &mine.line;
+    if (mine.fd < 0) die(KP_BUG, "%s: no call is open", path);
     strcpy(l->state, "done");
     l->usd = isfinite(cost) && cost >= 0 ? cost : l->most_usd;
     l->tokens = isfinite(tokens) && tokens >= 0 ? tokens : l->most_tokens;
     l->seconds = fmax(seconds, 0);
-    int why = line_write(mine.fd, mine.ticket, l);
+    int why = line_write(mine.fd, mine.number, l);
     if (why) die(KP_IO, "%s: cannot write the ledger: %s", path, strerror(why));
     close(mine.fd); /* also frees the line */
     mine.fd = -1;

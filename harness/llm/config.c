@@ -1,66 +1,68 @@
 /* config.c: read the configuration, and build the body of a request. */
-#include "base/error.h"
-#include "base/json.h"
 #include "llm/wire.h"
 
-#include <errno.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
+static const struct setting { /* a number */
+    const char *name;
+    double low, high, otherwise; /* NAN: it is not sent */
+    bool whole;
+    size_t at; /* of struct llm_config */
+} settings[] = {{"LLM_TEMPERATURE", 0, 100, NAN, false, offsetof(struct llm_config, temperature)},
+                {"LLM_SEED", -1e14, 1e14, NAN, true, offsetof(struct llm_config, seed)},
+                {"LLM_MAX_TOKENS", 1, 1e8, 32768, true, offsetof(struct llm_config, max_tokens)},
+                {"LLM_SECONDS", 0.001, 1e6, 3600, false, offsetof(struct llm_config, call_seconds)},
+                {"LLM_IDLE_SECONDS", 1, 1e6, 600, true, offsetof(struct llm_config, idle_seconds)},
+                {"LLM_BACKOFF_MS", 0, 1e6, 500, false, offsetof(struct llm_config, backoff_ms)},
+                {"LLM_TRIES", 1, 100, 8, true, offsetof(struct llm_config, tries)}};
+
 /* The value of a variable; NULL if it is unset or empty. */
-static const char *setting(const char *name) {
+static const char *value_of(const char *name) {
     const char *value = getenv(name);
     return value && *value ? value : NULL;
 }
 
-/* Read a number between low and high; false if the variable is not set. */
-static bool number(const char *name, double low, double high, bool whole, double *x) {
-    const char *value = setting(name);
+static double number(const struct setting *s) {
+    const char *value = value_of(s->name);
     char *end;
-    if (!value) return false;
-    errno = 0;
-    *x = strtod(value, &end);
-    bool digits = strspn(value, "+-.0123456789eE") == strlen(value);
-    if (!digits || *end || end == value || errno || !(*x >= low && *x <= high) ||
-        (whole && *x != floor(*x)))
-        die(KP_USAGE, "%s=%.40s: a %snumber from %.15g to %.15g is expected", name, value,
-            whole ? "whole " : "", low, high);
-    return true;
+    if (!value) return s->otherwise;
+    double x = strtod(value, &end);
+    if (!text_matches(value, "^[-+.0-9eE]+$") || *end || !(x >= s->low && x <= s->high) ||
+        (s->whole && x != floor(x)))
+        die(KP_USAGE, "%s=%.40s: a %snumber from %.15g to %.15g is expected", s->name, value,
+            s->whole ? "whole " : "", s->low, s->high);
+    return x;
+}
+
+/* The value of a variable, "" if it is unset, which has to match. */
+static const char *word(const char *name, const char *pattern, const char *expected) {
+    const char *value = value_of(name);
+    if (value && !text_matches(value, pattern))
+        die(KP_USAGE, "%s=%.40s: %s is expected", name, value, expected);
+    return value ? value : "";
 }
 
 /* Split LLM into api and model. */
 static void read_model(struct llm_config *c) {
     static const char usage[] =
         "openai:MODEL, responses:MODEL, anthropic:MODEL or replay:DIR is expected";
-    const char *llm = setting("LLM"), *model = NULL;
+    const char *llm = value_of("LLM"), *model = llm ? strchr(llm, ':') : NULL;
     if (!llm) die(KP_USAGE, "LLM is not set: %s", usage);
-    size_t of_word = strcspn(llm, ":");
-    for (int api = 0; api <= LLM_REPLAY; api++) {
-        const char *word = api == LLM_REPLAY ? "replay" : llm_wire((enum llm_api)api)->word;
-        if (strlen(word) != of_word || strncmp(llm, word, of_word) || !llm[of_word]) continue;
-        c->api = (enum llm_api)api;
-        model = llm + of_word + 1;
+    for (c->api = LLM_CHAT; model && c->api <= LLM_REPLAY; c->api++) {
+        const char *word = c->api == LLM_REPLAY ? "replay" : llm_wire(c->api)->word;
+        if (!strncmp(llm, word, strlen(word)) && llm + strlen(word) == model) break;
     }
-    if (!model || !*model) die(KP_USAGE, "LLM=%.60s: %s", llm, usage);
-    size_t n = strlen(model);
-    for (size_t i = 0, k; i < n; i += k) {
-        k = utf8_length(model + i, n - i);
-        if (!k || n >= sizeof c->model || (unsigned char)model[i] < ' ' || model[i] == 0x7F)
-            die(KP_USAGE, "LLM: the model's name is not text of at most %zu bytes",
-                sizeof c->model - 1);
-    }
-    memcpy(c->model, model, n + 1);
+    if (!model || c->api > LLM_REPLAY || !*++model) die(KP_USAGE, "LLM=%.60s: %s", llm, usage);
+    if (!text_matches(model, "^[^[:cntrl:]]{1,255}$"))
+        die(KP_USAGE, "LLM: the model's name is not text of at most 255 bytes");
+    strcpy(c->model, model);
 }
 
 /* Find the variable that holds the key, and move the key out of the environment. */
 static void read_key(struct llm_config *c) {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
-    const char *key = setting("LLM_KEY_ENV");
-    if (key && (strlen(key) >= sizeof c->key_env || strspn(key, letters) != strlen(key)))
+    const char *key = value_of("LLM_KEY_ENV");
+    if (key && !text_matches(key, "^[A-Za-z0-9_]{1,63}$"))
         die(KP_USAGE, "LLM_KEY_ENV is not the name of a variable: name the one that holds the key");
     const struct wire *wire = llm_wire(c->api == LLM_REPLAY ? LLM_CHAT : c->api);
     if (!key) key = wire->key_variable;
@@ -72,27 +74,13 @@ static void read_key(struct llm_config *c) {
 }
 
 static void read_settings(struct llm_config *c) {
-    const char *effort = setting("LLM_EFFORT"), *field = setting("LLM_TOKEN_FIELD");
-    double x;
-    c->has_temperature = number("LLM_TEMPERATURE", 0, 100, false, &c->temperature);
-    c->has_seed = number("LLM_SEED", -1e14, 1e14, true, &x);
-    if (c->has_seed) c->seed = (long)x;
-    if (c->has_seed && c->api != LLM_REPLAY && !llm_wire(c->api)->has_seed)
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+        *(double *)((char *)c + settings[i].at) = number(&settings[i]);
+    if (!isnan(c->seed) && c->api != LLM_REPLAY && !llm_wire(c->api)->seed)
         die(KP_USAGE, "LLM_SEED: only LLM=openai:MODEL takes a seed; unset it");
-    c->has_max_tokens = number("LLM_MAX_TOKENS", 1, 1e8, true, &x);
-    c->max_tokens = c->has_max_tokens ? (long)x : 32768;
-    c->call_seconds = number("LLM_SECONDS", 0.001, 1e6, false, &x) ? x : 3600;
-    c->idle_seconds = number("LLM_IDLE_SECONDS", 1, 1e6, true, &x) ? x : 600;
-    c->backoff_seconds = number("LLM_BACKOFF_MS", 0, 1e6, false, &x) ? x / 1000 : 0.5;
-    c->tries = number("LLM_TRIES", 1, 100, true, &x) ? (int)x : 8;
-    if (effort && (strlen(effort) >= sizeof c->effort ||
-                   strspn(effort, "abcdefghijklmnopqrstuvwxyz_-0123456789") != strlen(effort)))
-        die(KP_USAGE, "LLM_EFFORT=%.40s: a word as low, medium or high is expected", effort);
-    if (effort) memcpy(c->effort, effort, strlen(effort) + 1);
-    if (field && strcmp(field, "max_tokens") != 0 && strcmp(field, "max_completion_tokens") != 0)
-        die(KP_USAGE, "LLM_TOKEN_FIELD=%.40s: max_tokens or max_completion_tokens is expected",
-            field);
-    c->old_max_tokens = field && !strcmp(field, "max_tokens");
+    strcpy(c->effort, word("LLM_EFFORT", "^[a-z0-9_-]{1,31}$", "a word as low, medium or high"));
+    c->old_max_tokens = !strcmp("max_tokens", word("LLM_TOKEN_FIELD", "^max_(completion_)?tokens$",
+                                                   "max_tokens or max_completion_tokens"));
 }
 
 void llm_config_read(struct llm_config *c) {
@@ -104,7 +92,7 @@ void llm_config_read(struct llm_config *c) {
     read_model(c);
     read_key(c);
     const struct wire *wire = llm_wire(c->api);
-    const char *url = wire ? setting(wire->base_variable) : NULL;
+    const char *url = wire ? value_of(wire->base_variable) : NULL;
     if (wire) http_base(c, wire->base_variable, url ? url : wire->base);
     read_settings(c);
 }
@@ -112,7 +100,7 @@ void llm_config_read(struct llm_config *c) {
 void llm_need_key(const struct llm_config *c) {
     if (c->api == LLM_REPLAY || c->loopback || c->plain || key_held(c->key_env)) return;
     /* A user may have put the key itself here: do not print what does not look like a name. */
-    bool name = c->key_env[strcspn(c->key_env, "abcdefghijklmnopqrstuvwxyz")] == 0;
+    bool name = text_matches(c->key_env, "^[A-Z0-9_]*$");
     die(KP_USAGE,
         "%s is not set, and %s answers nobody without a key: set it, or name another "
         "variable in LLM_KEY_ENV",
@@ -121,15 +109,30 @@ void llm_need_key(const struct llm_config *c) {
 
 /* ---- Requests ---- */
 
-char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int retry_cap) {
+/* Add an item under a name; where that is a.b, as b of a new object a. */
+static void add(cJSON *body, const char *name, cJSON *item) {
+    const char *dot = strchr(name, '.');
+    char first[32];
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(name, "."), name);
+    cJSON_AddItemToObject(dot ? cJSON_AddObjectToObject(body, first) : body, dot ? dot + 1 : name,
+                          item);
+}
+
+char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int caps,
+                  bool bare) {
     const struct wire *wire = llm_wire(c->api);
-    if (!wire) die(KP_USAGE, "LLM=replay:%s sends no requests", c->model);
     cJSON *body = cJSON_CreateObject();
-    if (!body) die(KP_MACHINE, "out of memory");
-    wire_text(body, "model", c->model);
-    wire->request(body, c, m, n, (double)c->max_tokens * retry_cap);
-    char *text = cJSON_PrintUnformatted(body);
-    if (!text) die(KP_MACHINE, "out of memory");
+    message_text(body, "model", c->model, strlen(c->model));
+    wire->messages(body, m, n);
+    add(body, c->old_max_tokens && c->api == LLM_CHAT ? "max_tokens" : wire->cap,
+        cJSON_CreateNumber(c->max_tokens * caps));
+    if (!isnan(c->temperature)) add(body, "temperature", cJSON_CreateNumber(c->temperature));
+    if (*c->effort) add(body, wire->effort, cJSON_CreateString(c->effort));
+    if (!isnan(c->seed) && wire->seed) add(body, wire->seed, cJSON_CreateNumber(c->seed));
+    char *most = cJSON_PrintUnformatted(body);
+    char *text = text_format("%.*s,%s%s}", (int)strlen(most) - 1, most, wire->fixed,
+                             bare || !wire->usage ? "" : wire->usage);
     cJSON_Delete(body);
+    free(most);
     return text;
 }

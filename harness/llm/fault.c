@@ -1,63 +1,54 @@
 /* fault.c: read the errors that servers state, and decide what to do. */
 #define _GNU_SOURCE
-#include "base/error.h"
 #include "llm/wire.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <strings.h>
 
-/* Words of "type" and "code", and the HTTP status with the same meaning: inside a stream, whose
- * status was 200, there are only words.  402 stands for an empty account and 413 for a prompt
- * that is too long, whatever status they come with. */
-static const struct {
-    const char *word;
+static const char no_credit[] = "add credit, or use another key", no_key[] = "check the key",
+                  no_model[] = "check the model's name and the base URL",
+                  no_setting[] = "check the model's name and the LLM_ settings",
+                  no_room[] = "shorten the prompt, or lower LLM_MAX_TOKENS, which takes its part "
+                              "of the context";
+
+/* What the words of "type" and "code" mean as an HTTP status: inside a stream, whose status was
+ * 200, there are only words.  402 stands for an empty account and 413 for a prompt that is too
+ * long, whatever status they come with.  Phrases of messages count where there are no such words,
+ * and for a status that says as little.  An error with advice stays as it is if the call is
+ * repeated. */
+static const struct known {
     long status;
-} words[] = {
-    {"insufficient_quota", 402},
-    {"credit_balance_exhausted", 402},
-    {"billing_error", 402},
-    {"context_length_exceeded", 413},
-    {"exceed_context_size_error", 413},
-    {"request_too_large", 413},
-    {"overloaded_error", 529},
-    {"rate_limit_error", 429},
-    {"rate_limit_exceeded", 429},
-    {"slow_down", 429},
-    {"api_error", 500},
-    {"server_error", 500},
-    {"internal_server_error", 500},
-    {"timeout_error", 504},
-    {"authentication_error", 401},
-    {"invalid_api_key", 401},
-    {"permission_error", 403},
-    {"not_found_error", 404},
-    {"model_not_found", 404},
-    {"invalid_request_error", 400},
-    {"invalid_prompt", 400},
+    const char *words, *advice, *phrases[4];
+} known[] = {
+    {402,
+     "insufficient_quota credit_balance_exhausted billing_error",
+     no_credit,
+     {"credit balance", "insufficient balance", "insufficient credit"}},
+    {413,
+     "context_length_exceeded exceed_context_size_error request_too_large",
+     no_room,
+     {"maximum context length", "context window", "context limit", "prompt is too long"}},
+    {401, "authentication_error invalid_api_key", no_key, {0}},
+    {403, "permission_error", no_key, {0}},
+    {404, "not_found_error model_not_found", no_model, {0}},
+    {400, "invalid_request_error invalid_prompt", no_setting, {0}},
+    {422, "", no_setting, {0}},
+    {429, "rate_limit_error rate_limit_exceeded slow_down", NULL, {0}},
+    {500, "api_error server_error internal_server_error", NULL, {0}},
+    {504, "timeout_error", NULL, {0}},
+    {529, "overloaded_error", NULL, {0}},
 };
 
-/* The same of messages: where there are no such words, and for a status that says as little. */
-static const struct {
-    const char *words;
-    long status;
-} messages[] = {
-    {"credit balance", 402},         {"insufficient balance", 402}, {"insufficient credit", 402},
-    {"maximum context length", 413}, {"context window", 413},       {"context limit", 413},
-    {"prompt is too long", 413},
-};
-
-/* 0 if the word is none of these. */
-static long status_of(const char *word) {
-    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-        if (!strcmp(word, words[i].word)) return words[i].status;
-    return 0;
+/* What is known of a status or, where that is 0, of a word; NULL: nothing. */
+static const struct known *find(long status, const char *word) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (status ? known[i].status == status : text_listed(known[i].words, word))
+            return &known[i];
+    return NULL;
 }
 
 /* A member as one short line.  Some servers send "code" as a number. */
 static void take(char *out, size_t room, const cJSON *object, const char *key) {
-    const cJSON *v = wire_get(object, key);
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(object, key);
     if (cJSON_IsString(v))
         text_excerpt(out, room, v->valuestring, strlen(v->valuestring));
     else if (cJSON_IsNumber(v))
@@ -66,20 +57,14 @@ static void take(char *out, size_t room, const cJSON *object, const char *key) {
 
 /* Derive the status from the words where they say more. */
 static void weigh(struct fault *f) {
-    long type = status_of(f->type), code = status_of(f->code);
-    if (type == 402 || code == 402)
-        f->status = 402;
-    else if (type == 413 || code == 413)
-        f->status = 413;
-    else if (!f->status) {
-        char *end;
-        double number = strtod(f->code, &end);
-        bool plain = end != f->code && !*end && number >= 400 && number < 600;
-        f->status = code ? code : plain ? (long)number : type;
-    }
-    for (size_t i = 0; i < sizeof messages / sizeof messages[0]; i++)
-        if ((f->status == 0 || f->status == 400) && strcasestr(f->message, messages[i].words))
-            f->status = messages[i].status;
+    const struct known *code = find(0, f->code), *type = find(0, f->type);
+    long number = strtol(f->code, NULL, 10);
+    long says = code ? code->status : number >= 400 && number < 600 ? number : 0;
+    if (type && (!says || type->status == 402 || type->status == 413)) says = type->status;
+    if (!f->status || says == 402 || says == 413) f->status = says;
+    for (size_t i = 0; i < sizeof known / sizeof *known && (!f->status || f->status == 400); i++)
+        for (int k = 0; k < 4 && known[i].phrases[k]; k++)
+            if (strcasestr(f->message, known[i].phrases[k])) f->status = known[i].status;
 }
 
 void fault_read(struct fault *f, const cJSON *error) {
@@ -97,47 +82,35 @@ void fault_read(struct fault *f, const cJSON *error) {
 }
 
 void fault_body(struct fault *f, long status, const char *body, size_t n) {
-    cJSON *json = wire_parse(body, n);
-    const cJSON *error = wire_get(json, "error");
+    cJSON *json = json_foreign(body, n);
+    const cJSON *error = cJSON_GetObjectItemCaseSensitive(json, "error");
     f->any = true;
     f->http = f->status = status;
-    if (cJSON_IsObject(error) || cJSON_IsString(error))
-        fault_read(f, error);
-    else if (cJSON_IsObject(json))
-        fault_read(f, json);
+    if (cJSON_IsObject(json))
+        fault_read(f, cJSON_IsObject(error) || cJSON_IsString(error) ? error : json);
     if (!*f->message) text_excerpt(f->message, sizeof f->message, body, n);
     cJSON_Delete(json);
 }
 
-bool fault_retry(const struct fault *f) {
-    long s = f->status;
-    return s == 0 || s == 408 || s == 409 || s == 429 || s >= 500;
+/* Whether an error passes, if the server does not say. */
+static bool passes(long status) {
+    return status == 0 || status == 408 || status == 409 || status == 429 || status >= 500;
 }
 
-int fault_exit(const struct fault *f) {
+struct llm_answer *fault_answer(const struct fault *f) {
+    const char *should = f->should ? f->should : "";
+    const struct known *k = find(f->status, "");
     long s = f->status;
-    if (s == 413) return KP_INPUT;
-    return s == 402 || fault_retry(f) ? KP_MACHINE : KP_USAGE;
-}
-
-void fault_text(const struct fault *f, char *out, size_t room) {
-    char status[16] = "";
+    bool later = passes(s), sure = k && k->advice;
     const char *word = *f->code && strcspn(f->code, "0123456789") ? f->code : f->type;
+    const char *advice = sure ? k->advice : later ? "try again later" : "check the base URL";
+    char status[16] = "";
     if (f->http) snprintf(status, sizeof status, " %ld", f->http);
-    snprintf(out, room, "error%s%s%s%s%s", status, *word ? " " : "", word, *f->message ? ": " : "",
-             f->message);
-}
-
-const char *fault_advice(const struct fault *f) {
-    switch (f->status) {
-    case 400:
-    case 422: return "check the model's name and the LLM_ settings";
-    case 401:
-    case 403: return "check the key";
-    case 402: return "add credit, or use another key";
-    case 404: return "check the model's name and the base URL";
-    case 413:
-        return "shorten the prompt, or lower LLM_MAX_TOKENS, which takes its part of the context";
-    default: return fault_retry(f) ? "try again later" : "check the base URL";
-    }
+    int code = s == 413 ? KP_INPUT : later || s == 402 ? KP_MACHINE : KP_USAGE;
+    struct llm_answer *a =
+        answer_new(LLM_FAILED, code, "error%s%s%s%s%s: %s", status, *word ? " " : "", word,
+                   *f->message ? ": " : "", f->message, advice);
+    a->again = !sure && strcasecmp(should, "false") && (later || !strcasecmp(should, "true"));
+    a->for_all = s == 401 || s == 402 || s == 404;
+    return a;
 }

@@ -1,37 +1,26 @@
 /* http.c: one POST through libcurl, limited in bytes, line length and time. */
 #define _GNU_SOURCE
-#include "base/error.h"
-#include "base/json.h"
 #include "llm/wire.h"
 
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <curl/curl.h>
-#include <math.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <strings.h>
-
-enum body { BODY_UNKNOWN, BODY_STREAM, BODY_JSON, BODY_ERROR };
 
 struct transfer {
     CURL *curl;
     struct http_reply *reply;
     struct llm_reader *reader;
-    llm_progress *progress;
+    http_progress *progress;
     void *context;
-    curl_off_t size; /* of the request */
-    enum body kind;
     size_t header_bytes;
-    bool stopped; /* we ended it: enough has arrived */
     double shown; /* seconds at which progress was last shown */
 };
 
 /* ---- Addresses ---- */
 
-/* Copy a part of a URL to `out`; false if it is absent or too long. */
+/* Copy a part of a URL; false if it is absent or too long. */
 static bool part(CURLU *u, CURLUPart what, char *out, size_t room) {
     char *value = NULL;
     bool ok = curl_url_get(u, what, &value, 0) == CURLUE_OK && strlen(value) < room;
@@ -42,34 +31,22 @@ static bool part(CURLU *u, CURLUPart what, char *out, size_t room) {
 
 static bool is_loopback(const char *host) {
     struct in_addr four;
-    struct in6_addr six;
-    if (!strcasecmp(host, "localhost")) return true;
-    if (inet_pton(AF_INET, host, &four) == 1) return ntohl(four.s_addr) >> 24 == 127;
-    return inet_pton(AF_INET6, host, &six) == 1 && IN6_IS_ADDR_LOOPBACK(&six);
-}
-
-/* The host of a URL, without the brackets of IPv6. */
-static bool url_host(CURLU *u, char *host, size_t room) {
-    bool ok = part(u, CURLUPART_HOST, host, room);
-    size_t n = strlen(host);
-    if (n > 1 && host[0] == '[' && host[n - 1] == ']') {
-        memmove(host, host + 1, n - 2);
-        host[n - 2] = 0;
-    }
-    return ok && *host;
+    if (!strcasecmp(host, "localhost") || !strcmp(host, "[::1]")) return true;
+    return inet_pton(AF_INET, host, &four) == 1 && ntohl(four.s_addr) >> 24 == 127;
 }
 
 void http_base(struct llm_config *c, const char *variable, const char *url) {
     CURLU *u = curl_url();
-    char scheme[16], any[512];
+    char scheme[16], any[sizeof c->base];
+    const char *allowed = getenv("LLM_PLAIN_HTTP");
     size_t n = strlen(url);
     if (!u) die(KP_MACHINE, "out of memory");
     while (n && url[n - 1] == '/') n--;
     if (n >= sizeof c->base) die(KP_USAGE, "%s is longer than a URL may be", variable);
-    memcpy(c->base, url, n);
-    c->base[n] = 0;
+    snprintf(c->base, sizeof c->base, "%.*s", (int)n, url);
     if (curl_url_set(u, CURLUPART_URL, c->base, 0) ||
-        !part(u, CURLUPART_SCHEME, scheme, sizeof scheme) || !url_host(u, c->host, sizeof c->host))
+        !part(u, CURLUPART_SCHEME, scheme, sizeof scheme) ||
+        !part(u, CURLUPART_HOST, c->host, sizeof c->host) || !*c->host)
         die(KP_USAGE, "%s is not a URL: https://HOST/PATH is expected", variable);
     /* Do not print it: it may be a password. */
     if (part(u, CURLUPART_USER, any, sizeof any) || part(u, CURLUPART_PASSWORD, any, sizeof any))
@@ -78,54 +55,22 @@ void http_base(struct llm_config *c, const char *variable, const char *url) {
     if (part(u, CURLUPART_QUERY, any, sizeof any) || part(u, CURLUPART_FRAGMENT, any, sizeof any))
         die(KP_USAGE, "%s has a ? or a #: it is put in front of a path", variable);
     c->loopback = is_loopback(c->host);
-    const char *allowed = getenv("LLM_PLAIN_HTTP");
     c->plain = !strcmp(scheme, "http") &&
                (c->loopback || !key_held(c->key_env) || (allowed && !strcmp(allowed, "1")));
     if (strcmp(scheme, "https") != 0 && !c->plain)
         die(KP_USAGE,
             "%s: %s to %s would show the key to everyone on the way: use https, or unset the key, "
-            "or "
-            "set LLM_PLAIN_HTTP=1",
+            "or set LLM_PLAIN_HTTP=1",
             variable, scheme, c->host);
     curl_url_cleanup(u);
 }
 
-/* ---- Waiting ---- */
-
-/* A number of seconds; NAN if the text is not one. */
-static double seconds_of(const char *text) {
-    char *end;
-    if (!*text || strspn(text, "0123456789.") != strlen(text)) return NAN;
-    double x = strtod(text, &end);
-    return *end ? NAN : x;
-}
-
-double http_wait(const char *after_ms, const char *after, time_t now) {
-    double x = seconds_of(after_ms) / 1000;
-    if (x > 0) return x;
-    x = seconds_of(after);
-    if (isnan(x) && *after) {
-        time_t date = curl_getdate(after, NULL);
-        if (date != -1) x = difftime(date, now);
-    }
-    return x > 0 ? x : NAN;
-}
-
 /* ---- What curl calls ---- */
 
-/* Whether a header helps to explain an answer. */
-static bool is_kept(const char *name) {
-    static const char *const kept[] = {"content-type",   "date",           "server",
-                                       "x-request-id",   "request-id",     "retry-after",
-                                       "retry-after-ms", "x-should-retry", "openai-processing-ms",
-                                       "openai-version"};
-    for (size_t i = 0; i < sizeof kept / sizeof kept[0]; i++)
-        if (!strcmp(name, kept[i])) return true;
-    return !strncmp(name, "x-ratelimit-", 12) || !strncmp(name, "anthropic-ratelimit-", 20);
-}
-
-/* Take one line of the response's headers. */
+/* Take one line of the response's headers, if it helps to explain an answer. */
 static size_t take_header(char *line, size_t size, size_t n, void *context) {
+    static const char kept[] = "content-type date server x-request-id request-id retry-after "
+                               "retry-after-ms x-should-retry openai-processing-ms openai-version";
     struct transfer *t = context;
     char name[64], value[1024], clean[512];
     n *= size;
@@ -135,16 +80,18 @@ static size_t take_header(char *line, size_t size, size_t n, void *context) {
     }
     if (n > 5 && !strncmp(line, "HTTP/", 5)) { /* drop the headers of a 1xx response */
         cJSON_Delete(t->reply->headers);
-        if (!(t->reply->headers = cJSON_CreateObject())) die(KP_MACHINE, "out of memory");
+        t->reply->headers = cJSON_CreateObject();
     }
     const char *colon = memchr(line, ':', n);
     if (!colon || (size_t)(colon - line) >= sizeof name) return n;
     snprintf(name, sizeof name, "%.*s", (int)(colon - line), line);
     for (char *p = name; *p; p++) *p = (char)tolower((unsigned char)*p);
-    if (!is_kept(name) || cJSON_HasObjectItem(t->reply->headers, name)) return n;
+    if (cJSON_HasObjectItem(t->reply->headers, name) ||
+        !(text_listed(kept, name) || strstr(name, "ratelimit-")))
+        return n;
     snprintf(value, sizeof value, "%.*s", (int)(line + n - colon - 1), colon + 1);
     text_excerpt(clean, sizeof clean, value, key_redact(value, strlen(value)));
-    if (!cJSON_AddStringToObject(t->reply->headers, name, clean)) die(KP_MACHINE, "out of memory");
+    cJSON_AddStringToObject(t->reply->headers, name, clean);
     return n;
 }
 
@@ -152,12 +99,12 @@ static size_t take_header(char *line, size_t size, size_t n, void *context) {
 static enum body kind_of(const struct transfer *t, const char *bytes, size_t n) {
     const char *type = json_text(t->reply->headers, "content-type", "");
     long status = 0;
-    if (curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status)) status = 0;
-    if (status < 200 || status > 299) return BODY_ERROR;
+    if (curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status) || status / 100 != 2)
+        return BODY_OTHER;
     if (!strncasecmp(type, "text/event-stream", 17)) return BODY_STREAM;
     bool json = !strncasecmp(type, "application/", 12) && strcasestr(type, "json");
-    if (*type && !json) return BODY_ERROR;
-    while (n && (*bytes == ' ' || *bytes == '\n' || *bytes == '\r' || *bytes == '\t')) bytes++, n--;
+    if (*type && !json) return BODY_OTHER;
+    while (n && isspace((unsigned char)*bytes)) bytes++, n--;
     /* Some servers call a stream JSON; no JSON begins as "data:", "event:" or a comment does. */
     if (json) return n && strchr("de:", *bytes) ? BODY_STREAM : BODY_JSON;
     return n && *bytes == '{' ? BODY_JSON : BODY_STREAM;
@@ -169,57 +116,36 @@ static size_t take_body(char *bytes, size_t size, size_t n, void *context) {
     struct transfer *t = context;
     n *= size;
     if (!n) return 0;
-    if (t->kind == BODY_UNKNOWN) t->kind = kind_of(t, bytes, n);
-    size_t most = t->kind == BODY_ERROR ? LLM_ERROR_MAX : LLM_BODY_MAX;
-    size_t fits = most - t->reply->body.n < n ? most - t->reply->body.n : n;
+    enum body *kind = &t->reply->kind;
+    if (*kind == BODY_NONE) *kind = kind_of(t, bytes, n);
+    size_t left = (*kind == BODY_OTHER ? LLM_ERROR_MAX : LLM_BODY_MAX) - t->reply->body.n;
+    size_t fits = left < n ? left : n;
     text_add(&t->reply->body, bytes, fits);
-    if (t->kind == BODY_STREAM && !reader_feed(t->reader, bytes, fits)) {
-        t->stopped = true;
-    } else if (fits < n) {
-        t->stopped = t->kind == BODY_ERROR; /* enough to see the error */
-        if (!t->stopped)
-            snprintf(t->reply->error, sizeof t->reply->error, "its answer is larger than 16 MB");
-    }
-    return fits < n || t->stopped ? 0 : n;
+    bool on = *kind != BODY_STREAM || reader_feed(t->reader, bytes, fits);
+    if (on && fits < n && *kind != BODY_OTHER) /* of other bodies that much is enough */
+        snprintf(t->reply->error, sizeof t->reply->error, "its answer is larger than 16 MB");
+    return on && fits == n ? n : 0;
 }
 
 /* libcurl calls this about once a second and whenever data arrives. */
 static int take_time(void *context, curl_off_t down, curl_off_t downed, curl_off_t up,
                      curl_off_t upped) {
     struct transfer *t = context;
-    curl_off_t us = 0;
+    double seconds = 0;
     (void)down, (void)downed, (void)up, (void)upped;
-    if (curl_easy_getinfo(t->curl, CURLINFO_TOTAL_TIME_T, &us)) return 0;
-    double seconds = (double)us / 1e6;
-    if (seconds < t->shown + 0.25) return 0;
+    if (curl_easy_getinfo(t->curl, CURLINFO_TOTAL_TIME, &seconds) || seconds < t->shown + 0.25)
+        return 0;
     t->shown = seconds;
-    t->progress(t->context, seconds, t->reader->text.n + t->reader->reasoning.n);
+    t->progress(t->context, seconds, t->reader->said[IS_TEXT].n + t->reader->said[IS_REASONING].n);
     return 0;
 }
 
 /* ---- The request ---- */
 
-static struct curl_slist *add(struct curl_slist *list, const char *header) {
-    struct curl_slist *more = curl_slist_append(list, header);
+static void add(struct curl_slist **list, const char *header) {
+    struct curl_slist *more = curl_slist_append(*list, header);
     if (!more) die(KP_MACHINE, "out of memory");
-    return more;
-}
-
-/* Our request headers.  If there is a key, its header is the first. */
-static struct curl_slist *headers_of(const struct llm_config *c, bool *keyed) {
-    char *key = key_header(llm_wire(c->api), c->key_env);
-    struct curl_slist *list = NULL;
-    *keyed = key != NULL;
-    if (key) {
-        list = add(list, key);
-        explicit_bzero(key, strlen(key));
-        free(key);
-    }
-    list = add(list, "content-type: application/json");
-    list = add(list, "accept: text/event-stream, application/json");
-    list = add(list, "Expect:"); /* do not wait for 100 Continue */
-    if (llm_wire(c->api)->header) list = add(list, llm_wire(c->api)->header);
-    return list;
+    *list = more;
 }
 
 #define SET(option, value)                                                                       \
@@ -228,6 +154,23 @@ static struct curl_slist *headers_of(const struct llm_config *c, bool *keyed) {
         if (code_)                                                                               \
             die(KP_MACHINE, "libcurl does not take %s: %s", #option, curl_easy_strerror(code_)); \
     } while (0)
+
+/* Set our request headers; the first is that with the key, if there is one. */
+static struct curl_slist *set_headers(struct transfer *t, const struct llm_config *c) {
+    char *key = key_header(t->reader->wire, c->key_env);
+    struct curl_slist *list = NULL;
+    if (key) {
+        add(&list, key);
+        explicit_bzero(key, strlen(key));
+        free(key);
+    }
+    add(&list, "content-type: application/json");
+    add(&list, "accept: text/event-stream, application/json");
+    add(&list, "Expect:"); /* do not wait for 100 Continue */
+    if (t->reader->wire->header) add(&list, t->reader->wire->header);
+    SET(CURLOPT_HTTPHEADER, list);
+    return list;
+}
 
 /* Limit the transfer, and keep the key on the way to its host. */
 static void set_limits(struct transfer *t, const struct llm_config *c, double seconds) {
@@ -253,97 +196,72 @@ static void set_limits(struct transfer *t, const struct llm_config *c, double se
     SET(CURLOPT_LOW_SPEED_TIME, (long)c->idle_seconds);
 }
 
-/* Whether a retry may succeed. */
-static bool passes(CURLcode code) {
-    switch (code) {
-    case CURLE_UNSUPPORTED_PROTOCOL: /* the reply is not HTTP */
-    case CURLE_WEIRD_SERVER_REPLY:
-    case CURLE_COULDNT_RESOLVE_PROXY:
-    case CURLE_COULDNT_RESOLVE_HOST:
-    case CURLE_COULDNT_CONNECT:
-    case CURLE_OPERATION_TIMEDOUT:
-    case CURLE_SSL_CONNECT_ERROR:
-    case CURLE_GOT_NOTHING:
-    case CURLE_SEND_ERROR:
-    case CURLE_RECV_ERROR:
-    case CURLE_PARTIAL_FILE:
-    case CURLE_HTTP2:
-    case CURLE_HTTP2_STREAM: return true;
-    default: return false;
-    }
-}
-
 /* Record how the transfer ended. */
-static void conclude(struct transfer *t, CURLcode code, const char *words) {
+static void conclude(struct transfer *t, CURLcode code, const char *words, size_t size) {
     struct http_reply *reply = t->reply;
-    char *redirect = NULL;
-    curl_off_t us = 0, sent = 0;
-    bool timed = !curl_easy_getinfo(t->curl, CURLINFO_TOTAL_TIME_T, &us);
-    reply->seconds = timed ? (double)us / 1e6 : 0;
-    reply->sent = !curl_easy_getinfo(t->curl, CURLINFO_SIZE_UPLOAD_T, &sent) && sent >= t->size;
-    if (curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &reply->status)) reply->status = 0;
-    if (!curl_easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &redirect) && redirect) {
-        CURLU *u = curl_url();
-        if (!u) die(KP_MACHINE, "out of memory");
-        if (curl_url_set(u, CURLUPART_URL, redirect, 0) == CURLUE_OK)
-            url_host(u, reply->redirect, sizeof reply->redirect);
-        curl_url_cleanup(u);
+    char *to = NULL, says[160];
+    curl_off_t sent = 0, after = 0;
+    if (curl_easy_getinfo(t->curl, CURLINFO_TOTAL_TIME, &reply->seconds) ||
+        curl_easy_getinfo(t->curl, CURLINFO_SIZE_UPLOAD_T, &sent) ||
+        curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &reply->status) ||
+        curl_easy_getinfo(t->curl, CURLINFO_RETRY_AFTER, &after) ||
+        curl_easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &to))
+        die(KP_MACHINE, "libcurl cannot tell how a transfer ended");
+    reply->sent = sent >= (curl_off_t)size;
+    reply->wait = strtod(json_text(reply->headers, "retry-after-ms", ""), NULL) / 1000;
+    if (!(reply->wait > 0)) reply->wait = after > 0 ? (double)after : NAN;
+    if (*reply->error) return;
+    if (code != CURLE_OK && code != CURLE_WRITE_ERROR) { /* that is ours: enough has arrived */
+        /* Headers above 100 KB are out of memory to libcurl, and error 100 to newer versions. */
+        bool large = code == CURLE_OUT_OF_MEMORY || (int)code == 100;
+        reply->again = !large && code != CURLE_PEER_FAILED_VERIFICATION &&
+                       code != CURLE_SSL_CACERT_BADFILE && code != CURLE_URL_MALFORMAT;
+        if (large) words = "its headers are too large";
+        if (!*words) words = curl_easy_strerror(code);
+        text_excerpt(reply->error, sizeof reply->error, words, strlen(words));
+    } else if (reply->kind == BODY_OTHER && reply->status / 100 == 2) {
+        text_excerpt(says, sizeof says, reply->body.s, reply->body.n);
+        snprintf(reply->error, sizeof reply->error,
+                 "answers with %s, neither a stream nor JSON (%s)",
+                 json_text(reply->headers, "content-type", ""), says);
+    } else if (reply->status < 400 && reply->status / 100 != 2) {
+        text_excerpt(says, sizeof says, to ? to : "nowhere", to ? strlen(to) : 7);
+        snprintf(reply->error, sizeof reply->error,
+                 "status %ld points to %s, and redirects are not followed", reply->status, says);
     }
-    reply->sse = t->kind == BODY_STREAM;
-    reply->foreign = t->kind == BODY_ERROR && reply->status >= 200 && reply->status < 300;
-    if (code == CURLE_OK || t->stopped || *reply->error) return;
-    reply->again = passes(code);
-    /* Headers above 100 KB are out of memory to libcurl, and error 100 to newer versions. */
-    if (code == CURLE_OUT_OF_MEMORY || (int)code == 100) words = "its headers are too large";
-    if (!*words) words = curl_easy_strerror(code);
-    text_excerpt(reply->error, sizeof reply->error, words, strlen(words));
 }
 
 void http_post(const struct llm_config *c, const char *request, double seconds,
-               struct llm_reader *r, llm_progress *progress, void *context,
+               struct llm_reader *r, http_progress *progress, void *context,
                struct http_reply *reply) {
     static bool ready;
-    char words[CURL_ERROR_SIZE] = "", url[600];
-    bool keyed;
+    char words[CURL_ERROR_SIZE] = "", *url = text_format("%s%s", c->base, r->wire->path);
     /* CURLOPT_NOSIGNAL leaves SIGPIPE to us.  Ignore it: a lost connection must end the try, not
      * the program. */
     if (!ready && (curl_global_init(CURL_GLOBAL_DEFAULT) || signal(SIGPIPE, SIG_IGN) == SIG_ERR))
         die(KP_MACHINE, "libcurl cannot start");
     ready = true;
     *reply = (struct http_reply){.headers = cJSON_CreateObject()};
-    struct transfer transfer = {.curl = curl_easy_init(),
-                                .reply = reply,
-                                .reader = r,
-                                .progress = progress,
-                                .context = context,
-                                .size = (curl_off_t)strlen(request)},
+    struct transfer transfer = {curl_easy_init(), reply, r, progress, context, 0, 0},
                     *t = &transfer;
-    if (!t->curl || !reply->headers) die(KP_MACHINE, "out of memory");
-    struct curl_slist *headers = headers_of(c, &keyed);
-    snprintf(url, sizeof url, "%s%s", c->base, r->wire->path);
+    if (!t->curl) die(KP_MACHINE, "out of memory");
+    struct curl_slist *headers = set_headers(t, c);
     SET(CURLOPT_URL, url);
-    SET(CURLOPT_HTTPHEADER, headers);
     SET(CURLOPT_USERAGENT, "kernelproof/1");
-    SET(CURLOPT_POSTFIELDSIZE_LARGE, t->size);
+    SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)strlen(request));
     SET(CURLOPT_POSTFIELDS, request);
     SET(CURLOPT_ERRORBUFFER, words);
     SET(CURLOPT_HEADERFUNCTION, take_header);
     SET(CURLOPT_HEADERDATA, t);
     SET(CURLOPT_WRITEFUNCTION, take_body);
     SET(CURLOPT_WRITEDATA, t);
-    if (progress) {
-        SET(CURLOPT_NOPROGRESS, 0L);
-        SET(CURLOPT_XFERINFOFUNCTION, take_time);
-        SET(CURLOPT_XFERINFODATA, t);
-    }
+    SET(CURLOPT_NOPROGRESS, 0L);
+    SET(CURLOPT_XFERINFOFUNCTION, take_time);
+    SET(CURLOPT_XFERINFODATA, t);
     set_limits(t, c, seconds);
-    conclude(t, curl_easy_perform(t->curl), words);
-    if (keyed) explicit_bzero(headers->data, strlen(headers->data));
+    conclude(t, curl_easy_perform(t->curl), words, strlen(request));
+    explicit_bzero(headers->data, strlen(headers->data)); /* the key, if there is one */
     curl_slist_free_all(headers);
     curl_easy_cleanup(t->curl);
-}
-
-void http_free(struct http_reply *reply) {
-    cJSON_Delete(reply->headers);
-    text_free(&reply->body);
+    free(url);
 }

@@ -1,11 +1,7 @@
 /* key.c: the only file that holds the key. */
 #define _GNU_SOURCE
-#include "base/error.h"
 #include "llm/wire.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { KEYS = 16, SECRET = 8 };
@@ -13,16 +9,16 @@ enum { KEYS = 16, SECRET = 8 };
 static struct { char *name, *value; } keys[KEYS];
 static int nkeys;
 
-static const char *key_of(const char *name) {
-    for (int i = 0; i < nkeys; i++)
-        if (!strcmp(keys[i].name, name)) return keys[i].value;
-    return NULL;
+/* The place of a variable's key, or of the next one. */
+static int place_of(const char *name) {
+    int i = 0;
+    while (i < nkeys && strcmp(keys[i].name, name) != 0) i++;
+    return i;
 }
 
-static char *copy(const char *s) {
-    char *c = strdup(s);
-    if (!c) die(KP_MACHINE, "out of memory");
-    return c;
+static const char *key_of(const char *name) {
+    int i = place_of(name);
+    return i < nkeys ? keys[i].value : NULL;
 }
 
 /* Move one variable here.  Overwrite the memory that the environment started with, because
@@ -30,16 +26,15 @@ static char *copy(const char *s) {
 static void take(const char *name) {
     const char *value = getenv(name);
     size_t n = strlen(name);
+    int i = place_of(name);
     if (!value) return;
     if (*value) {
-        int i = 0;
-        while (i < nkeys && strcmp(keys[i].name, name) != 0) i++;
         if (i == KEYS) die(KP_USAGE, "%s: more than %d keys in one run", name, KEYS);
         if (i == nkeys)
-            keys[nkeys++].name = copy(name);
+            keys[nkeys++].name = text_format("%s", name);
         else
             explicit_bzero(keys[i].value, strlen(keys[i].value)), free(keys[i].value);
-        keys[i].value = copy(value);
+        keys[i].value = text_format("%s", value);
     }
     for (char **e = environ; *e; e++)
         if (!strncmp(*e, name, n) && (*e)[n] == '=') explicit_bzero(*e + n + 1, strlen(*e + n + 1));
@@ -64,14 +59,10 @@ bool key_held(const char *name) {
 }
 
 char *key_header(const struct wire *wire, const char *name) {
-    const char *key = key_of(name);
-    bool bearer =
-        !wire->key_header || (wire->token_variable && !strcmp(name, wire->token_variable));
-    char *header = NULL;
-    if (!key) return NULL;
-    if (asprintf(&header, "%s%s", bearer ? "authorization: Bearer " : wire->key_header, key) < 0)
-        die(KP_MACHINE, "out of memory");
-    return header;
+    const char *key = key_of(name), *token = wire->token_variable;
+    bool bearer = !wire->key_header || (token && !strcmp(name, token));
+    return key ? text_format("%s%s", bearer ? "authorization: Bearer " : wire->key_header, key)
+               : NULL;
 }
 
 /* The number of bytes at s that spell the key, each character plain, after backslashes or as
@@ -80,21 +71,14 @@ static size_t match(const char *s, size_t n, const char *key) {
     size_t i = 0;
     for (; *key; key++) {
         size_t from = i;
-        char hex[5] = "";
         while (i < n && s[i] == '\\') i++;
-        bool escaped = i > from;
-        if (*key == '\\' && escaped) continue;
-        if (escaped && n - i >= 5 && s[i] == 'u') {
-            memcpy(hex, s + i + 1, 4);
-            char *end;
-            long x = strtol(hex, &end, 16);
-            if (end == hex + 4 && x == *key) {
-                i += 5;
-                continue;
-            }
-        }
-        if (i >= n || s[i] != *key) return 0;
-        i++;
+        if (*key == '\\' && i > from) continue;
+        if (i > from && n - i >= 5 && json_unit(s + i - 1) == *key)
+            i += 5;
+        else if (i < n && s[i] == *key)
+            i++;
+        else
+            return 0;
     }
     return i;
 }
@@ -104,11 +88,10 @@ static size_t find(const char *s, size_t n, size_t *length) {
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < nkeys; k++) {
             const char *key = keys[k].value;
-            if (s[i] != key[0] && s[i] != '\\') continue;
-            /* Skip all but the first of a run of backslashes: match() reads the run to its end,
-             * and starting at each of them would take quadratic time. */
+            if ((s[i] != key[0] && s[i] != '\\') || strlen(key) < SECRET) continue;
+            /* match() reads a run of backslashes to its end: starting at each of them would take
+             * quadratic time. */
             if (i && s[i] == '\\' && s[i - 1] == '\\') continue;
-            if (strlen(key) < SECRET) continue;
             if ((*length = match(s + i, n - i, key))) return i;
         }
     *length = 0;

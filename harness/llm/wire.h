@@ -3,9 +3,15 @@
 #define KP_LLM_WIRE_H
 
 #include "llm/llm.h"
+#include "base/error.h"
+#include "base/json.h"
 #include "base/text.h"
 
-#include <time.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 enum {
     LLM_BODY_MAX = 16 << 20,    /* of a response */
@@ -16,41 +22,31 @@ enum {
 
 /* ---- Text (answer_text.c) -------------------------------------------------------------- */
 
-/* Rewrite JSON so that cJSON keeps its strings whole: cJSON ends a string at \u0000 and rejects
- * an unpaired surrogate.  Both become invalid UTF-8 (C0 80, and ED A0 80 to ED BF BF), which
- * cJSON passes through and text_settle finds again.  Free it. */
-char *json_armour(const char *s, size_t n);
+/* Parse n bytes of a server's JSON, with a NUL behind them, and remove the key.  What cJSON would
+ * end a string at or reject (\u0000, half of a surrogate pair) stays in it as invalid UTF-8.  NULL
+ * if it is not JSON.  Delete it. */
+cJSON *json_foreign(const char *s, size_t n);
 
-/* Join surrogate halves that arrived in two pieces, and replace all other invalid UTF-8 by
- * U+FFFD.  Returns what was replaced ("a NUL", ...); NULL if nothing was. */
+/* Join surrogate halves that came in two pieces, and replace other invalid UTF-8 by U+FFFD.
+ * Returns what was replaced ("a NUL", ...); NULL if nothing was. */
 const char *text_settle(struct text *t);
 
-/* Move <think>...</think> from the front of an answer to the reasoning.  An unclosed <think>
- * takes the whole answer. */
-void text_unthink(struct text *answer, struct text *reasoning);
+/* Take <think>...</think> from the front of an answer.  An unclosed <think> takes all of it. */
+void text_unthink(struct text *answer);
 
 /* The start of foreign text as one line of plain text, at most room - 1 bytes, cut between
  * characters.  Drops tags and control characters and joins runs of blanks. */
 void text_excerpt(char *out, size_t room, const char *s, size_t n);
 
-/* ---- Server-sent events (sse.c) --------------------------------------------------- */
+/* Whether a text matches an extended regular expression. */
+bool text_matches(const char *s, const char *pattern);
 
-struct sse {
-    struct text line, data;
-    char event[64];
-    bool has_data, after_cr, begun;
-};
-enum sse_state { SSE_MORE, SSE_STOPPED, SSE_TOO_LONG };
+/* Whether a list of words, with blanks between, has this one, in letters of either case. */
+bool text_listed(const char *list, const char *word);
 
-/* Take one event.  `last`: it came at the end of the stream and may be cut short.  Return false
- * to stop. */
-typedef bool sse_event(void *context, const char *event, const char *data, size_t n, bool last);
-
-enum sse_state sse_feed(struct sse *s, const char *bytes, size_t n, sse_event *event,
-                        void *context);
-/* End the stream.  Data without a closing blank line is delivered as an event. */
-void sse_end(struct sse *s, sse_event *event, void *context);
-void sse_free(struct sse *s);
+/* An answer without text, whose `why` is a format.  Free it with llm_answer_free. */
+struct llm_answer *answer_new(enum llm_outcome outcome, int exit_code, const char *why, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* ---- Faults (fault.c) ------------------------------------------------------------- */
 
@@ -59,150 +55,225 @@ struct fault { /* an error as the server states it */
     long http;   /* status as received; 0 inside a stream */
     long status; /* the same, or the equivalent of the words; 0: unknown */
     char type[64], code[64], message[256];
+    const char
+        *should; /* x-should-retry, which is followed, but a wrong key or prompt stays wrong */
 };
 
-/* Read the value of an "error" member, or a whole body that is an error. */
+/* Read the value of an "error" member; a whole body without a key: JSON of any shape, HTML, text.
+ */
 void fault_read(struct fault *f, const cJSON *error);
-/* Read the body of a response that is not an answer: JSON of any known shape, HTML or text.  The
- * caller has removed the key. */
 void fault_body(struct fault *f, long status, const char *body, size_t n);
-
-bool fault_retry(const struct fault *f);
-int fault_exit(const struct fault *f);
-/* Write "error 429 rate_limit_error: Slow down".  fault_advice says what to do about it. */
-void fault_text(const struct fault *f, char *out, size_t room);
-const char *fault_advice(const struct fault *f);
+/* The answer of a call that failed so: "error 429 rate_limit_error: Slow down: try again later". */
+struct llm_answer *fault_answer(const struct fault *f);
 
 /* ---- Wire formats (chat.c, responses.c, anthropic.c) -------------------------- */
 
-enum stop { STOP_NONE, STOP_END, STOP_CAP, STOP_CONTEXT, STOP_FILTER, STOP_BROKEN, STOP_OTHER };
+/* What a value in an answer is. */
+enum meaning {
+    IS_TEXT, /* a piece of the answer */
+    IS_REASONING,
+    IS_REFUSAL,
+    TEXTS,            /* how many texts there are */
+    IS_BEGUN = TEXTS, /* nothing but a sign that the model has started */
+    IS_STOP,          /* the word for why the model stopped */
+    IS_USAGE,
+    IS_END,   /* the terminal marker */
+    IS_FAULT, /* an error */
+    IS_WHOLE, /* an object like an answer that is not streamed; its texts replace those so far */
+    IS_COUNT  /* of tokens: + N_IN, ... */
+};
 
-struct llm_reader { /* of one response */
-    const struct wire *wire;
-    struct sse sse;
-    struct text text, reasoning, refusal;
-    struct llm_usage usage;
-    double uncached, written; /* Anthropic: usage.input is their sum plus cached */
-    char model[128];
-    enum stop stop;
-    char stop_word[64], stop_detail[256]; /* in the server's words */
-    long part;                            /* the item that the last text belongs to */
-    bool begun, ended;                    /* the model has started; the terminal marker came */
-    bool torn;                            /* the connection broke: a stop alone ends no answer */
-    bool leaked;                          /* the joined text held the key */
-    struct fault fault;
-    const char *broken; /* what is wrong with the stream; NULL: nothing */
-    bool again;         /* worth a retry: the stream broke, or the fault is temporary */
+/* Counts of tokens, as servers state them.  Those that are apart are not part of the input. */
+enum { N_IN, N_READ, N_NEW, N_READ_APART, N_NEW_APART, N_HOUR, N_OUT, N_THOUGHT, N_ALL, N_COST };
+
+/* Where a value is.  A path has names with dots between; of a|b the first that is there and not
+ * null counts; a number is an element of an array, * all of them, *:TYPE those of this "type". */
+struct field {
+    const char *event; /* the type of its event; NULL: any; "": an answer that is not streamed */
+    const char *path;  /* "": the event itself */
+    enum meaning is;
 };
 
 struct wire {
-    const char *name, *word;          /* in transcripts; in LLM=WORD:MODEL */
+    const char *word;                 /* in LLM=WORD:MODEL */
     const char *base_variable, *base; /* which variable names the server, and the usual one */
     const char *path;                 /* after the base URL */
-    const char *key_variable,
-        *token_variable;    /* which hold the key; NULL; the second is a bearer's */
-    const char *key_header; /* before a key of key_variable; NULL: a bearer's */
-    const char *header;     /* one more of the request; NULL */
-    bool has_seed;          /* it takes a seed */
-    void (*request)(cJSON *body, const struct llm_config *c, const struct llm_message *m, int n,
-                    double cap);
-    void (*event)(struct llm_reader *r, const char *event, const cJSON *data);
-    void (*whole)(struct llm_reader *r, const cJSON *body); /* reads an answer that was not
-                                                             * streamed */
+    const char *key_variable;         /* which holds the key */
+    const char *key_header;           /* before that key; NULL: it is a bearer's */
+    const char *token_variable;       /* which may hold a bearer's token instead; NULL */
+    const char *header;               /* one more of the request; NULL */
+    void (*messages)(cJSON *body, const struct llm_message *m, int n); /* adds them to a request */
+    const char *cap, *effort, *seed; /* names of members, NULL if there is none; a.b: b of a */
+    const char *fixed;               /* more members of every request, as JSON */
+    const char *usage;          /* one that asks for the usage, which some servers refuse; NULL */
+    const struct field *fields; /* of answers, in the order in which they are read */
+    bool done;                  /* a stream ends with [DONE], which some servers leave out */
 };
 extern const struct wire wire_chat, wire_responses, wire_anthropic;
 
 /* NULL for LLM_REPLAY. */
 const struct wire *llm_wire(enum llm_api api);
 
-/* Helpers of the wire formats (wire_json.c): they add members to requests (out of memory ends
- * the program) and read members of answers. */
-cJSON *wire_object(cJSON *parent, const char *key);
-cJSON *wire_array(cJSON *parent, const char *key);
-cJSON *wire_member(cJSON *array); /* a new object in the array */
-void wire_text(cJSON *parent, const char *key, const char *text);
-void wire_number(cJSON *parent, const char *key, double x);
-void wire_bool(cJSON *parent, const char *key, bool x);
-char *wire_system(const struct llm_message *m, int n); /* all system messages; NULL if none */
-/* An array of {"role","content"}, with those of the system or without. */
-void wire_messages(cJSON *body, const char *key, const struct llm_message *m, int n, bool system);
+/* Helpers of wire.messages (chat.c): add a text as valid UTF-8; start a message; add an array of
+ * {"role","content"}, with those of the system or without. */
+void message_text(cJSON *parent, const char *key, const char *text, size_t n);
+cJSON *message_start(cJSON *list, const char *role);
+void message_list(cJSON *body, const char *key, const struct llm_message *m, int n, bool system);
 
-/* Parse JSON from a server: armoured (json_armour), the key removed.  NULL if it is not JSON.
- * Delete it. */
-cJSON *wire_parse(const char *s, size_t n);
-const cJSON *wire_get(const cJSON *object, const char *key);
-void wire_get_number(const cJSON *object, const char *key, double *x); /* unchanged if absent */
-/* Counts called IN_tokens and OUT_tokens, with details. */
-void wire_usage(struct llm_usage *u, const cJSON *usage, const char *in, const char *out);
-void wire_name_model(struct llm_reader *r, const cJSON *object);
-void wire_stop(struct llm_reader *r, const char *word);
-void wire_add(struct text *t, const cJSON *string); /* no effect unless it is a string */
-void wire_scan(struct llm_reader *r); /* look for the key, which may have come in pieces */
+/* The request as JSON without whitespace; equal arguments give equal bytes.  `caps` is 1, or 2 for
+ * twice the token cap; `bare`: without wire.usage.  Free it. */
+char *llm_request(const struct llm_config *c, const struct llm_message *m, int n, int caps,
+                  bool bare);
+
+/* End the program with KP_USAGE, and a line that names the variable, if there is no key.  A
+ * server on loopback or of plain http needs none. */
+void llm_need_key(const struct llm_config *c);
 
 /* ---- Reading (read.c) --------------------------------------------------------------- */
+
+enum stop { STOP_NONE, STOP_END, STOP_CAP, STOP_CONTEXT, STOP_FILTER, STOP_BROKEN, STOP_OTHER };
+
+struct llm_reader { /* of one response */
+    const struct wire *wire;
+    struct text line, data; /* of a stream of server-sent events: the line and the event so far */
+    char event[64];
+    bool has_data, after_cr;
+    struct text said[TEXTS];
+    double count[N_COST + 1]; /* of its usage */
+    bool counted;             /* they are final */
+    enum stop stop;
+    char stop_word[64];   /* as the server says it */
+    long item, last_item; /* that is read; that has said the last word */
+    bool begun, ended;    /* the model has started; the terminal marker came */
+    bool torn;            /* the connection broke: a stop alone ends no answer */
+    bool leaked;          /* the joined text held the key */
+    struct fault fault;
+    const char *broken; /* what is wrong with the stream; NULL: nothing */
+    bool again;         /* worth a retry: the stream broke, or the fault is temporary */
+};
 
 void reader_start(struct llm_reader *r, enum llm_api api);
 /* Take more of a stream.  False: stop reading, the answer is complete or the stream is broken. */
 bool reader_feed(struct llm_reader *r, const char *bytes, size_t n);
 /* Take a body that is not a stream. */
 void reader_whole(struct llm_reader *r, const char *body, size_t n);
-/* Judge the response and free the reader.  r->again says whether to retry. */
+/* Judge the response and free the reader's texts. */
 struct llm_answer *reader_end(struct llm_reader *r);
-/* Add the counts of a usage, if it is known. */
-void usage_add(struct llm_usage *sum, const struct llm_usage *u);
-/* The answer of a call that the server refused. */
-struct llm_answer *fault_answer(const struct fault *f);
-struct llm_answer *answer_failed(int exit_code, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* ---- The key (key.c) ---- */
 
-/* Move the value of this variable, and of the conventional ones, from the environment into
- * key.c, and overwrite its bytes in the environment.  KP_USAGE if the named one holds a byte
- * that no key holds.  May be called again. */
+/* Move the value of this variable, and of the usual ones, out of the environment, and overwrite it
+ * there.  KP_USAGE if the named one holds a byte that no key holds.  May be called again. */
 void key_take(const char *name);
 /* Whether the variable was set to a non-empty value. */
 bool key_held(const char *name);
 /* The header with the key of this variable; NULL if there is none.  Overwrite it and free it. */
 char *key_header(const struct wire *wire, const char *name);
-/* Whether these bytes contain a key, in any JSON escaping.  Values shorter than 8 bytes (EMPTY,
- * none) are not secrets and are not searched for. */
+/* Whether these bytes contain a key of 8 bytes or more (EMPTY is none), in any JSON escaping. */
 bool key_within(const char *s, size_t n);
 /* Replace each key by ***, in place.  Returns the new length; if it is shorter, a NUL follows. */
 size_t key_redact(char *s, size_t n);
 
 /* ---- HTTP (http.c) ------------------------------------------------------------------- */
 
+enum body { BODY_NONE, BODY_STREAM, BODY_JSON, BODY_OTHER };
+
 struct http_reply {
     long status;    /* 0: none */
-    cJSON *headers; /* selected ones */
+    cJSON *headers; /* selected ones, names in lower case */
     struct text body;
-    char error[300];    /* of the transport, or the limit that was hit; "" if none */
-    char redirect[256]; /* the host it points to */
-    bool again;         /* the error is worth a retry */
-    bool sent;          /* the whole request was sent */
-    bool sse;           /* the body is a stream, and the reader has read it */
-    bool foreign;       /* status 200, but neither a stream nor JSON */
+    char error[360]; /* why there is no whole answer, where no server says it; "" if none */
+    double wait;     /* seconds that the server asks for before a retry; NAN: none */
+    bool again;      /* the error is worth a retry */
+    bool sent;       /* the whole request was sent */
+    enum body kind;  /* of a stream the reader has read all; another one is no answer */
     double seconds;
 };
 
-/* Send one request and receive its answer, feeding a stream to the reader.  Gives up after
- * `seconds`.  Free with http_free. */
+/* Called now and then while text arrives. */
+typedef void http_progress(void *context, double seconds, size_t bytes_of_text);
+
+/* Send a request and receive its answer, feeding a stream to the reader, within `seconds`.  Free
+ * the reply's headers and body. */
 void http_post(const struct llm_config *c, const char *request, double seconds,
-               struct llm_reader *r, llm_progress *progress, void *context,
+               struct llm_reader *r, http_progress *progress, void *context,
                struct http_reply *reply);
-void http_free(struct http_reply *reply);
 
 /* Split a base URL into c->base, c->host, c->loopback.  KP_USAGE if it is not allowed;
  * `variable` names its source. */
 void http_base(struct llm_config *c, const char *variable, const char *url);
 
-/* The seconds that a server asks to wait, from retry-after-ms or Retry-After (seconds or a
- * date); NAN if it states none that is usable. */
-double http_wait(const char *after_ms, const char *after, time_t now);
+/* ---- Transcripts (transcript.c) ---- */
 
-/* Seconds before try number `done + 1`: doubling from `base` up to 16 times `base`, minus up to
- * a quarter chosen by `random` in [0, 1). */
-double llm_backoff(double base, int done, double random);
+/* The API that a line is of. */
+enum llm_api transcript_api(const cJSON *line);
+
+/* Lock PATH for appending until this process ends; another process that wants it waits.  Call it
+ * before any money is spent: it ends the program with KP_IO if PATH cannot be written, and with
+ * KP_INPUT if it is not a transcript. */
+void transcript_hold(const char *path);
+
+/* Reserve disk space in the held transcript for one try: `request` bytes, and for the answer 512 a
+ * token (one event each, stored as JSON), but no more than 4/3 of the largest body.
+ * transcript_append and the end of the program release what is left; if it is killed, the next
+ * holder does.  Ends the program with KP_IO if there is no space. */
+void transcript_reserve(size_t request, double tokens);
+
+/* Append a try to the held transcript, in the place of a torn last line, and flush it to the disk.
+ * `a` is the answer of this try alone, with its number (from 1) as `tries`; cost_usd NAN: unknown.
+ * Ends the program with KP_IO on failure. */
+void transcript_append(const struct llm_config *c, const char *request,
+                       const struct http_reply *reply, const struct llm_answer *a, double cost_usd);
+
+/* ---- Money (budget.c) --------------------------------------------------------
+ *
+ * The ledger has a line for each call, which reserves its worst case before it is sent and settles
+ * afterwards.  Caps come from the environment; an unset cap does not limit: BUDGET_USD, _TOKENS,
+ * _CALLS and _HOURS (from KP_RUN_STARTED, in seconds since 1970) hold the whole ledger, TASK_USD,
+ * ... one task on one GPU (its hours are those of its calls). */
+
+struct price { /* USD per million tokens, from harness/llm/prices.json */
+    bool known;
+    double input, cached, cache_write, cache_write_1h, output;
+    double up_to; /* the prices hold up to this prompt length in tokens; 0: any length */
+    char valid_from[16], model[256]; /* model: as requested */
+};
+
+/* The newest valid price of a model.  A listed name also prices its dated versions: '-', ':' or '@'
+ * and then a date or "latest" may follow (gpt-5-2025-08-07 costs what gpt-5 does; gpt-5-pro does
+ * not).  A server on loopback is free, unless a cap in USD is set and the name has a price: it may
+ * be a proxy to a paid one. */
+struct price price_find(const char *prices_path, const struct llm_config *c);
+
+/* Cost in USD.  A cost that the server states overrides the price list.  NAN if the usage, or
+ * the price of a prompt of this length, is unknown. */
+double price_cost(const struct price *p, const struct llm_usage *u);
+
+/* Reserve one call's worst case: `prompt_tokens` in (a safe estimate), `answer_tokens` out.  Waits
+ * while the open calls of other processes take what is left of a cap.  Ends the program with
+ * KP_BUDGET if what is spent and this call exceed a cap, or a cap in money meets an unknown price.
+ * A process has one open call at a time. */
+void budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
+                    const struct price *p, double prompt_tokens, double answer_tokens);
+
+/* Note what the open call has used so far: its prompt, and so many tokens of answer. */
+void budget_note(double answer_tokens);
+
+/* Replace the open reservation by the call's usage, cost and duration.  An unknown usage keeps
+ * the reserved tokens, and a cost of NAN keeps the reserved money. */
+void budget_settle(const char *ledger, const struct llm_usage *u, double cost, double seconds);
+
+/* No more calls in this run (KP_RUN; none if it is unset): the next budget_reserve ends its program
+ * with KP_MACHINE and no word. */
+void budget_stop(const char *ledger);
+
+/* Sums over the ledger: over everything (gpu and task NULL) or over one cell; zero if there is
+ * no ledger.  Unpriced are the calls of unknown cost; open those that a living process has not
+ * settled, and what they reserved. */
+struct spent {
+    double usd, tokens, seconds, open_usd, open_tokens;
+    long calls, unpriced, open;
+};
+struct spent budget_spent(const char *ledger, const char *gpu, const char *task);
 
 #endif

@@ -4,4 +4,4 @@ def columns: ["gpu", "task", "mode", "round", "index", "attempt", "model", "outc
     "us", "input_tokens", "output_tokens", "cost_usd", "seconds", "same_as", "date", "code_sha256"];
 def field: if . == null then "" elif type == "number" then tostring
     else gsub("[\r\n]"; " ") | if test("[,\"]") then "\"" + gsub("\""; "\"\"") + "\"" else . end end;
-(columns | join(",")), (inputs | select(.mode | test("-") | not) | [.[columns[]]] | map(field) | join(","))
+(columns | join(",")), (inputs | select(.mode | test("-") | not) | .input_tokens = .tokens.input | .output_tokens = .tokens.output | [.[columns[]]] | map(field) | join(","))

@@ -7,8 +7,9 @@
  * own shift, known when compiled: a thread makes the four columns that are a float4 of memory, the
  * first threads also what is left over. Bytes over the copy bandwidth limit it.
  *
- * Slower paths: rows of the input that are no whole float4 are read value by value; results of
- * which planes are no whole float4 are stored so. */
+ * Slower: where rows of the input are no whole float4 they are read value by value; where strips or
+ * planes of the result are none they are stored so. depthwise_read and depthwise_sum serve a kernel
+ * that does more with the sums, too. */
 #pragma once
 #include "windows.cuh"
 

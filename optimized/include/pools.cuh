@@ -1,13 +1,14 @@
 /* pools.cuh: maxima and means of windows over one to three axes, of any size, stride, padding and
- * dilation. Axes that a pool has not are Windows<1, 1>.
+ * dilation. An axis that a pool does not have is Windows<1, 1>.
  *
- * A thread owns some columns of a block's rows of the result. It reads all input rows under them at
- * once, joins them down each column, and adds what it finds to the windows along the depth that
- * are open; slices of the depth come one step after another, the next while the last are worked
- * on. So one row is left for each row of the result. It goes to shared memory, and a thread joins
- * the windows of four neighbours along it. There each row is shifted so that what a thread reads
- * there and what it stores are whole float4, however long the rows are. An element comes from DRAM
- * once, from L2 as often as strips of rows overlap. Bytes over the copy bandwidth limit it.
+ * A block makes some rows of each slice of the result, and goes down the depth. A thread owns some
+ * columns: it reads all rows of a slice that lie under the block's results at once, joins them down
+ * each column, and joins that to the windows along the depth that are open. The next slices are
+ * read while it works on the last. A window along the depth that is complete leaves one row for
+ * each row of results. It goes to shared memory, where a thread joins the windows of four
+ * neighbours along it. There each row is shifted, so that what a thread reads and what it stores
+ * are whole float4, however long the rows are. An element comes from DRAM once, and from L2 as
+ * often as strips of rows overlap. Bytes over the copy bandwidth limit it.
  *
  * A pool P has
  *   float none()            what padding counts as

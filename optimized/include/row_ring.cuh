@@ -1,15 +1,16 @@
 /* row_ring.cuh: rows that are reduced, then mapped; read once, because they wait on chip.
  *
- * A row belongs to a group of blocks, each of which holds a slice of it in shared memory, 32 KB for
- * 256 threads. A block has a ring of three slices: while one is mapped and written, the state of
- * the next is told to the group, and the one after that arrives. So a block tells the state of a
- * slice a whole row before it needs the others', and seldom waits for them. The group meets through
- * counters in memory, so that any GPU can do it that runs all blocks of a group at once; others
- * take row_passes.cuh. The launch is cooperative: what has begun to wait is known to be met.
+ * A row belongs to a group of blocks, each of which has a slice of it, 32 KB for 256 threads. Four
+ * slices of a block are under way: two arrive in shared memory, the state of the third has been
+ * told to the group, the fourth waits in registers to be mapped and written. So a state is told two
+ * whole rows before the others' are needed, and a warp of its own hears these while the others
+ * work: a meeting takes about 3 us, and more where its messages queue behind reads. The group meets
+ * through counters in memory, so that any GPU can do it that runs all blocks of a group at once;
+ * others take row_passes.cuh. The launch is cooperative: what has begun to wait is known to be met.
  *
  * A thread copies into shared memory only what it will itself read: its own wait is enough.
- * Floor: 8 bytes a value over the copy bandwidth. A group's meeting takes about 3 us and must be
- * shorter than the time in which the chip moves as many rows as there are groups.
+ * Floor: 8 bytes a value over the copy bandwidth. A meeting must be shorter than twice the time in
+ * which the chip moves a slice of each block: 8 us on an H200.
  *
  * The tensor is [ROWS][COLUMNS] floats, the Op one of row_ops.cuh. Rows that are not whole
  * slices need a NEUTRAL value; they may begin anywhere, if only the tensor is whole float4. */
@@ -21,7 +22,7 @@
 namespace kp {
 
 constexpr int RING_FOURS = 8; /* float4 of a slice that a thread has */
-constexpr int RING_DEPTH = 3; /* slices: mapped, told, arriving */
+constexpr int RING_DEPTH = 3; /* slices in shared memory */
 
 /* How a row lies in slices: from the line of 128 bytes in which it begins. */
 template <int COLUMNS, int THREADS> struct Slices {
@@ -146,19 +147,33 @@ __device__ __forceinline__ void tell(const typename Op::State *part, typename Op
     atomicAdd(count, 1u);
 }
 
-/* Grid: BLOCKS blocks for each group, all at once; group g takes rows g, g + groups and so on.
- * told: [ROWS][BLOCKS]; count: [ROWS], zero. */
-template <int ROWS, int COLUMNS, int THREADS, class Op>
-__global__ void __launch_bounds__(THREADS, 512 / THREADS)
-    row_ring_kernel(Op op, const float *__restrict__ x, float *__restrict__ y,
-                    typename Op::State *told, unsigned *count) {
-    using S = Slices<COLUMNS, THREADS>;
+/* What the warps that work do: rows r, r + groups and so on. */
+template <int ROWS, int COLUMNS, int THREADS, class Op, class R>
+__device__ __forceinline__ void work(const Op &op, R &ring, const float *x, float *y,
+                                     typename Op::State *told, unsigned *count, int r, int groups,
+                                     int slice) {
     using Own = Owned<COLUMNS, THREADS>;
-    extern __shared__ float4 shared_memory[];
-    auto &ring = *(Ring<Op, S, THREADS / 32> *)shared_memory;
-    const int warp = threadIdx.x / 32, slice = blockIdx.x % S::BLOCKS;
-    const int groups = gridDim.x / S::BLOCKS;
-    int r = blockIdx.x / S::BLOCKS, s = 0, odd = 0;
+    constexpr int BLOCKS = Own::S::BLOCKS;
+    /* Takes row `row`, which lies in slice s, and tells its state. */
+    auto take = [&](int row, int s, int odd) {
+        auto *part = ring.part[odd];
+        if (row < ROWS) take_slice<Op>(ring.slice[s], Own(row, slice), part);
+        __syncthreads();
+        if (threadIdx.x < 32 && row < ROWS)
+            tell<THREADS / 32, Op>(part, &told[(long long)row * BLOCKS + slice], &count[row]);
+    };
+    float4 v[Own::OWN];
+    /* Puts row `from`, which lies in slice s, into registers, and asks for row `to` in its place.
+     */
+    auto renew = [&](int from, int to, int s) {
+        const Own own(from, slice), later(to, slice);
+#pragma unroll
+        for (int j = 0; j < Own::OWN; j++) {
+            if (own.has(j)) v[j] = ring.slice[s][j * THREADS + threadIdx.x];
+            if (to < ROWS) fetch(ring.slice[s], x, later, j);
+        }
+        ::copy_commit();
+    };
 #pragma unroll
     for (int d = 0; d < RING_DEPTH; d++) {
         const Own own(r + d * groups, slice);
@@ -167,37 +182,51 @@ __global__ void __launch_bounds__(THREADS, 512 / THREADS)
         ::copy_commit();
     }
     ::copy_wait(RING_DEPTH - 1);
-    take_slice<Op>(ring.slice[0], Own(r, slice), ring.part[0]);
-    __syncthreads();
-    if (warp == 0)
-        tell<THREADS / 32, Op>(ring.part[0], &told[(long long)r * S::BLOCKS + slice], &count[r]);
+    take(r, 0, 0);
+    ::copy_wait(RING_DEPTH - 2);
+    take(r + groups, 1, 1);
+    renew(r, r + RING_DEPTH * groups, 0);
+    int s = 1, odd = 0; /* where row r + groups lies; of row r */
 #pragma unroll 1
     for (; r < ROWS; r += groups, odd ^= 1) {
-        const int next = r + groups, after = r + RING_DEPTH * groups;
         const int next_s = s == RING_DEPTH - 1 ? 0 : s + 1;
-        if (warp == 1) {
-            const auto row =
-                hear<S::BLOCKS>(op, &told[(long long)r * S::BLOCKS], &count[r], COLUMNS);
-            if (threadIdx.x % 32 == 0) ring.row[odd] = row;
-        }
         ::copy_wait(RING_DEPTH - 2);
-        if (next < ROWS) take_slice<Op>(ring.slice[next_s], Own(next, slice), ring.part[odd ^ 1]);
-        __syncthreads();
-        if (warp == 0 && next < ROWS)
-            tell<THREADS / 32, Op>(ring.part[odd ^ 1], &told[(long long)next * S::BLOCKS + slice],
-                                   &count[next]);
-        const Own own(r, slice), later(after, slice);
+        take(r + 2 * groups, next_s, odd);
+        const Own own(r, slice);
 #pragma unroll
         for (int j = 0; j < Own::OWN; j++) {
-            if (own.has(j)) {
-                const float4 v = ring.slice[s][j * THREADS + threadIdx.x];
-                const auto f = op.mapper(ring.row[odd], 4 * (own.first + j * THREADS));
-                own.store(y, j, make_float4(f(v.x), f(v.y), f(v.z), f(v.w)));
-            }
-            if (after < ROWS) fetch(ring.slice[s], x, later, j);
+            const auto f = op.mapper(ring.row[odd], 4 * (own.first + j * THREADS));
+            if (own.has(j))
+                own.store(y, j, make_float4(f(v[j].x), f(v[j].y), f(v[j].z), f(v[j].w)));
         }
-        ::copy_commit();
+        if (r + groups < ROWS) renew(r + groups, r + (RING_DEPTH + 1) * groups, s);
         s = next_s;
+    }
+}
+
+/* Grid: BLOCKS blocks for each group, all at once; group g takes rows g, g + groups and so on.
+ * Block: THREADS that work, and a warp that hears; they meet once a row. told: [ROWS][BLOCKS];
+ * count: [ROWS], zero. */
+template <int ROWS, int COLUMNS, int THREADS, class Op>
+__global__ void __launch_bounds__(THREADS + 32, 512 / THREADS)
+    row_ring_kernel(Op op, const float *__restrict__ x, float *__restrict__ y,
+                    typename Op::State *told, unsigned *count) {
+    using S = Slices<COLUMNS, THREADS>;
+    extern __shared__ float4 shared_memory[];
+    auto &ring = *(Ring<Op, S, THREADS / 32> *)shared_memory;
+    const int groups = gridDim.x / S::BLOCKS;
+    int r = blockIdx.x / S::BLOCKS, odd = 0;
+    if (threadIdx.x < THREADS) {
+        work<ROWS, COLUMNS, THREADS>(op, ring, x, y, told, count, r, groups,
+                                     blockIdx.x % S::BLOCKS);
+        return;
+    }
+    __syncthreads(); /* the first two rows are told */
+    __syncthreads();
+    for (; r < ROWS; r += groups, odd ^= 1) {
+        const auto row = hear<S::BLOCKS>(op, &told[(long long)r * S::BLOCKS], &count[r], COLUMNS);
+        if (threadIdx.x % 32 == 0) ring.row[odd] = row;
+        __syncthreads();
     }
 }
 
@@ -210,7 +239,7 @@ template <int ROWS, int COLUMNS, int THREADS, class Op> constexpr size_t rows_on
     return ring > passes ? ring : passes;
 }
 
-/* Enqueues y = x mapped by its rows, in blocks of THREADS; both are aligned to 16 bytes. */
+/* Enqueues y = x mapped by its rows; THREADS of a block work. Both are aligned to 16 bytes. */
 template <int ROWS, int COLUMNS, int THREADS, class Op>
 static void rows_once(cudaStream_t stream, const Op &op, const float *x, float *y, void *scratch) {
     using S = Slices<COLUMNS, THREADS>;
@@ -225,7 +254,7 @@ static void rows_once(cudaStream_t stream, const Op &op, const float *x, float *
     cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     if (shared <= (size_t)room) {
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, THREADS, shared);
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, THREADS + 32, shared);
     }
     int groups = processors * each / S::BLOCKS;
     if (groups > ROWS) groups = ROWS;
@@ -240,7 +269,7 @@ static void rows_once(cudaStream_t stream, const Op &op, const float *x, float *
     together.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(groups * S::BLOCKS);
-    config.blockDim = dim3(THREADS);
+    config.blockDim = dim3(THREADS + 32);
     config.dynamicSmemBytes = shared;
     config.stream = stream;
     config.attrs = &together;

@@ -213,6 +213,19 @@ ask_make -j4 search TASKS=l1_019 MODE=repair ROUNDS=2 WIDTH=1
 check 'what is there already counts' lines 1 '^\[2/2\] repair.r2a1: '
 check 'no line is drawn over another' is "$(tr -dc '\r' < "$out")" ''
 
+# Attempts that end at once: eight kernels, two of them wrong, and answers without one.
+world
+present 1 h200
+for i in $(seq 8); do reply 1 relu "$(kernel "1.1$i" "$([ "$i" -gt 2 ] || echo WRONG)")"; done
+echo 'No kernel.' > "$scratch/answer.none"
+reply 56 relu "$scratch/answer.none"
+ask_make -j64 search TASKS=l1_019 MODE=best_of_n ROUNDS=8 WIDTH=8 BUDGET_USD=5 FORCE=1
+check '64 attempts side by side are 64 whole lines' lines 64 '^\[[0-9]+/64\] best_of_n\.r1a[0-9]+: [^][;]+x?; [0-9]+ right(, best here 1\.1[0-9]x)?; 0\.00 of 5 USD(; [0-9]+ min left)?$'
+check 'and nowhere else is a piece of one' lines 64 '/64\]|min left'
+check 'counted in order' is "$(sed -n 's|^\[\([0-9]*\)/64\].*|\1|p' "$out" | tr '\n' ' ')" "$(seq -s ' ' 64) "
+check 'each of its own' is "$(grep -o '^\[[0-9]*/64\] [^:]*' "$out" | cut -d' ' -f2 | sort -u | wc -l)" 64
+check 'with the sums of all' is "$(tail -n 1 "$out" | cut -d';' -f1,2)" 'search: 64 of 64 attempts, 6 right; 0.00 of 5 USD'
+
 # A kernel that is there no more is not competed with.
 world
 present 3 h200

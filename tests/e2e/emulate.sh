@@ -36,6 +36,9 @@ kernel half "$shuffles __syncthreads(); if (i == 0) y[row] = part[0];"
 emulate half
 check 'so does one that forgets a half' is $? 1
 check 'with the distribution and the error' grep -q 'normal: wrong' "$out"
+sed 's/"normal(0,1)"/"normal(0,1)", "domain": "declared"/; s/sums/sure/' "$scratch/fake/sums.json" > "$scratch/fake/sure.json"
+tests/emulate --task "$scratch/fake/sure.json" "$scratch/half.cu" > "$out" 2>&1
+check 'a task that has one distribution is judged by that' grep -q 'declared: wrong' "$out"
 kernel over "$shuffles __syncthreads(); if (i == 0) y[row + 1] = part[0] + part[1];"
 emulate over
 check 'one that writes behind its output' is $? 1
@@ -106,3 +109,6 @@ END
 cp "$scratch/odd.cu" "$scratch/sm_90a/odd.cu"
 tests/emulate --task "$scratch/fake/odd.json" "$scratch/odd.cu" "$scratch/sm_90a/odd.cu" > "$out" 2>&1
 check 'a product of odd sizes is right, by FMA and by tensor cores' is "$(tail -n 1 "$out")" '2 passed, 0 failed'
+
+tests/emulate optimized/portable/l1_092_cumsum_exclusive.cu > "$out" 2>&1
+check 'a large task that cannot be shrunk is skipped' grep -q '^skip .*shrunk' "$out"

@@ -17,7 +17,7 @@ mkdir -p tasks harness/{gen,llm,judge} optimized build
 cp -r "$root/tasks/level1" tasks/
 cp -r "$root/harness/gen/prompts" harness/gen/ && mkdir -p harness/measure && cp "$root/harness/measure/tolerance.h" harness/measure/
 cp "$root/harness/llm/prices.json" harness/llm/
-cp "$root"/harness/judge/{hacks.json,judge.txt} harness/judge/
+cp "$root"/harness/judge/{hacks.json,judge.txt,judge.jq} harness/judge/
 cp -r "$root/optimized/include" optimized/
 ledger=build/attempts/ledger
 
@@ -40,7 +40,7 @@ asked() { [ "$(jq -c --arg t "(Request $1" 'select(.request and (.body | contain
 exits() { [ "$status" -eq "$1" ] || { echo "exit $status, not $1"; return 1; }; }
 gen_is() { [ "$(jq -r "$2" "$(at "$1").gen.json")" = "$3" ] || { jq -c . "$(at "$1").gen.json"; return 1; }; }
 # The ledger's calls: tokens of each that is settled, and "open" for each that is not.
-calls() { awk '{ printf "%s ", $1 == "open" ? "open" : $5 == $3 ? "worst" : $5 }' $ledger; }
+calls() { [ ! -e $ledger ] || awk '{ printf "%s ", $1 == "open" ? "open" : $5 == $3 ? "worst" : $5 }' $ledger; }
 fresh_ledger() { rm -f $ledger; }
 
 fence='```'
@@ -154,7 +154,7 @@ jq --arg sha "$sha" '.kernel.sha256 = $sha' "$root/results/h200/$relu.json" > bu
 mkdir -p build/attempts/contrastive.r1a1/h200
 with_model "$root/build/gen" attempt h200 90a $relu_json contrastive 1 1 kernel.cu
 check 'a prompt with the key in it is not sent' is "$status $(asked contrastive.r1a1 0 && echo none)" '2 none'
-check 'and costs nothing' is "$(calls)" '0 '
+check 'and costs nothing' is "$(calls)" ''
 rm -r build/h200 kernel.cu
 
 fresh_ledger
@@ -226,7 +226,7 @@ check 'judge: the rules are apart' is "$(tail -n 1 judge.jsonl | jq '.request.me
 fresh_ledger
 echo "const char *it = \"$key\";" >> kernel.cu
 with_model "$root/build/judge" h200 $relu_json kernel.cu --transcript judge.jsonl
-check 'judge: a kernel with the key in it is not sent, and costs nothing' is "$status $(calls)" '2 0 '
+check 'judge: a kernel with the key in it is not sent, and costs nothing' is "$status $(calls)" '2 '
 echo 'int KERNEL_NEVER_ASKED;' > kernel.cu
 with_model "$root/build/judge" h200 $relu_json kernel.cu --transcript nowhere/judge.jsonl
 check 'judge: where the answer cannot be kept nothing is asked' is "$status $(grep -c KERNEL_NEVER_ASKED "$scratch/main.journal")" '5 0'

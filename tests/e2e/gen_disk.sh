@@ -17,7 +17,7 @@ mkdir -p tasks harness/{gen,llm,judge} optimized build/attempts
 cp -r "$root/tasks/level1" tasks/
 cp -r "$root/harness/gen/prompts" harness/gen/ && mkdir -p harness/measure && cp "$root/harness/measure/tolerance.h" harness/measure/
 cp "$root/harness/llm/prices.json" harness/llm/
-cp "$root"/harness/judge/{hacks.json,judge.txt} harness/judge/
+cp "$root"/harness/judge/{hacks.json,judge.txt,judge.jq} harness/judge/
 cp -r "$root/optimized/include" optimized/
 cp "$root/tests/specimens/ok_pdl.cu" kernel.cu
 echo 'int KERNEL_NEVER_ASKED;' >> kernel.cu

@@ -24,7 +24,7 @@ kept() {
          request_sha256: $sha, request: $request, status: 200, headers: {}, sse: false,
          response: tojson, error: "", seconds: 1, outcome: "complete", usage: null, cost_usd: null}' > "kept/judge/h200/$1.jsonl"
 }
-ask() { "$judge" h200 tasks/level1/l1_019_relu.json tests/specimens/"$1".cu "${@:2}" > json 2> "$out"; }
+ask() { rm -f own.jsonl && "$judge" h200 tasks/level1/l1_019_relu.json tests/specimens/"$1".cu --transcript own.jsonl "${@:2}" > json 2> "$out"; }
 of() { jq -c "$1" json; }
 fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
 
@@ -117,7 +117,7 @@ check 'with keys, too' lines 1 '^hits.* 1 of 1 '
 check 'the judge has them' is "$(grep -c '=mk-word-' judge.log)" 2
 check 'and end with the run' is $(( 0x$(sed -n 's/^SigIgn:[[:space:]]*//p' judge.log) & 6 )) 0
 check 'and the start of the run, for caps in hours' is "$(grep -c '^KP_RUN_STARTED=[0-9]' judge.log)" 1
-check 'nobody else' is "$(grep -c '^jq' environment.log) $(grep -c 'mk-word-' environment.log)" '1 0'
+check 'nobody else' is "$(grep -c '^jq' environment.log) $(grep -c 'mk-word-' environment.log)" '3 0'
 rm -r bin environment.log judge.log
 all=$(find tests/specimens/ optimized/ -name '*.cu' | wc -l)
 eval_of

@@ -67,6 +67,16 @@ few() {
     check 'kernels that were not measured compile' [ $? = 0 ]
     printf '%s\n' include_system fork printf_device grid_id ok_scary_comments | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
 }
+# The headers of the library, but for the two ways of a product, in one file.
+together() {
+    local arch
+    # shellcheck disable=SC2046  # names without spaces
+    printf '#include "%s"\n' $(cd optimized/include && grep -l '^namespace kp' ./*.cuh | grep -v 'product_\(fma\|hopper\)') | sed 's/"\.\//"/' > "$scratch/all.cu"
+    for arch in 80 90a; do
+        check "the headers of the library compile in one file for sm_$arch" \
+            "$NVCC" -std=c++17 -Ioptimized/include -gencode "arch=compute_$arch,code=sm_$arch" -cubin -o "$scratch/all.cubin" "$scratch/all.cu"
+    done
+}
 # Headers that not every pass of the compiler sees, and that it takes for those of the system.
 seen() {
     mkdir -p "$scratch/tree/"{build/tasks,make,optimized/include}
@@ -105,4 +115,5 @@ if make -s print-lacks | grep -qw -e nvcc; then
     exit
 fi
 if [ "${KERNELS-}" = all ]; then all; else few; fi
+together
 seen

@@ -306,25 +306,5 @@ for line in 'LLM=' 'LLM=openai' 'LLM=openai:' 'LLM=other:model' LLM_TRIES=0 LLM_
     check "$line: exit 2, nothing is sent" failed 0 "${line%%=*}"
     check "$line: exit 2" is "$status" 2
 done
-options=(-t "$scratch/none/x.jsonl")
-simple no-folder x
-call no-folder
-check 'a transcript that cannot be written: exit 5' is "$status $(wc -l < "$scratch/no-folder.err")" '5 1'
-options=()
-simple full 'a text that is longer than what is left of the disk, but not by much'
-call full
-cp "$scratch/full.jsonl" "$scratch/full.before"
-limited=1 call full
-check 'a full disk: exit 5, and nothing more is asked' was 5 1 ''
-check 'one line says so' grep -qE '^ask: .*full.jsonl: no room for an answer: [0-9]+ bytes are needed: File too large: ' "$scratch/full.err"
-check 'and no other' is "$(wc -l < "$scratch/full.err")" 1
-check 'what was there is unchanged' cmp "$scratch/full.before" "$scratch/full.jsonl"
-printf '{"schema":1,"call":2,"tr' >> "$scratch/full.jsonl"
-call full
-check 'a line that a crash cut short is taken off' is "$status $(jq -c '[.call, .try, .outcome]' "$scratch/full.jsonl" | tr '\n' ' ')" '0 [1,1,"complete"] [2,1,"complete"] '
-echo 'something else' > "$scratch/foreign.jsonl"
-simple foreign x
-call foreign
-check 'what is no transcript is not added to' is "$status $(cat "$scratch/foreign.jsonl")" '3 something else'
 
 leak_checks

@@ -1,10 +1,8 @@
 #!/bin/bash
 # Which attempt becomes the kernel of its cell, and that nothing is lost on the way.
-# uses: build/best
 # shellcheck disable=SC2012
 . tests/e2e/lib.sh
 
-programs_in=${PROGRAMS_IN-$root/build}
 cell=h200/l1_019_relu
 
 # place - a tree without kernels; becomes the current folder.
@@ -58,8 +56,6 @@ confirmed() { timed "$confirm" "build/attempts/$1/$cell.cu" "${@:2}" second; }
 present() { timed "$current" "$@" third; }
 
 promote() { "$root/harness/promote/decide" h200 tasks/level1/l1_019_relu.json "$@" > "$out" 2>&1; }
-best() { "$programs_in/best" "$@" > "$out" 2>&1; }
-table() { "$programs_in/best" h200 "$@" | jq -nrf "$root/harness/promote/table.jq" > "$out" 2>&1; }
 exits() { local want=$1; shift; "$@"; local got=$?; [ $got = "$want" ] || { echo "exit $got, not $want"; return 1; }; }
 # Names and contents of all that lies in the tree, but for what was said.
 everything() { find . -type f ! -name out ! -path './m/*' -exec sha256sum {} + | sort -k 2; }
@@ -232,32 +228,3 @@ check 'in one line' lines 1 '^promote: optimized/h200/l1_019_relu.cu: cannot wri
 rm optimized/h200 && mv away optimized/h200
 check 'then it works' exits 0 promote repair.r1a1 "$confirm" "$current"
 check 'and the old one was kept' cmp old build/attempts/repair.r1a1/$cell.replaced.cu
-
-# ---- Which is the best ----
-place
-check 'of no attempts none is best' exits 0 best h200 l1_019_relu
-check 'which is silence' [ ! -s out ]
-attempt best_of_n.r1a2 'a' fp32 1.5
-attempt branching.r1a1 'b' tf32 4
-attempt repair.r2a1 'c' fp32 1.7
-attempt repair.r10a1 'd' fp32 1.6
-jq '.outcome = "duplicate" | .same_as = "repair.r2a1" | .model = "a \"b\", c"' build/attempts/repair.r10a1/$cell.gen.json > gen
-mv gen build/attempts/repair.r10a1/$cell.gen.json
-table l1_019_relu l1_023_softmax
-check 'the table has a header and a row an attempt' is "$(wc -l < out)" 5
-check 'the columns are these' is "$(head -n 1 out)" \
-    gpu,task,mode,round,index,attempt,model,outcome,verdict,class,ratio,low,high,us,input_tokens,output_tokens,cost_usd,seconds,same_as,date,code_sha256
-check 'in a stable order' is "$(cut -d, -f6 out | tail -n +2 | tr '\n' ' ')" 'best_of_n.r1a2 branching.r1a1 repair.r2a1 repair.r10a1 '
-check 'a row says all' is "$(sed -n 2p out)" \
-    'h200,l1_019_relu,best_of_n,1,2,best_of_n.r1a2,"some, model",code,ok,fp32,1.5,1.5,1.5,10,1000,200,,12.5,,2026-11-21T10:00:00Z,best_of_n.r1a2'
-check 'what is not known is empty, and quotes are doubled' is "$(sed -n 5p out)" \
-    'h200,l1_019_relu,repair,10,1,repair.r10a1,"a ""b"", c",duplicate,duplicate,,,,,,1000,200,,12.5,repair.r2a1,2026-11-21T10:00:00Z,repair.r10a1'
-cp out first
-table l1_019_relu l1_023_softmax
-check 'the same tree gives the same table' cmp first out
-check 'no task is a wrong command line' exits 2 best h200
-check 'so is a path' exits 2 best h200 ../x
-if [ -e /dev/full ]; then
-    onto_full() { "$programs_in/best" h200 l1_019_relu > /dev/full 2> "$out"; }
-    check 'a table that cannot be written is exit 5' exits 5 onto_full
-fi

@@ -63,13 +63,14 @@ rules() { sed "s/^on\$/on\nbody case=$1;/" >> "$scratch/main.rules"; }
 simple() { printf 'on\nsays %s\n' "$2" | rules "$1"; }
 
 # call CASE [VAR=VALUE...] - see above.  The variables `api` and `options` (of ask) apply.  KEY=
-# gives no key; background=1 leaves the call running as process $asked; limited=1 limits files to 1
-# KB.
+# gives no key; background=1 leaves the call running as process $asked.
 call() {
     case=$1
     shift
     [ -e "$scratch/$case.prompt" ] || echo "Write it. case=$case;" > "$scratch/$case.prompt"
+    rm -f "$scratch/$case.jsonl" # an answer there would be the answer
     (
+        mkdir -p "$scratch/harness/llm" && cp harness/llm/prices.json "$scratch/harness/llm/" && cd "$scratch" || exit
         case $api in
             chat) export LLM=openai:model-x OPENAI_BASE_URL=http://127.0.0.1:$port/v1 ;;
             responses) export LLM=responses:model-x OPENAI_BASE_URL=http://127.0.0.1:$port/v1 ;;
@@ -77,7 +78,6 @@ call() {
         esac
         export LLM_BACKOFF_MS=10 LLM_TRIES=3 LLM_SECONDS=20 OPENAI_API_KEY=$key ANTHROPIC_API_KEY=$key
         for v; do if [ "$v" = KEY= ]; then unset OPENAI_API_KEY ANTHROPIC_API_KEY; else export "${v?}"; fi; done
-        [ -z "${limited-}" ] || { trap '' XFSZ; ulimit -f 1; }
         exec "$ask" -t "$scratch/$case.jsonl" "${options[@]}"
     ) < "$scratch/$case.prompt" > "$scratch/$case.out" 2> "$scratch/$case.err" &
     asked=$!

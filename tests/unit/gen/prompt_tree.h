@@ -11,7 +11,8 @@
 
 #include "ends.h"
 #include "base/error.h"
-#include "gen/prompt_parts.h"
+#include "gen/attempt.h"
+#include "gen/prompt.h"
 #include "base/json.h"
 
 #include <stdio.h>
@@ -79,17 +80,68 @@ static inline struct kp_task *task_named(const char *name) {
     return t;
 }
 
+/* An attempt; `more` are members besides, as JSON: ",\"ratio\":2". */
+static inline cJSON *attempt_of(const char *name, const char *outcome, const char *verdict,
+                                const char *reason, const char *more) {
+    cJSON *a = cJSON_CreateObject(), *rest = cJSON_Parse(more), *item;
+    cJSON_AddStringToObject(a, "attempt", name);
+    cJSON_AddStringToObject(a, "outcome", outcome);
+    if (*verdict) cJSON_AddStringToObject(a, "verdict", verdict);
+    if (*reason) cJSON_AddStringToObject(a, "reason", reason);
+    assert_non_null(rest);
+    while ((item = cJSON_DetachItemFromArray(rest, 0)))
+        cJSON_AddItemToObject(a, item->string, item);
+    cJSON_Delete(rest);
+    return a;
+}
+
+/* A turn that asks so, and is about nothing yet; *shown, *failed and others are added to it. */
+static inline cJSON *turn_of(const char *ask, const char *attempt) {
+    cJSON *t = cJSON_CreateObject();
+    cJSON_AddStringToObject(t, "ask", ask);
+    cJSON_AddStringToObject(t, "attempt", attempt);
+    cJSON_AddNumberToObject(t, "number", 1);
+    cJSON_AddNumberToObject(t, "of", 1);
+    cJSON_AddArrayToObject(t, "shown");
+    return t;
+}
+
+static inline void show(cJSON *turn, cJSON *attempt) {
+    cJSON_AddItemToArray(cJSON_GetObjectItem(turn, "shown"), attempt);
+}
+
 /* The system message and the user message of a prompt; free both. */
 struct built {
     char *rules, *user;
+    size_t stable; /* bytes at the front of the user's */
 };
 
-static inline struct built build(const struct prompt_cell *c, const struct prompt_turn *t) {
-    struct llm_message m[PROMPT_MESSAGES];
-    prompt_build(c, t, m);
-    assert_string_equal(m[0].role, "system");
-    assert_string_equal(m[1].role, "user");
-    return (struct built){m[0].text, m[1].text};
+/* Add the files of an attempt, as gen does. */
+static inline void add_files(cJSON *attempt, const char *gpu, const char *task) {
+    char *stem = attempt_path(ROOT, json_text(attempt, "attempt", ""), gpu, task, "");
+    if (cJSON_IsObject(attempt)) prompt_add_files(attempt, stem, NULL);
+    free(stem);
+}
+
+/* The prompt of a turn, which is deleted. */
+static inline struct built build(const struct kp_task *t, const char *gpu, const char *arch,
+                                 cJSON *turn) {
+    cJSON *data = prompt_data(t, gpu, arch), *a, *item;
+    cJSON_ArrayForEach(a, cJSON_GetObjectItem(turn, "shown")) add_files(a, gpu, t->name);
+    add_files(cJSON_GetObjectItem(turn, "failed"), gpu, t->name);
+    while ((item = cJSON_DetachItemFromArray(turn, 0)))
+        cJSON_AddItemToObject(data, item->string, item);
+    cJSON *messages = prompt_jq("prompt", "fitted(65536)", data), *m[2];
+    for (int i = 0; i < 2; i++) m[i] = cJSON_GetArrayItem(messages, i);
+    assert_string_equal(json_text(m[0], "role", ""), "system");
+    assert_string_equal(json_text(m[1], "role", ""), "user");
+    struct built b = {text_format("%s", json_text(m[0], "text", "")),
+                      text_format("%s", json_text(m[1], "text", "")),
+                      (size_t)json_number(m[1], "stable", -1)};
+    cJSON_Delete(messages);
+    cJSON_Delete(data);
+    cJSON_Delete(turn);
+    return b;
 }
 
 static inline void built_free(struct built *b) {

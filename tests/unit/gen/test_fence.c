@@ -1,4 +1,4 @@
-/* test_fence.c: kernels and sections in answers: which block is taken, and why none is. */
+/* test_fence.c: kernels, sections and ideas in answers: which block is taken, and why none is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/error.h"
@@ -223,6 +224,56 @@ static void test_sections(void **state) {
                "one\n<file>\n# define B 1\n</file>\ntwo");
 }
 
+/* Expect these ideas, joined by '|'. */
+static void finds(const char *answer, const char *ideas) {
+    cJSON *found = code_ideas(answer), *idea;
+    char text[2000] = "";
+    assert_true(cJSON_IsArray(found));
+    cJSON_ArrayForEach(idea, found) {
+        assert_true(cJSON_IsString(idea));
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", *text ? "|" : "",
+                 idea->valuestring);
+    }
+    assert_string_equal(text, ideas);
+    cJSON_Delete(found);
+}
+
+static void test_ideas(void **state) {
+    (void)state;
+    finds("", "");
+    finds("I have none.", "");
+    finds(
+        "[{\"idea\": \"tiles\", \"why\": \"reuse\", \"gain\": 2}, {\"idea\": \" wide\\n loads \"}]",
+        "tiles| wide\n loads ");
+    finds("Use a[0] and b[i]:\n```json\n[{\"idea\": \"x [y]\"}, {\"why\": \"none\"}, 3]\n```\nDone "
+          "[1].",
+          "x [y]");
+    finds("{\"ideas\": [{\"idea\": \"in an object\"}]}", "in an object");
+    finds("[\"a\", \"b\"]", "a|b");
+    finds("[{\"idea\": \"real\"}]\nRanked: [\"fast\", \"safe\"]",
+          "real"); /* objects were requested */
+    finds("A draft:\n[{\"idea\": \"draft\"}]\nFinal:\n[{\"idea\": \"final\"}]", "final");
+    finds("[{\"idea\": \"\"}, {\"idea\": \"  \"}]", "");
+    finds("[{\"idea\": \"never closed\"}", "");
+    finds("1. a list\n2. in words\n", ""); /* JSON is asked for */
+}
+
+/* Brackets alone take little time. */
+static void test_ideas_large(void **state) {
+    (void)state;
+    size_t n = 1 << 20;
+    char *answer = malloc(n + 1);
+    assert_non_null(answer);
+    for (size_t i = 0; i < n; i++) answer[i] = "[\"\","[i % 4];
+    answer[n] = 0;
+    alarm(20);
+    finds(answer, "");
+    memset(answer, '[', n);
+    finds(answer, "");
+    alarm(0);
+    free(answer);
+}
+
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
@@ -230,6 +281,7 @@ int main(void) {
         cmocka_unit_test(test_indented), cmocka_unit_test(test_cut),
         cmocka_unit_test(test_inside),   cmocka_unit_test(test_files),
         cmocka_unit_test(test_limits),   cmocka_unit_test(test_many),
-        cmocka_unit_test(test_utf8),     cmocka_unit_test(test_sections)};
+        cmocka_unit_test(test_utf8),     cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_ideas),    cmocka_unit_test(test_ideas_large)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

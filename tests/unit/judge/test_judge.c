@@ -12,7 +12,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "judge/quote.h"
+#include "gen/prompt.h"
+#include "judge/judge.h"
 
 /* ---- Comments -------------------------------------------------------------------- */
 
@@ -95,9 +96,11 @@ static void test_sources(void **state) {
 
 static void test_numbers(void **state) {
     (void)state;
-    char *text = number_lines("a\n\n  b");
-    assert_string_equal(text, "   1  a\n   2  \n   3    b\n");
-    free(text);
+    cJSON *source = cJSON_CreateObject();
+    cJSON_AddStringToObject(source, "source", "a\n\n  b");
+    cJSON *found = prompt_jq("judge", "{text: (.source | numbered)}", source);
+    assert_string_equal(json_text(found, "text", ""), "   1  a\n   2  \n   3    b\n");
+    cJSON_Delete(found), cJSON_Delete(source);
 }
 
 /* The prompt file has a place for each value, and nothing of this kernel comes before the line that
@@ -147,19 +150,31 @@ static void test_answers(void **state) {
 
 static void test_quotes(void **state) {
     (void)state;
-    const char *source = "int a = 1;\nfor (;;)\n    work(a,\n         b);\nint a = 1;\n";
-    assert_int_equal(quote_line(source, "int a = 1;", 1), 1);
-    assert_int_equal(quote_line(source, "int a = 1;", 4), 5);
-    assert_int_equal(quote_line(source, "  int a=1;\n", 1), 1);
-    assert_int_equal(quote_line(source, "work(a, b);", 1), 3);
-    assert_int_equal(quote_line(source, "for (;;) work", 1), 2);
-    assert_int_equal(quote_line(source, "work ( a , b )", 1), 3);
-    assert_int_equal(quote_line(source, "work(b, a)", 1), 0);
-    assert_int_equal(quote_line(source, "int a = 1; // comment", 1), 0);
-    assert_int_equal(quote_line(source, "a", 1), 0); /* too short */
-    assert_int_equal(quote_line(source, " ; ", 1), 0);
-    assert_int_equal(quote_line(source, "", 1), 0);
-    assert_int_equal(quote_line("", "int a", 1), 0);
+    static const struct {
+        const char *quote;
+        int near, line; /* 0: it does not occur */
+    } cases[] = {{"int a = 1;", 1, 1},
+                 {"int a = 1;", 4, 5},
+                 {"  int a=1;\n", 1, 1},
+                 {"work(a, b);", 1, 3},
+                 {"for (;;) work", 1, 2},
+                 {"work ( a , b )", 1, 3},
+                 {"work(b, a)", 1, 0},
+                 {"int a = 1; // comment", 1, 0},
+                 {"a", 1, 0},
+                 {" ; ", 1, 0},
+                 {"", 1, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cJSON *data = cJSON_CreateObject();
+        cJSON_AddStringToObject(data, "source",
+                                "int a = 1;\nfor (;;)\n    work(a,\n         b);\nint a = 1;\n");
+        cJSON_AddStringToObject(data, "quote", cases[i].quote);
+        cJSON_AddNumberToObject(data, "near", cases[i].near);
+        cJSON *found = prompt_jq(
+            "judge", "{line: (.quote as $q | .near as $near | .source | place($q; $near))}", data);
+        if (json_number(found, "line", 0) != cases[i].line) fail_msg("%s", cases[i].quote);
+        cJSON_Delete(found), cJSON_Delete(data);
+    }
 }
 
 /* ---- Known cheats ------------------------------------------------------------------------ */

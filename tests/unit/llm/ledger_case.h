@@ -1,4 +1,4 @@
-/* ledger_case.h: a ledger in a folder of its own, for the tests of budget.h. */
+/* ledger_case.h: a ledger in a folder of its own, for the tests of budget.c. */
 #ifndef KP_LEDGER_CASE_H
 #define KP_LEDGER_CASE_H
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "llm/budget.h"
+#include "llm/wire.h"
 
 #define LEDGER "ledger"
 

@@ -95,10 +95,8 @@ static const struct {
 static void is_whole(struct llm_answer *a, size_t at) {
     const struct llm_usage *u = &a->usage;
     if (a->outcome != LLM_COMPLETE)
-        fail_msg("cut at %zu: %s: %s", at, llm_outcome_name(a->outcome), a->why);
+        fail_msg("cut at %zu: %s: %s", at, llm_outcomes[a->outcome], a->why);
     assert_string_equal(a->text, "int \xE2\x82\xAC\xF0\x9F\x98\x80 = \xE2\x82\xAC;\n");
-    assert_string_equal(a->reasoning, "hm, yes");
-    assert_string_equal(a->model, "m-1");
     assert_string_equal(a->why, "");
     assert_int_equal(a->exit_code, KP_OK);
     assert_int_equal(a->maybe_billed, 0);
@@ -156,7 +154,7 @@ static void test_cut_streams(void **state) {
             reader_feed(&r, stream, n);
             r.torn = true;
             struct llm_answer *a = reader_end(&r);
-            if (a->outcome != LLM_FAILED || !r.again || *a->text || a->exit_code != KP_MACHINE)
+            if (a->outcome != LLM_FAILED || !a->again || *a->text || a->exit_code != KP_MACHINE)
                 fail_msg("api %zu, cut at %zu of %zu: %s", i, n, whole, a->why);
             if (n < 30) assert_int_equal(a->maybe_billed, 0);
             if (n > (size_t)(begun - stream) + 200) assert_int_equal(a->maybe_billed, 1);
@@ -250,11 +248,6 @@ static const struct outcome {
      LLM_COMPLETE, false, "c", ""},
     {LLM_CHAT,
      "data: "
-     "{\"choices\":[{\"index\":1,\"delta\":{\"content\":\"no\"},\"finish_reason\":\"length\"},{"
-     "\"index\":0,\"delta\":{\"content\":\"yes\"},\"finish_reason\":\"stop\"}]}\n\n" DONE,
-     LLM_COMPLETE, false, "yes", ""},
-    {LLM_CHAT,
-     "data: "
      "{\"choices\":[{\"delta\":{\"content\":[{\"type\":\"text\",\"text\":\"a\"},{\"text\":\"b\"}]},"
      "\"finish_reason\":\"stop\"}]}\n\n" DONE,
      LLM_COMPLETE, false, "ab", ""},
@@ -339,7 +332,7 @@ static const struct outcome {
     {LLM_ANTHROPIC,
      SAID("code") STOPPED("\"stop_reason\":\"refusal\",\"stop_details\":{\"category\":\"frontier_"
                           "llm\",\"explanation\":\"No.\"}"),
-     LLM_REFUSED, false, "code", "frontier_llm: No."},
+     LLM_REFUSED, false, "code", "model refused: No."},
     {LLM_ANTHROPIC, SAID("code") STOPPED("\"stop_reason\":\"pause_turn\""), LLM_CUT, false, "code",
      "pause_turn"},
     {LLM_ANTHROPIC, SAID("") STOPPED("\"stop_reason\":\"end_turn\""), LLM_EMPTY, false, "", "word"},
@@ -372,10 +365,10 @@ static void test_outcomes(void **state) {
         else
             reader_feed(&r, o->stream, strlen(o->stream));
         struct llm_answer *a = reader_end(&r);
-        if (a->outcome != o->outcome || r.again != o->again || strcmp(a->text, o->text) != 0 ||
+        if (a->outcome != o->outcome || a->again != o->again || strcmp(a->text, o->text) != 0 ||
             !strstr(a->why, o->why) || (*o->why == 0) != (*a->why == 0))
-            fail_msg("%s\n%s, again %d, '%s', why '%s'", o->stream, llm_outcome_name(a->outcome),
-                     r.again, a->text, a->why);
+            fail_msg("%s\n%s, again %d, '%s', why '%s'", o->stream, llm_outcomes[a->outcome],
+                     a->again, a->text, a->why);
         llm_answer_free(a);
     }
 }
@@ -395,11 +388,6 @@ static void test_usage(void **state) {
     assert_true(a->usage.known && a->usage.input == 117 && a->usage.cached == 100 &&
                 a->usage.cache_write == 4 && a->usage.cache_write_1h == 3 && a->usage.output == 9);
     assert_true(isnan(a->usage.cost));
-    llm_answer_free(a);
-    static const char broken[] = CHUNK("{\"content\":\"c\"}", "null") CHAT_USAGE;
-    a = llm_read(LLM_CHAT, broken, strlen(broken), true);
-    assert_int_equal(a->outcome, LLM_FAILED);
-    assert_true(a->usage.known && a->usage.output == 20);
     llm_answer_free(a);
 }
 
@@ -422,6 +410,7 @@ static void test_usage_unknown(void **state) {
              EVENT("message_stop", "")},
         {LLM_ANTHROPIC, SAID("x")},
         /* running counts */
+        {LLM_CHAT, CHUNK("{\"content\":\"c\"}", "null") CHAT_USAGE},
         {LLM_CHAT, "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"c\"},"
                    "\"finish_reason\":null}],\"usage\":{\"prompt_tokens\":10,"
                    "\"completion_tokens\":1}}\n\n"},

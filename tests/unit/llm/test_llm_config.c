@@ -1,6 +1,7 @@
 /* test_llm_config.c: the settings of the model client, how invalid ones are refused, and the
  * bytes of the resulting requests. */
 #define _GNU_SOURCE
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,11 +88,9 @@ static void test_defaults(void **state) {
     assert_string_equal(c.host, "api.openai.com");
     assert_string_equal(c.key_env, "OPENAI_API_KEY");
     assert_string_equal(c.effort, "");
-    assert_false(c.has_temperature || c.has_seed || c.has_max_tokens || c.old_max_tokens ||
-                 c.loopback);
-    assert_int_equal(c.max_tokens, 32768);
-    assert_int_equal(c.tries, 8);
-    assert_true(c.call_seconds == 3600 && c.idle_seconds == 600 && c.backoff_seconds == 0.5);
+    assert_true(isnan(c.temperature) && isnan(c.seed) && !c.old_max_tokens && !c.loopback);
+    assert_true(c.max_tokens == 32768 && c.tries == 8 && c.call_seconds == 3600 &&
+                c.idle_seconds == 600 && c.backoff_ms == 500);
     assert_null(getenv("OPENAI_API_KEY"));
     environment("LLM=responses:a/b:c");
     llm_config_read(&c);
@@ -118,9 +117,9 @@ static void test_settings(void **state) {
         "LLM_IDLE_SECONDS=3 OPENAI_BASE_URL=http://127.0.0.1:8080/v1/ LLM_KEY_ENV=OWN_KEY_NAME "
         "OWN_KEY_NAME=abcdefgh OPENAI_API_KEY=ijklmnop");
     llm_config_read(&c);
-    assert_true(c.has_temperature && c.temperature == 0.7 && c.has_seed && c.seed == -3);
-    assert_true(c.has_max_tokens && c.max_tokens == 100 && c.old_max_tokens && c.tries == 1);
-    assert_true(c.call_seconds == 2.5 && c.backoff_seconds == 0.001 && c.idle_seconds == 3);
+    assert_true(c.temperature == 0.7 && c.seed == -3);
+    assert_true(c.max_tokens == 100 && c.old_max_tokens && c.tries == 1);
+    assert_true(c.call_seconds == 2.5 && c.backoff_ms == 1 && c.idle_seconds == 3);
     assert_string_equal(c.effort, "xhigh");
     assert_string_equal(c.base, "http://127.0.0.1:8080/v1");
     assert_string_equal(c.host, "127.0.0.1");
@@ -157,7 +156,6 @@ static const struct {
     {"LLM=gpt-x", "openai:MODEL, responses:MODEL"},
     {"LLM=openai:", "is expected"},
     {"LLM=openai:a\nb", "model's name"},
-    {"LLM=openai:a\xFF", "model's name"},
     {"LLM=openai:m", "OPENAI_API_KEY is not set, and api.openai.com"},
     {"LLM=openai:m OPENAI_API_KEY=", "OPENAI_API_KEY is not set"},
     {"LLM=responses:m ANTHROPIC_API_KEY=12345678", "OPENAI_API_KEY is not set"},
@@ -237,7 +235,7 @@ static void sends(const struct llm_config *c, int cap, const char *body) {
     struct llm_message m[] = {{"system", "Be \"brief\".\n", 0},
                               {"user", "bad \xFF, \xE2\x82\xAC", 0}};
     for (int i = 0; i < 2; i++) { /* the same bytes again */
-        char *request = llm_request(c, m, 2, cap);
+        char *request = llm_request(c, m, 2, cap, false);
         assert_string_equal(request, body);
         free(request);
     }
@@ -248,8 +246,9 @@ static void sends(const struct llm_config *c, int cap, const char *body) {
 
 static void test_requests(void **state) {
     (void)state;
-    struct llm_config plain = {.api = LLM_CHAT, .model = "m", .max_tokens = 32768}, full = plain;
-    full.has_temperature = full.has_seed = true;
+    struct llm_config plain = {.api = LLM_CHAT, .model = "m", .max_tokens = 32768};
+    plain.temperature = plain.seed = NAN;
+    struct llm_config full = plain;
     full.temperature = 0.2;
     full.seed = 42;
     strcpy(full.effort, "high");

@@ -1,5 +1,4 @@
 /* test_llm_fault.c: the model client in trouble: error bodies, waits, and echoed keys. */
-#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -77,13 +76,33 @@ static void test_faults(void **state) {
     (void)state;
     for (size_t i = 0; i < LENGTH(faults); i++) {
         struct fault f = {0};
-        char text[360];
         fault_body(&f, faults[i].http, faults[i].body, strlen(faults[i].body));
-        fault_text(&f, text, sizeof text);
-        if (!f.any || fault_retry(&f) != faults[i].retry || fault_exit(&f) != faults[i].exit ||
-            (faults[i].text && strcmp(text, faults[i].text) != 0) || strpbrk(text, "\n\r\t"))
-            fail_msg("case %zu: '%s', retry %d, exit %d", i, text, fault_retry(&f), fault_exit(&f));
-        assert_true(*fault_advice(&f));
+        struct llm_answer *a = fault_answer(&f);
+        size_t n = faults[i].text ? strlen(faults[i].text) : 0;
+        /* The advice is behind a colon. */
+        if (!f.any || a->again != faults[i].retry || a->exit_code != faults[i].exit ||
+            (n && (strncmp(a->why, faults[i].text, n) != 0 || strncmp(a->why + n, ": ", 2))) ||
+            strpbrk(a->why, "\n\r\t"))
+            fail_msg("case %zu: '%s', retry %d, exit %d", i, a->why, a->again, a->exit_code);
+        llm_answer_free(a);
+    }
+}
+
+/* The server's x-should-retry is followed, but a wrong key or prompt stays wrong. */
+static bool again(long status, const char *should) {
+    struct llm_answer *a = fault_answer(&(struct fault){.status = status, .should = should});
+    bool is = a->again;
+    llm_answer_free(a);
+    return is;
+}
+
+static void test_should_retry(void **state) {
+    (void)state;
+    const long wrong[] = {400, 401, 402, 403, 404, 413, 422}, others[] = {0, 418, 425, 429, 503};
+    for (size_t i = 0; i < LENGTH(wrong); i++) assert_false(again(wrong[i], "true"));
+    for (size_t i = 0; i < LENGTH(others); i++) {
+        assert_true(again(others[i], "True"));
+        assert_false(again(others[i], "false"));
     }
 }
 
@@ -115,54 +134,6 @@ static void test_words(void **state) {
         if (f.status != cases[i].status) fail_msg("%s: %ld", cases[i].error, f.status);
         cJSON_Delete(json);
     }
-}
-
-/* ---- Waits ---- */
-
-static void test_wait(void **state) {
-    (void)state;
-    const time_t then = 1445412480; /* Wed, 21 Oct 2015 07:28:00 GMT */
-    static const struct {
-        const char *ms, *after;
-        int before; /* the date, in seconds */
-        double wait;
-    } cases[] = {
-        {"", "3", 0, 3},
-        {"", "0.5", 0, 0.5},
-        {"1500", "9", 0, 1.5},
-        {"12.5", "", 0, 0.0125},
-        {"", "", 0, NAN},
-        {"", "0", 0, NAN},
-        {"", "-1", 0, NAN},
-        {"", "soon", 0, NAN},
-        {"x", "4", 0, 4},
-        {"0", "4", 0, 4},
-        {"", "1e3", 0, NAN},
-        {"", "300", 0, 300},
-        {"", "1.2.3", 0, NAN},
-        {"", "nan", 0, NAN},
-        {"", "Wed, 21 Oct 2015 07:28:00 GMT", 10, 10},
-        {"", "Wed, 21 Oct 2015 07:28:00 GMT", -10, NAN},
-        {"", "Wed, 21 Oct 2015 07:28:00 GMT", 500, 500},
-        {"", "Wednesday, 21-Oct-15 07:28:00 GMT", 7, 7},
-    };
-    for (size_t i = 0; i < LENGTH(cases); i++) {
-        double wait = http_wait(cases[i].ms, cases[i].after, then - cases[i].before);
-        if (isnan(cases[i].wait) ? !isnan(wait) : fabs(wait - cases[i].wait) > 1e-9)
-            fail_msg("'%s' '%s': %g", cases[i].ms, cases[i].after, wait);
-    }
-}
-
-static void test_backoff(void **state) {
-    (void)state;
-    static const double full[] = {0.5, 1, 2, 4, 8, 8, 8};
-    for (int done = 1; done <= 7; done++) {
-        assert_true(llm_backoff(0.5, done, 0) == full[done - 1]);
-        assert_true(llm_backoff(0.5, done, 1) == 0.75 * full[done - 1]);
-        assert_true(llm_backoff(0.5, done, 0.5) == 0.875 * full[done - 1]);
-        assert_true(llm_backoff(0, done, 0.5) == 0);
-    }
-    assert_true(llm_backoff(0.5, 1000, 0) == 8);
 }
 
 /* ---- The key ---- */
@@ -249,8 +220,9 @@ static void test_header(void **state) {
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_faults),  cmocka_unit_test(test_words), cmocka_unit_test(test_wait),
-        cmocka_unit_test(test_backoff), cmocka_unit_test(test_key),   cmocka_unit_test(test_header),
+        cmocka_unit_test(test_faults),       cmocka_unit_test(test_words),
+        cmocka_unit_test(test_should_retry), cmocka_unit_test(test_key),
+        cmocka_unit_test(test_header),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

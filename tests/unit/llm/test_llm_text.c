@@ -1,5 +1,4 @@
-/* test_llm_text.c: how the model client handles foreign text: UTF-8, JSON escapes, server-sent
- * events. */
+/* test_llm_text.c: how the model client handles foreign text: UTF-8, JSON escapes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -76,11 +75,10 @@ static void test_clean(void **state) {
 
 /* Parse JSON of one string; expect this text, and this from text_settle. */
 static void settles(const char *json, size_t n, const char *text, const char *says) {
-    char *safe = json_armour(json, n);
-    cJSON *parsed = cJSON_ParseWithOpts(safe, NULL, 1);
-    if (!cJSON_IsString(parsed)) fail_msg("%s is no longer JSON: %s", json, safe);
+    cJSON *parsed = json_foreign(json, n);
+    if (!cJSON_IsString(parsed)) fail_msg("%s is no longer JSON", json);
     struct text t = {0};
-    wire_add(&t, parsed);
+    text_add(&t, parsed->valuestring, strlen(parsed->valuestring));
     const char *found = text_settle(&t);
     if (says) {
         assert_non_null(found);
@@ -92,7 +90,6 @@ static void settles(const char *json, size_t n, const char *text, const char *sa
     assert_int_equal(t.n, strlen(text));
     text_free(&t);
     cJSON_Delete(parsed);
-    free(safe);
 }
 
 static void test_escapes(void **state) {
@@ -128,11 +125,7 @@ static void test_escapes(void **state) {
     /* Invalid JSON stays invalid. */
     static const char *const bad[] = {"\"\\u12\"", "\"\\u00g0\"", "\"\\u\"", "\"\\",
                                       "\"x",       "\"\\x\"",     "\"\\u000"};
-    for (size_t i = 0; i < LENGTH(bad); i++) {
-        char *safe = json_armour(bad[i], strlen(bad[i]));
-        assert_null(cJSON_ParseWithOpts(safe, NULL, 1));
-        free(safe);
-    }
+    for (size_t i = 0; i < LENGTH(bad); i++) assert_null(json_foreign(bad[i], strlen(bad[i])));
 }
 
 /* A surrogate pair split over two strings. */
@@ -141,11 +134,9 @@ static void test_pieces(void **state) {
     static const char *const halves[] = {"\"a\\ud83d\"", "\"\\ude00z\""};
     struct text t = {0};
     for (int i = 0; i < 2; i++) {
-        char *safe = json_armour(halves[i], strlen(halves[i]));
-        cJSON *s = cJSON_Parse(safe);
-        wire_add(&t, s);
+        cJSON *s = json_foreign(halves[i], strlen(halves[i]));
+        text_add(&t, s->valuestring, strlen(s->valuestring));
         cJSON_Delete(s);
-        free(safe);
     }
     assert_null(text_settle(&t));
     assert_string_equal(t.s, "a\xF0\x9F\x98\x80z");
@@ -154,34 +145,30 @@ static void test_pieces(void **state) {
 
 static void test_think(void **state) {
     (void)state;
-    static const struct {
-        const char *in, *answer, *reasoning;
-    } cases[] = {
-        {"plain", "plain", ""},
-        {"<think>a\nb</think>\n\ncode", "code", "a\nb"},
-        {" \n<think>a</think>code", "code", "a"},
-        {"<think>a</think><think>b</think> c", "c", "ab"},
-        {"<think>never closed", "", "never closed"},
-        {"<think></think>", "", ""},
-        {"x <think>a</think>", "x <think>a</think>", ""},
-        {"<thinking>", "<thinking>", ""},
+    static const char *const cases[][2] = {
+        {"plain", "plain"},
+        {"<think>a\nb</think>\n\ncode", "code"},
+        {" \n<think>a</think>code", "code"},
+        {"<think>a</think><think>b</think> c", "c"},
+        {"<think>never closed", ""},
+        {"<think></think>", ""},
+        {"x <think>a</think>", "x <think>a</think>"},
+        {"<thinking>", "<thinking>"},
     };
     for (size_t i = 0; i < LENGTH(cases); i++) {
-        struct text answer = {0}, reasoning = {0};
-        text_add(&answer, cases[i].in, strlen(cases[i].in));
-        text_unthink(&answer, &reasoning);
-        assert_string_equal(answer.s, cases[i].answer);
-        assert_int_equal(answer.n, strlen(cases[i].answer));
-        assert_string_equal(reasoning.s ? reasoning.s : "", cases[i].reasoning);
+        struct text answer = {0};
+        text_add(&answer, cases[i][0], strlen(cases[i][0]));
+        text_unthink(&answer);
+        assert_string_equal(answer.s, cases[i][1]);
+        assert_int_equal(answer.n, strlen(cases[i][1]));
         text_free(&answer);
-        text_free(&reasoning);
     }
 }
 
 /* An answer of nothing but empty thoughts takes linear time. */
 static void test_think_often(void **state) {
     (void)state;
-    struct text answer = {0}, reasoning = {0};
+    struct text answer = {0};
 #ifdef __SANITIZE_ADDRESS__
     const int often = 1000; /* strstr reads to the end of its text */
 #else
@@ -190,12 +177,11 @@ static void test_think_often(void **state) {
     for (int i = 0; i < often; i++) text_add(&answer, "<think></think>", 15);
     text_add(&answer, "x", 1);
     alarm(20);
-    text_unthink(&answer, &reasoning);
+    text_unthink(&answer);
     alarm(0);
     assert_string_equal(answer.s, "x");
     assert_int_equal(answer.n, 1);
     text_free(&answer);
-    text_free(&reasoning);
 }
 
 static void test_excerpt(void **state) {
@@ -223,103 +209,13 @@ static void test_excerpt(void **state) {
     }
 }
 
-/* ---- Server-sent events ---- */
-
-/* Record each event; "stop" ends the stream. */
-static bool note(void *context, const char *event, const char *data, size_t n, bool last) {
-    struct text *t = context;
-    char head[100];
-    text_add(t, head, (size_t)snprintf(head, sizeof head, "%s(%s:", last ? "last" : "", event));
-    text_add(t, data, n);
-    text_add(t, ")", 1);
-    return strncmp(data, "stop", 4) != 0;
-}
-
-/* Feed a stream as its first `first` bytes and the rest; return the record.  Free it. */
-static char *events(const char *stream, size_t first, enum sse_state *end) {
-    struct sse s = {0};
-    struct text t = {0};
-    text_add(&t, "", 0);
-    *end = sse_feed(&s, stream, first, note, &t);
-    if (*end == SSE_MORE) *end = sse_feed(&s, stream + first, strlen(stream) - first, note, &t);
-    if (*end == SSE_MORE) sse_end(&s, note, &t);
-    sse_free(&s);
-    return t.s;
-}
-
-static void test_sse(void **state) {
-    (void)state;
-    static const struct {
-        const char *stream, *noted;
-        enum sse_state end;
-    } cases[] = {
-        {"data: a\n\ndata: b\n\n", "(:a)(:b)", SSE_MORE},
-        {"data: a\r\n\r\ndata: b\r\n\r\n", "(:a)(:b)", SSE_MORE},
-        {"data: a\r\rdata: b\r\r", "(:a)(:b)", SSE_MORE},
-        {"\xEF\xBB\xBF"
-         "data: a\n\n",
-         "(:a)", SSE_MORE},
-        {": comment\n\n:\n\ndata:a\n\n", "(:a)", SSE_MORE},
-        {"event: x\ndata: a\n\ndata: b\n\n", "(x:a)(:b)", SSE_MORE},
-        {"event: x\n\ndata: b\n\n", "(:b)", SSE_MORE},
-        {"data:  two\ndata\ndata: three\n\n", "(: two\n\nthree)", SSE_MORE},
-        {"id: 1\nretry: 5\nunknown\ndata: a:b\n\n", "(:a:b)", SSE_MORE},
-        {"data: \xE2\x82\xAC\n\n", "(:\xE2\x82\xAC)", SSE_MORE},
-        {"data: a\n\ndata: stop\n\ndata: b\n\n", "(:a)(:stop)", SSE_STOPPED},
-        {"data: a\n\ndata: cut", "(:a)last(:cut)", SSE_MORE},
-        {"data: a\n\ndata: b\n", "(:a)last(:b)", SSE_MORE},
-        {"data: a\n\nda", "(:a)", SSE_MORE},
-        {"event: x\r\ndata: a\r\ndata: b\r\n\r\n", "(x:a\nb)", SSE_MORE},
-        {"dataset: a\n\n", "", SSE_MORE},
-    };
-    for (size_t i = 0; i < LENGTH(cases); i++)
-        for (size_t first = 0; first <= strlen(cases[i].stream); first++) {
-            enum sse_state end;
-            char *noted = events(cases[i].stream, first, &end);
-            if (strcmp(noted, cases[i].noted) != 0 || end != cases[i].end)
-                fail_msg("case %zu, cut at %zu: %s (%d)", i, first, noted, end);
-            free(noted);
-        }
-}
-
-/* Lines and events of 1 MB pass; larger ones fail, in one piece or in many. */
-static void test_sse_limits(void **state) {
-    (void)state;
-    static const struct {
-        size_t line;
-        int lines;
-        enum sse_state end;
-    } cases[] = {{LLM_LINE_MAX, 1, SSE_MORE},
-                 {LLM_LINE_MAX + 1, 1, SSE_TOO_LONG},
-                 {LLM_LINE_MAX / 2, 3, SSE_TOO_LONG}};
-    for (size_t i = 0; i < LENGTH(cases); i++)
-        for (size_t piece = 1000; piece <= 4 << 20; piece *= 4000) {
-            struct text stream = {0}, noted = {0};
-            for (int k = 0; k < cases[i].lines; k++) {
-                text_add(&stream, "data:", 5);
-                while (stream.n % (cases[i].line + 1) < cases[i].line) text_add(&stream, "x", 1);
-                text_add(&stream, "\n", 1);
-            }
-            struct sse s = {0};
-            enum sse_state end = SSE_MORE;
-            for (size_t at = 0; at < stream.n && end == SSE_MORE; at += piece)
-                end = sse_feed(&s, stream.s + at, stream.n - at < piece ? stream.n - at : piece,
-                               note, &noted);
-            assert_int_equal(end, cases[i].end);
-            sse_free(&s);
-            text_free(&stream);
-            text_free(&noted);
-        }
-}
-
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_utf8),       cmocka_unit_test(test_clean),
-        cmocka_unit_test(test_escapes),    cmocka_unit_test(test_pieces),
-        cmocka_unit_test(test_think),      cmocka_unit_test(test_think_often),
-        cmocka_unit_test(test_excerpt),    cmocka_unit_test(test_sse),
-        cmocka_unit_test(test_sse_limits),
+        cmocka_unit_test(test_utf8),    cmocka_unit_test(test_clean),
+        cmocka_unit_test(test_escapes), cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_think),   cmocka_unit_test(test_think_often),
+        cmocka_unit_test(test_excerpt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

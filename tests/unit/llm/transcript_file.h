@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "llm/wire.h"
-#include "llm/transcript.h"
 
 #include <stdlib.h>
 
@@ -47,25 +46,27 @@ static inline char *stream(const char *text, const char *finish) {
         text, finish);
 }
 
-/* Record a try as llm_call would hand it over. */
+/* Record a try as billed_answer does. */
+static inline void record_to(const char *file, int number, const char *body, const char *response,
+                             size_t size, bool sse, double cost) {
+    struct llm_answer *a = llm_read(LLM_CHAT, response, size, sse);
+    struct http_reply reply = {.status = sse ? 200 : 503,
+                               .headers = cJSON_CreateObject(),
+                               .kind = sse ? BODY_STREAM : BODY_JSON,
+                               .seconds = 1.5};
+    cJSON_AddStringToObject(reply.headers, "x-request-id", "req-1");
+    text_add(&reply.body, response, size);
+    a->tries = number;
+    transcript_hold(file);
+    transcript_append(&config, body, &reply, a, cost);
+    cJSON_Delete(reply.headers);
+    text_free(&reply.body);
+    llm_answer_free(a);
+}
+
 static inline void record(int number, const char *body, const char *response, size_t size, bool sse,
                           double cost) {
-    struct llm_answer *a = llm_read(LLM_CHAT, response, size, sse);
-    cJSON *headers = cJSON_CreateObject();
-    cJSON_AddStringToObject(headers, "x-request-id", "req-1");
-    struct llm_try t = {.number = number,
-                        .request = body,
-                        .status = sse ? 200 : 503,
-                        .headers = headers,
-                        .response = response,
-                        .response_size = size,
-                        .sse = sse,
-                        .error = "",
-                        .seconds = 1.5,
-                        .answer = a};
-    transcript_append(path, &config, &t, cost);
-    cJSON_Delete(headers);
-    llm_answer_free(a);
+    record_to(path, number, body, response, size, sse, cost);
 }
 
 static inline void record_stream(int number, const char *text, const char *finish, double cost) {
@@ -84,15 +85,16 @@ static inline int lines(void) {
     return n;
 }
 
-/* The newest answer: its text, or NULL. */
-static inline struct llm_answer *newest(char sha[65]) {
-    char date[32], model[128];
-    struct llm_answer *a = transcript_answer(path, sha, date, model);
-    if (!a) return NULL;
-    assert_string_equal(model, "m");
+/* The newest answer; NULL if there is none. */
+static inline struct llm_answer *newest(void) {
+    struct transcript t = transcript_read(path);
+    if (!t.answer) return NULL;
+    const char *date = json_text(t.line, "date", "");
+    assert_string_equal(json_text(t.line, "model", ""), "m");
     assert_int_equal(strlen(date), strlen("2026-11-21T10:00:00Z"));
     assert_int_equal(date[19], 'Z');
-    return a;
+    cJSON_Delete(t.line);
+    return t.answer;
 }
 
 #endif
