@@ -5,6 +5,7 @@
 # KERNELS=all, as continuous integration has it, compiles every kernel as users do, for each architecture that
 # it is for, and sees that it passes the gates and that its result has the hash of its headers; then
 # every specimen that needs no GPU to get its verdict, and the tests of optimized/include.
+# uses: build/gate build/confine build/task
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 
