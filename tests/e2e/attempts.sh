@@ -226,6 +226,15 @@ check 'counted in order' is "$(sed -n 's|^\[\([0-9]*\)/64\].*|\1|p' "$out" | tr 
 check 'each of its own' is "$(grep -o '^\[[0-9]*/64\] [^:]*' "$out" | cut -d' ' -f2 | sort -u | wc -l)" 64
 check 'with the sums of all' is "$(tail -n 1 "$out" | cut -d';' -f1,2)" 'search: 64 of 64 attempts, 6 right; 0.00 of 5 USD'
 
+# Eight calls side by side at list prices: the run ends in one make, and shows what was spent.
+world
+present 1 h200
+printf 'on\nbody relu\nanswer %s\nusage 14000 0 6000 0\n' "$(kernel 1.5)" >> "$rules"
+llm=openai:gpt-6-sol ask_make -j8 search TASKS=l1_019 MODE=best_of_n ROUNDS=1 WIDTH=12 BUDGET_USD=5 FORCE=1
+check 'twelve attempts at list prices end in one make' is "$(tail -n 1 "$out" | cut -d, -f1)" 'search: 12 of 12 attempts'
+check 'with what they cost' is "$(tail -n 1 "$out" | cut -d';' -f2)" \
+    " $(jq -r '[.models[] | select(.model == "gpt-6-sol")] | max_by(.valid_from) | 12 * (14000 * .input + 6000 * .output) / 1e6 * 100 | round / 100' harness/llm/prices.json) of 5 USD"
+
 # A kernel that is there no more is not competed with.
 world
 present 3 h200
