@@ -5,11 +5,10 @@
 
 namespace kp {
 
-template <long long ROWS_, int COLUMNS_, int DEPTH, int PARTS> struct SplitDepth {
-    static constexpr long long ROWS = ROWS_;
-    static constexpr int COLUMNS = COLUMNS_, SLABS = (DEPTH + TILE_K - 1) / TILE_K;
-    static constexpr int BATCHES = PARTS, B_BATCHES = 1, EACH = (SLABS + PARTS - 1) / PARTS;
-    static constexpr bool BATCH_FASTEST = false;
+template <long long ROWS, int COLUMNS, int DEPTH, int PARTS>
+struct SplitDepth : Matrices<ROWS, COLUMNS, DEPTH, PARTS, true> {
+    static constexpr int SLABS = Matrices<ROWS, COLUMNS, DEPTH>::SLABS;
+    static constexpr int EACH = (SLABS + PARTS - 1) / PARTS;
     static __device__ __forceinline__ int first_slab(int batch, int, int, int, int) {
         return min(batch * EACH, SLABS);
     }

@@ -7,11 +7,9 @@
 
 namespace kp {
 
-template <int ROWS_, int COLUMNS_, int DEPTH, bool UPPER> struct Triangle {
-    static constexpr long long ROWS = ROWS_;
-    static constexpr int COLUMNS = COLUMNS_, SLABS = (DEPTH + TILE_K - 1) / TILE_K;
-    static constexpr int BATCHES = 1, B_BATCHES = 1;
-    static constexpr bool BATCH_FASTEST = false;
+template <int ROWS, int COLUMNS, int DEPTH, bool UPPER>
+struct Triangle : Matrices<ROWS, COLUMNS, DEPTH> {
+    static constexpr int SLABS = Matrices<ROWS, COLUMNS, DEPTH>::SLABS;
     static __device__ __forceinline__ int first_slab(int, int row, int, int column, int) {
         return (UPPER ? column : row) / TILE_K;
     }
