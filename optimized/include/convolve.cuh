@@ -11,6 +11,7 @@
  * phases of a tile are computed together, so that the lines that they share meet in L2. */
 #pragma once
 #include "product.cuh"
+#include "stores.cuh"
 
 namespace kp {
 
@@ -187,7 +188,6 @@ template <class F, class C> struct StorePixels : F {
         using X = typename C::X;
         using Y = typename C::Y;
         constexpr bool FOURS = C::PHASES == 1 && C::PIXELS % 4 == 0;
-        const F &f = *this;
         const int filter = C::group(batch) * C::COLUMNS + column;
         long long at[4]; /* the thread's four rows, of filter 0 */
         bool inside[4];
@@ -201,25 +201,9 @@ template <class F, class C> struct StorePixels : F {
             at[r] = image * C::FILTERS * C::OUT_AREA + (z * Y::OUT + y) * X::OUT + x;
             inside[r] = row + r < C::ROWS && x < X::OUT && y < Y::OUT && z < C::Z::OUT;
         }
-#pragma unroll
-        for (int j = 0; j < P::N / 2; j += 4)
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const int n = 2 * j + e;
-                if (C::COLUMNS % P::N && column + n >= C::COLUMNS) continue;
-                float *to = out + (long long)(filter + n) * C::OUT_AREA;
-                float v[4];
-#pragma unroll
-                for (int r = 0; r < 4; r++)
-                    v[r] = f(part.v[r / 2][j + r % 2 * 2 + e], row + r, filter + n);
-                if (FOURS) {
-                    if (inside[0]) *(float4 *)(to + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
-                    continue;
-                }
-#pragma unroll
-                for (int r = 0; r < 4; r++)
-                    if (inside[r]) to[at[r]] = v[r];
-            }
+        store_columns<C::COLUMNS, C::OUT_AREA, FOURS>(part, (const F &)*this, row, column, filter,
+                                                      out + (long long)filter * C::OUT_AREA, at,
+                                                      inside);
     }
 };
 

@@ -41,6 +41,33 @@ template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct Stor
     }
 };
 
+/* f(value, row, column) to to[n * PITCH + at[r]] for a thread's rows r that are inside and columns
+ * n of the tile, which has COLUMNS from `column` on at most; f is told `name` for the first. FOURS:
+ * the rows are a float4. */
+template <int COLUMNS, long long PITCH, bool FOURS, class P, class F>
+__device__ __forceinline__ void store_columns(const P &part, const F &f, int row, int column,
+                                              int name, float *to, const long long (&at)[4],
+                                              const bool (&inside)[4]) {
+#pragma unroll
+    for (int j = 0; j < P::N / 2; j += 4)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            const int n = 2 * j + e;
+            if (COLUMNS % P::N && column + n >= COLUMNS) continue;
+            float *p = to + n * PITCH, v[4];
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                v[r] = f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2), name + n);
+            if (FOURS) {
+                if (inside[0]) *(float4 *)(p + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
+                continue;
+            }
+#pragma unroll
+            for (int r = 0; r < 4; r++)
+                if (inside[r]) p[at[r]] = v[r];
+        }
+}
+
 /* f(value, row, column) to out[batch * BATCH + column * ROWS + row]: the product's transpose. A
  * thread has four rows, side by side if A lies across the depth. */
 template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct StoreColumns : F {
@@ -48,31 +75,16 @@ template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct Stor
     template <class P>
     __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
         constexpr bool FOURS = !P::ALONG_DEPTH && ROWS % 4 == 0 && BATCH % 4 == 0;
-        const F &f = *this;
-        float *p = out + batch * BATCH + (long long)column * ROWS + row;
+        long long at[4];
+        bool inside[4];
 #pragma unroll
-        for (int j = 0; j < P::N / 2; j += 4)
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const int n = 2 * j + e;
-                if (COLUMNS % P::N && column + n >= COLUMNS) continue;
-                float v[4];
-#pragma unroll
-                for (int r = 0; r < 4; r++)
-                    v[r] = f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2),
-                             column + n);
-                float *to = p + (long long)n * ROWS;
-                if (FOURS) {
-                    if (ROWS % TILE_M == 0 || row < ROWS)
-                        *(float4 *)to = make_float4(v[0], v[1], v[2], v[3]);
-                    continue;
-                }
-#pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    const int at = part.row(r / 2, r % 2);
-                    if (ROWS % TILE_M == 0 || row + at < ROWS) to[at] = v[r];
-                }
-            }
+        for (int r = 0; r < 4; r++) {
+            at[r] = part.row(r / 2, r % 2);
+            inside[r] = ROWS % TILE_M == 0 || row + at[r] < ROWS;
+        }
+        store_columns<COLUMNS, ROWS, FOURS>(part, (const F &)*this, row, column, column,
+                                            out + batch * BATCH + (long long)column * ROWS + row,
+                                            at, inside);
     }
 };
 
