@@ -191,6 +191,8 @@ static void test_all_over(void **state) {
     near(around(x, at, WIDE), 3);
     put(x, at + 2 * KP_AROUND, 9); /* nor among those */
     near(around(x, at, WIDE), 3);
+    put(x, at + 1, 5); /* near it, not among those */
+    near(around(x, at, WIDE), 5);
     for (int k = at - KP_AROUND; k < at + KP_AROUND; k++) put(x, k, 5);
     assert_true(around(x, at, WIDE) > 4.9);
     put(x, WIDE - STEP, 1e9); /* behind a slice that ends before it */
