@@ -8,12 +8,16 @@
 #include <string.h>
 
 /* The oracle has a world for each draw, and world 0, which has no noise.  Each step runs in all
- * worlds before the next one does; what noise does not change, runs in world 0 alone. */
+ * worlds before the next one does; what noise does not change, runs in world 0 alone.  Where so
+ * many worlds do not fit into memory, the draws are computed one after another, in the same world,
+ * and world 0 each time, too: an op with noise reads its exact result.  All outputs are then kept
+ * to the end. */
 enum { WORLDS = 1 + KP_DRAWS };
 
 struct kp_exec {
     struct kp_plan *plan;
-    size_t bytes; /* of workspace: what is shared, then each world's */
+    bool one_by_one; /* the draws */
+    size_t bytes;    /* of workspace: what is shared, what each world has, outputs that are kept */
 };
 
 /* What one run is given. */
@@ -22,6 +26,8 @@ struct run {
     void *const *outputs;
     char *workspace;
     const struct kp_noise *noise; /* NULL: no draws */
+    int draw;                     /* the only one of this run, from 1; 0: all of them */
+    char *kept;                   /* outputs of all worlds */
     kp_sink *sink;
     void *context;
     cudaStream_t stream;
@@ -80,30 +86,49 @@ struct kp_exec *kp_exec_create(const struct kp_task *t, enum kp_math m) {
     return wrap(kp_plan_make(t, m, 0));
 }
 
+/* Bytes of the outputs in float64, or of those before output `end`. */
+static size_t output_bytes(const struct kp_task *t, int end) {
+    size_t bytes = 0;
+    for (int o = 0; o < end; o++)
+        bytes += kp_align((size_t)kp_shape_count(&t->values[t->outputs[o]].shape) * sizeof(double));
+    return bytes;
+}
+
 /* An oracle with slices of so many rows. */
-static struct kp_exec *wrap_oracle(const struct kp_task *t, int64_t slice) {
+static struct kp_exec *wrap_oracle(const struct kp_task *t, int64_t slice, bool one_by_one) {
     struct kp_exec *e = wrap(kp_plan_make(t, KP_MATH_F64, slice));
-    e->bytes = e->plan->shared_bytes + WORLDS * e->plan->world_bytes;
+    e->one_by_one = one_by_one;
+    e->bytes = e->plan->shared_bytes + (one_by_one ? 2 : WORLDS) * e->plan->world_bytes;
+    if (one_by_one) e->bytes += WORLDS * output_bytes(t, t->noutputs);
+    return e;
+}
+
+/* The same, but with half of the slices' rows until the workspace fits.  A single row is the
+ * least. */
+static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, bool one_by_one) {
+    struct kp_exec *e = wrap_oracle(t, 0, one_by_one);
+    while (e->bytes > most && e->plan->slice > 1) {
+        int64_t slice = (e->plan->slice + 1) / 2;
+        kp_exec_destroy(e);
+        e = wrap_oracle(t, slice, one_by_one);
+    }
     return e;
 }
 
 /* Slices may take this much beside what is needed however thin they are: more makes none faster. */
 static const size_t slice_bytes = (size_t)8 << 30;
 
-/* Halves the slices until the workspace fits; a single row is the least.  What thin slices need,
- * too, no halving saves. */
+/* What thin slices need, too, no halving saves: then draws one by one may take less. */
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit) {
-    struct kp_exec *e = wrap_oracle(t, 1);
-    size_t most = e->bytes + slice_bytes;
-    if (most > workspace_limit) most = workspace_limit;
+    struct kp_exec *e = wrap_oracle(t, 1, false);
+    size_t least = e->bytes, most = least + slice_bytes;
     kp_exec_destroy(e);
-    e = wrap_oracle(t, 0);
-    while (e->bytes > most && e->plan->slice > 1) {
-        int64_t slice = (e->plan->slice + 1) / 2;
-        kp_exec_destroy(e);
-        e = wrap_oracle(t, slice);
-    }
-    return e;
+    e = wrap_thin(t, most < workspace_limit ? most : workspace_limit, false);
+    if (least <= workspace_limit) return e;
+    struct kp_exec *other = wrap_thin(t, workspace_limit, true);
+    if (other->bytes > e->bytes) return kp_exec_destroy(other), e;
+    kp_exec_destroy(e);
+    return other;
 }
 
 /* See exec.h; NULL is allowed. */
@@ -138,13 +163,14 @@ static double unit_of(enum kp_dtype type) {
     return type == KP_F16 ? KP_UNIT_F16 : type == KP_BF16 ? KP_UNIT_BF16 : 0;
 }
 
-/* Enqueue an op in a world with noise: other noise in each step, slice and world. */
+/* Enqueue an op in a world with noise: other noise in each step, slice and draw. */
 static void run_rough(const struct kp_plan *p, const struct kp_step *s, struct kp_call *call,
                       char *scratch, const struct run *r, int64_t row, int world) {
     struct kp_noise noise = *r->noise;
-    noise.seed = kp_noise_seed(kp_noise_seed(kp_noise_seed(noise.seed, world), row), s - p->steps);
+    int draw = r->draw ? r->draw : world;
+    noise.seed = kp_noise_seed(kp_noise_seed(kp_noise_seed(noise.seed, draw), row), s - p->steps);
     call->noise = &noise;
-    call->first = world == 1;
+    call->first = world == 1; /* one by one, each: scratch has been used since */
     for (int k = 0; k < call->nout; k++) call->exact[k] = locate(p, r, &s->out[k], row, 0);
     (s->impl->rough ? s->impl->rough : s->impl->run)(call, s->state, scratch, r->stream);
     for (int k = 0; k < call->nout; k++) {
@@ -169,11 +195,39 @@ static void run_op(const struct kp_plan *p, const struct kp_step *s, const struc
         s->impl->run(&call, s->state, scratch, r->stream);
 }
 
+/* Where output o of a world is kept. */
+static double *kept_output(const struct kp_plan *p, const struct run *r, int o, int world) {
+    size_t all = output_bytes(p->task, p->task->noutputs);
+    return (double *)(r->kept + (size_t)world * all + output_bytes(p->task, o));
+}
+
+/* Keep a slice of an output: of this draw, and of world 0. */
+static void keep(const struct kp_plan *p, const struct kp_step *s, const struct run *r, int64_t row,
+                 int64_t offset) {
+    struct kp_array from = s->in[0].array, to = from;
+    for (int w = 0; w < 2; w++) {
+        from.data = locate(p, r, &s->in[0], row, w);
+        to.data = kept_output(p, r, s->output, w * r->draw) + offset;
+        kp_copy(&from, &to, r->stream);
+    }
+}
+
+/* Hand over every output that was kept, whole. */
+static void sink_kept(const struct kp_plan *p, const struct run *r) {
+    for (int o = 0; o < p->task->noutputs; o++) {
+        struct kp_draws all = {.exact = kept_output(p, r, o, 0)};
+        for (int d = 0; d < KP_DRAWS; d++) all.rough[d] = kept_output(p, r, o, 1 + d);
+        int64_t count = kp_shape_count(&p->task->values[p->task->outputs[o]].shape);
+        r->sink(r->context, o, 0, count, &all, r->stream);
+    }
+}
+
 /* Hand a slice of an output to the sink, with its draws. */
 static void run_sink(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
                      int64_t row) {
     int64_t total = kp_shape_count(&p->task->values[p->task->outputs[s->output]].shape);
     int64_t offset = row ? row * (total / p->rows) : 0;
+    if (r->draw) return keep(p, s, r, row, offset);
     struct kp_draws all = {.exact = locate(p, r, &s->in[0], row, 0)};
     for (int d = 0; d < KP_DRAWS && r->noise; d++)
         all.rough[d] = locate(p, r, &s->in[0], row, 1 + d);
@@ -185,7 +239,8 @@ static void run_phase(const struct kp_plan *p, enum kp_phase phase, const struct
                       int64_t row) {
     for (int i = p->begin[phase]; i < p->begin[phase + 1]; i++) {
         const struct kp_step *s = &p->steps[i];
-        for (int w = 0; w < (r->noise && !s->exact ? WORLDS : 1); w++) {
+        int worlds = !r->noise || s->exact ? 1 : r->draw ? 2 : WORLDS;
+        for (int w = 0; w < worlds; w++) {
             if (s->kind == KP_STEP_OP) {
                 run_op(p, s, r, row, w);
             } else if (s->kind == KP_STEP_COPY) {
@@ -218,7 +273,24 @@ static int64_t slices_for(const struct kp_plan *p, int64_t most, int64_t slices)
     return n < 1 ? 1 : n;
 }
 
-/* See exec.h.  Each slice is taken with the chance that leaves as many as are wanted. */
+/* Enqueue all of the oracle, or some of its slices: each is taken with the chance that leaves as
+ * many as are wanted.  Returns whether it was all. */
+static bool run_slices(const struct kp_plan *p, const struct run *r, int64_t most) {
+    run_phase(p, KP_PHASE_WHOLE, r, 0);
+    if (!p->rows) return true;
+    int64_t slices = (p->rows + p->slice - 1) / p->slice, wanted = slices_for(p, most, slices);
+    int64_t left = wanted;
+    for (int64_t i = 0; i < slices; i++) {
+        uint64_t lot = kp_noise_seed(r->noise ? r->noise->seed : 0, -1 - i);
+        if (lot % (uint64_t)(slices - i) >= (uint64_t)left) continue;
+        int64_t row = i * p->slice;
+        run_phase(p, row + p->slice <= p->rows ? KP_PHASE_SLICE : KP_PHASE_REST, r, row);
+        left--;
+    }
+    return wanted == slices;
+}
+
+/* See exec.h.  One by one, all slices are computed: what is kept is the whole output. */
 bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
                     const struct kp_noise *noise, int64_t most, kp_sink *sink, void *context,
                     cudaStream_t stream) {
@@ -227,17 +299,10 @@ bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *worksp
     struct run r = {.tensors = tensors, .workspace = workspace, .sink = sink, .context = context};
     r.noise = noise;
     r.stream = stream;
-    run_phase(p, KP_PHASE_WHOLE, &r, 0);
-    if (!p->rows) return true;
-    int64_t slices = (p->rows + p->slice - 1) / p->slice, wanted = slices;
-    if (noise) wanted = slices_for(p, most, slices);
-    int64_t left = wanted;
-    for (int64_t i = 0; i < slices; i++) {
-        uint64_t lot = kp_noise_seed(noise ? noise->seed : 0, -1 - i);
-        if (lot % (uint64_t)(slices - i) >= (uint64_t)left) continue;
-        int64_t row = i * p->slice;
-        run_phase(p, row + p->slice <= p->rows ? KP_PHASE_SLICE : KP_PHASE_REST, &r, row);
-        left--;
-    }
-    return wanted == slices;
+    if (!noise) return run_slices(p, &r, 0);
+    if (!e->one_by_one) return run_slices(p, &r, most);
+    r.kept = r.workspace + p->shared_bytes + 2 * p->world_bytes;
+    for (r.draw = 1; r.draw <= KP_DRAWS; r.draw++) run_slices(p, &r, 0);
+    sink_kept(p, &r);
+    return true;
 }

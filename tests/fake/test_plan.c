@@ -25,6 +25,7 @@ enum { ALIGNMENT = 256, MOST_TENSORS = 64 };
 static bool ask_dense; /* every op asks for dense operands */
 static int rounded;    /* results that were rounded to 16 bits */
 static int unsuited;   /* operands that were not as the op asks for them */
+static bool noisy;     /* results with noise are off by what the noise's seed says */
 
 /* Where element i of an array lies. */
 static int64_t at(const struct kp_array *a, int64_t i) {
@@ -118,10 +119,11 @@ static void run(const struct kp_call *c, void *state, void *scratch, cudaStream_
     }
     for (int k = 0; k < c->nout; k++) out[k] = memory(kp_array_count(&c->out[k]), sizeof *out[k]);
     assert_null(define_op(&t, c->op, in, out));
+    double off = noisy && c->noise ? (double)(c->noise->seed * c->noise->seed % 1009) : 0;
     for (int k = 0; k < c->nout; k++) {
         const struct kp_array *a = &c->out[k];
         for (int64_t i = 0; a->data && i < kp_array_count(a); i++)
-            put(a->data, a->dtype, i, out[k][i]);
+            put(a->data, a->dtype, i, out[k][i] + off);
         free(out[k]);
     }
     for (int k = 0; k < c->nin; k++) free((void *)in[k]);
@@ -282,8 +284,8 @@ static void test_cases(void **state) {
             ask_dense = dense;
             begin(&f, c, "f32");
             size_t bytes = run_oracle(&f, "whole", SIZE_MAX, true);
-            run_oracle(&f, "in single rows", 0, false);
-            if (bytes) run_oracle(&f, "in slices", bytes - 1, true);
+            size_t least = run_oracle(&f, "in single rows", 0, false);
+            if (bytes) assert_true(run_oracle(&f, "in slices", bytes - 1, true) >= least);
             run_baseline(&f);
             end(&f);
         }
@@ -318,9 +320,79 @@ static void test_rounding(void **state) {
     }
 }
 
+/* What the oracle of a fixture finds with noise: outputs of all worlds, one after another. */
+enum { MOST_DRAWN = 128 };
+struct draws {
+    size_t worlds;
+    double *found;
+};
+
+static void sink_draws(void *context, int output, int64_t offset, int64_t n,
+                       const struct kp_draws *values, cudaStream_t stream) {
+    struct draws *d = context;
+    (void)stream;
+    for (size_t w = 0; w < d->worlds; w++)
+        memcpy(d->found + (w * KP_MAX_OUTPUTS + (size_t)output) * MOST_DRAWN + offset,
+               w ? values->rough[w - 1] : values->exact, (size_t)n * sizeof(double));
+}
+
+static struct draws find_draws(const struct fixture *f, size_t limit, size_t *bytes) {
+    static const struct kp_noise noise = {.seed = 7};
+    struct kp_exec *e = kp_exec_create_oracle(f->task, limit);
+    *bytes = kp_exec_workspace(e);
+    void *workspace = memory((int64_t)*bytes, 1);
+    struct draws d = {1 + KP_DRAWS, NULL};
+    d.found = calloc(d.worlds * KP_MAX_OUTPUTS * MOST_DRAWN, sizeof *d.found);
+    assert_non_null(d.found);
+    assert_true(
+        kp_exec_oracle(e, (const void *const *)f->tensor, workspace, &noise, 0, sink_draws, &d, 0));
+    free(workspace);
+    kp_exec_destroy(e);
+    return d;
+}
+
+/* Where all draws at once take too much memory, they are computed one by one: with the same noise,
+ * in less. */
+static void test_one_by_one(void **state) {
+    (void)state;
+    static const char *const graphs[] = {
+        "d[64,8] = tanh(x)|e[64,8] = relu(d)|m[] = mean(e)",
+        "e[64,8] = exp(x)|m[] = mean(e)|r[64] = sum(x; dim=1)|s[64] = sub(r, m)|t[64] = tanh(s) -> m t",
+        "c[128,8] = cat(x, x; dim=0)|t[128,8] = tanh(c)|m[] = sum(t)"};
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        struct fixture f;
+        size_t at_once, less, least, world = KP_MAX_OUTPUTS * MOST_DRAWN * sizeof(double);
+        cJSON *c = cJSON_CreateObject();
+        cJSON_AddStringToObject(c, "name", "one_by_one");
+        cJSON_AddStringToObject(c, "tensors", "x 64,8");
+        cJSON_AddStringToObject(c, "graph", graphs[i]);
+        begin(&f, c, "f32");
+        noisy = true;
+        struct draws want = find_draws(&f, SIZE_MAX, &at_once);
+        struct draws got = find_draws(&f, at_once / 2, &less);
+        struct draws rows = find_draws(&f, 0, &least);
+        noisy = false;
+        if (least > less) fail_msg("%s: %zu bytes in rows, %zu whole", graphs[i], least, less);
+        assert_memory_equal(rows.found, want.found, world);
+        for (size_t d = 1; d < want.worlds; d++)
+            assert_memory_not_equal((char *)rows.found + d * world, rows.found, world);
+        if (less > at_once / 2) fail_msg("%s: %zu bytes, %zu at once", graphs[i], less, at_once);
+        assert_memory_equal(got.found, want.found, want.worlds * world);
+        for (size_t d = 1; d < want.worlds; d++) /* each draw has noise of its own */
+            assert_memory_not_equal((char *)want.found + d * world,
+                                    (char *)want.found + (d - 1) * world, world);
+        free(rows.found);
+        free(want.found);
+        free(got.found);
+        end(&f);
+        cJSON_Delete(c);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
-                                       cmocka_unit_test(test_rounding)};
+                                       cmocka_unit_test(test_rounding),
+                                       cmocka_unit_test(test_one_by_one)};
     kp_program("test_plan");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
