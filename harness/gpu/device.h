@@ -99,8 +99,9 @@ void device_scrub(const void *clean, size_t local_bytes, cudaStream_t stream);
  * every multiprocessor's shared memory. */
 void device_flush(const void *clean, size_t bytes, cudaStream_t stream);
 
-/* Read all of it, for the peaks; nothing is ever written to `never`. */
-void device_read(const void *from, size_t bytes, void *never, cudaStream_t stream);
+/* Read all of it so many times, for the peaks; if more than once, `bytes` is a power of two.
+ * Nothing is ever written to `never`. */
+void device_read(const void *from, size_t bytes, int times, void *never, cudaStream_t stream);
 
 /* Copy by loads and stores of 16 bytes, for the sentinel and the peaks. */
 void device_copy(const void *from, void *to, size_t bytes, cudaStream_t stream);

@@ -1,6 +1,6 @@
-/* peaks_main.c: `peaks OUT.json` measures once what this GPU does at best: read and copy bandwidth,
- * and the rates of matrix products by type, by cuBLAS on random data.  Floors are computed from
- * these, not from a data sheet. */
+/* peaks_main.c: `peaks OUT.json` measures once what this GPU does at best: bandwidth of the memory
+ * and of the L2, and the rates of matrix products by type, by cuBLAS on random data.  Floors are
+ * computed from these, not from a data sheet. */
 #include "gpu/device.h"
 #include "gpu/driver.h"
 #include "base/error.h"
@@ -19,6 +19,7 @@ enum {
     LARGE_F64 = 4096 /* the same where the rate is a fraction */
 };
 static const size_t most_bytes = (size_t)2 << 30; /* copied: far beyond any L2 */
+enum { L2_PART = 4, L2_TIMES = 64 }; /* a quarter of the L2 or less stays in it, read so often */
 static const double quiet_seconds = 5;
 
 static cudaEvent_t start, stop;
@@ -50,7 +51,19 @@ struct memory {
 
 static void read_all(void *p) {
     struct memory *m = p;
-    device_read(m->a, m->bytes, m->b, 0);
+    device_read(m->a, m->bytes, 1, m->b, 0);
+}
+
+static void read_again(void *p) {
+    struct memory *m = p;
+    device_read(m->a, m->bytes, L2_TIMES, m->b, 0);
+}
+
+/* Bytes per second and 1e9 of reading what lies in the L2. */
+static double l2_gbs(const struct memory *all) {
+    struct memory m = *all;
+    for (m.bytes = 1; m.bytes * 2 <= machine_l2_bytes() / L2_PART;) m.bytes *= 2;
+    return L2_TIMES * (double)m.bytes / best_ms(read_again, &m) * 1e-6;
 }
 
 static void copy_all(void *p) {
@@ -114,6 +127,7 @@ int main(int argc, char **argv) {
     if (!machine_quiet(quiet_seconds)) warn("the machine is not quiet: peaks may be low");
     json_add_number(json, "read_gbs", (double)m.bytes / best_ms(read_all, &m) * 1e-6);
     json_add_number(json, "copy_gbs", 2.0 * (double)m.bytes / best_ms(copy_all, &m) * 1e-6);
+    json_add_number(json, "l2_read_gbs", l2_gbs(&m));
     json_add_number(json, "f16_tflops",
                     tflops(h, KP_F16, CUDA_R_16F, CUBLAS_COMPUTE_32F, LARGE, &m));
     json_add_number(json, "tf32_tflops",

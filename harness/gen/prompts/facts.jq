@@ -33,7 +33,7 @@ def gpu_facts: (.machine // {}) as $m | (.peaks // {}) as $p
        sms: ($m.sm_count | known(tostring)), l2: ($m.l2_bytes | known(bytes)), memory: ($m.memory_bytes | known(bytes)),
        clock: ($m.clocks.sm_mhz | known(. / 1000 | g(3))),
        shared_rate: ($m.sm_count // 0 | . * ($m.clocks.sm_mhz // 0) | known("\(128 * . / 1e6 | g(2)) TB/s")),
-       read: ($p.read_gbs | rate), copy: ($p.copy_gbs | rate), products: ($p | products)}
+       l2_read: ($p.l2_read_gbs | rate), read: ($p.read_gbs | rate), copy: ($p.copy_gbs | rate), products: ($p | products)}
     + features
     + (limits | {registers_per_sm, registers_per_thread, threads_per_sm, warps_per_sm, blocks_per_sm, threads_per_block,
                  shared_per_sm: .shared_per_sm_kib, shared_per_block: .shared_per_block_kib}

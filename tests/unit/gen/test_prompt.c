@@ -17,7 +17,7 @@ enum { ASKS = sizeof asks / sizeof *asks };
 static const char machine[] =
     "{\"schema\":1,\"machine\":{\"gpu_name\":\"NVIDIA H200\",\"memory_bytes\":150109880320,"
     "\"sm_count\":132,\"l2_bytes\":62914560,\"compute_capability\":\"%s\",\"peaks\":{\"schema\":1,"
-    "\"read_gbs\":4626.9,\"copy_gbs\":4272.0,\"f16_tflops\":764.9,\"tf32_tflops\":412.9,"
+    "\"read_gbs\":4626.9,\"copy_gbs\":4272.0,\"l2_read_gbs\":7354.2,\"f16_tflops\":764.9,\"tf32_tflops\":412.9,"
     "\"fp32_tflops\":50.92,\"f64_tflops\":61.98}}}";
 
 /* A turn with all that its ask is about. */
@@ -314,6 +314,7 @@ static void test_gpu_recorded(void **state) {
     holds(text, "L2 cache: 60 MiB");
     holds(text, "reading 4.6 TB/s");
     holds(text, "copying 4.3 TB/s");
+    holds(text, "reading what lies in the L2, 7.4 TB/s");
     holds(text, "tf32 410, fp32 without tensor cores 51, f64 62 TFLOP/s");
     holds(text, "227 KiB");
     holds(text, "arch=compute_90a,code=sm_90a");
