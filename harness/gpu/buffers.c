@@ -38,6 +38,11 @@ void region_reserve(struct kp_region *r, size_t bytes, int nbuffers, uint64_t se
     KP_CU(cu.cuMemAddressReserve(&r->base, r->size, 0, 0, 0));
 }
 
+void region_free(struct kp_region *r) {
+    if (r->size) KP_CU(cu.cuMemAddressFree(r->base, r->size));
+    memset(r, 0, sizeof *r);
+}
+
 /* The next place for `mapped` bytes, after a random gap. */
 static CUdeviceptr place(struct kp_region *r, size_t mapped) {
     size_t g = buffer_granularity();
@@ -50,6 +55,7 @@ static CUdeviceptr place(struct kp_region *r, size_t mapped) {
     return at;
 }
 
+/* Map memory.  From then on the mapping alone keeps it, and descriptors that were exported. */
 static void map(CUdeviceptr at, CUmemGenericAllocationHandle handle, size_t mapped, bool readonly) {
     CUmemAccessDesc access;
     memset(&access, 0, sizeof access);
@@ -57,6 +63,7 @@ static void map(CUdeviceptr at, CUmemGenericAllocationHandle handle, size_t mapp
     access.flags = readonly ? CU_MEM_ACCESS_FLAGS_PROT_READ : CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     KP_CU(cu.cuMemMap(at, mapped, 0, handle, 0));
     KP_CU(cu.cuMemSetAccess(at, mapped, &access, 1));
+    KP_CU(cu.cuMemRelease(handle));
 }
 
 static void shape(size_t bytes, struct kp_span *span) {
@@ -77,7 +84,7 @@ bool buffer_create(struct kp_region *r, size_t bytes, bool readonly, struct kp_s
     int fd = -1;
     shape(bytes, span);
     CUresult e = cu.cuMemCreate(&handle, span->mapped, &p, 0);
-    if (e == CUDA_ERROR_OUT_OF_MEMORY) return false;
+    if (e == CUDA_ERROR_OUT_OF_MEMORY) return memset(span, 0, sizeof *span), false;
     driver_check(e, "cuMemCreate", __func__);
     KP_CU(
         cu.cuMemExportToShareableHandle(&fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
@@ -107,4 +114,9 @@ void buffer_private(struct kp_region *r, size_t bytes, struct kp_span *span) {
     KP_CU(cu.cuMemCreate(&handle, span->mapped, &p, 0));
     span->base = place(r, span->mapped);
     map(span->base, handle, span->mapped, false);
+}
+
+void buffer_free(struct kp_span *span) {
+    if (span->bytes) KP_CU(cu.cuMemUnmap(span->base, span->mapped));
+    memset(span, 0, sizeof *span);
 }

@@ -43,6 +43,9 @@ struct kp_region {
  * the same before get regions that do not overlap, one with an even seed and one with an odd. */
 void region_reserve(struct kp_region *r, size_t bytes, int nbuffers, uint64_t seed);
 
+/* Give the addresses back, once no buffer is mapped there. */
+void region_free(struct kp_region *r);
+
 /* Every physical allocation is a multiple of this many bytes. */
 size_t buffer_granularity(void);
 
@@ -55,5 +58,8 @@ void buffer_import(struct kp_region *r, const struct kp_shared *shared, struct k
 
 /* Recorder: allocate and map memory of its own (scratch). */
 void buffer_private(struct kp_region *r, size_t bytes, struct kp_span *span);
+
+/* Unmap a buffer that no work uses; *span becomes an absent one. */
+void buffer_free(struct kp_span *span);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,8 @@ static void check_kind(CUdevice dev) {
 }
 
 void driver_open(void) {
+    static bool opened;
+    if (opened) return;
     look_up();
     CUresult e = cu.cuInit(0);
     if (e != CUDA_SUCCESS) die(KP_MACHINE, "no usable GPU here: cuInit: %s", driver_error(e));
@@ -74,4 +77,5 @@ void driver_open(void) {
             "this platform cannot share GPU memory between processes by file descriptor");
     KP_CU(cu.cuDevicePrimaryCtxRetain(&ctx, dev));
     KP_CU(cu.cuCtxSetCurrent(ctx));
+    opened = true;
 }

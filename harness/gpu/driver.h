@@ -22,7 +22,7 @@
     X(cuFuncGetName) X(cuFuncGetParamInfo) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
     X(cuKernelGetFunction) X(cuStreamCreate) X(cuStreamBeginCapture) X(cuStreamEndCapture) \
     X(cuStreamGetCaptureInfo_v3) X(cuStreamUpdateCaptureDependencies_v2) X(cuEventCreate) \
-    X(cuEventRecordWithFlags) X(cuEventElapsedTime) X(cuEventQuery) X(cuLaunchKernelEx) \
+    X(cuEventDestroy) X(cuStreamDestroy) X(cuGraphExecDestroy) X(cuEventRecordWithFlags) X(cuEventElapsedTime) X(cuEventQuery) X(cuLaunchKernelEx) \
     X(cuGraphLaunch) X(cuGraphInstantiate) X(cuGraphUpload) X(cuGraphDestroy) X(cuGraphGetNodes) \
     X(cuGraphNodeGetType) X(cuGraphGetEdges_v2) X(cuGraphKernelNodeGetParams) \
     X(cuGraphKernelNodeGetAttribute) X(cuGraphMemsetNodeGetParams) X(cuGraphMemcpyNodeGetParams)
@@ -35,7 +35,7 @@ struct kp_driver {
 };
 extern struct kp_driver cu;
 
-/* Open libcuda.so.1, look up every call, call cuInit, and make device 0's primary context current.
+/* Once in a process: open libcuda.so.1, look up every call, call cuInit, and make device 0's primary context current.
  * Ends the program with KP_MACHINE and one line if there is no driver or no GPU, if the driver is
  * older than the toolkit, or the GPU older than sm_80 or of another kind than KP_GPU names. */
 void driver_open(void);

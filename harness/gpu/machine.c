@@ -165,6 +165,11 @@ static struct {
     int has_reasons;
 } watch;
 
+void machine_watch_start(void) {
+    watch.n = watch.has_reasons = 0;
+    watch.reasons = 0;
+}
+
 void machine_watch(void) {
     struct nvml *n = nvml();
     unsigned x;

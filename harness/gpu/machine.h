@@ -10,7 +10,9 @@
 cJSON *machine_describe(void);
 
 /* What changes: clocks, power, temperature, throttle reasons.  machine_watch() samples them between
- * rounds; machine_watch_add() adds medians, and the union of reasons, to a machine object. */
+ * rounds, from machine_watch_start() on; machine_watch_add() adds medians, and the union of
+ * reasons, to a machine object. */
+void machine_watch_start(void);
 void machine_watch(void);
 void machine_watch_add(cJSON *machine);
 

@@ -3,9 +3,9 @@
  *
  * A contestant's process is a runner or the recorder.  It reads requests from descriptor 0 and
  * writes replies to descriptor 3.  The referee first sends a runner_setup and the kp_shared of
- * every buffer; the memory itself comes as inherited file descriptors.  The process replies once
- * when it is ready (the recorder says then what its sandbox is), and once to each request.  After a
- * reply whose status is not RUNNER_OK it ends. */
+ * every buffer; the memory itself comes as file descriptors, which descriptor 0, a socket, passes
+ * on.  The process replies once when it is ready (the recorder says then what its sandbox is), and
+ * once to each request.  After a reply whose status is not RUNNER_OK it ends. */
 #ifndef KP_PROTOCOL_H
 #define KP_PROTOCOL_H
 
@@ -15,6 +15,7 @@
 enum {
     RUNNER_MAGIC = 0x4b500001,
     RUNNER_REPLY_FD = 3,
+    RUNNER_FDS = 128, /* descriptors that one message passes on: the kernel takes up to 253 */
     RUNNER_MAX_PLACEMENTS = 64 /* far more than are ever used: a larger number is no setup */
 };
 
@@ -29,7 +30,8 @@ enum runner_status {
 
 enum runner_what {
     RUNNER_SAMPLE = 1, /* empty the L2, one timed replay */
-    RUNNER_EMPTY       /* the same with an empty graph: two event nodes, nothing between them */
+    RUNNER_EMPTY,      /* the same with an empty graph: two event nodes, nothing between them */
+    RUNNER_NEXT        /* a baseline's: give back what this cell took, and await another's */
 };
 
 struct runner_setup {
@@ -37,6 +39,11 @@ struct runner_setup {
     uint64_t flush_bytes; /* clean memory to empty the L2 with, the same for all runners: its
                            * kp_shared follows the others */
     uint64_t layout_seed; /* decides where in the address space buffers lie */
+};
+
+/* A baseline's process is told first what to run: once for each cell that it serves. */
+struct runner_baseline {
+    char task[256], math[8];
 };
 
 struct runner_request {

@@ -46,6 +46,25 @@ bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed) {
     return true;
 }
 
+static void give_back(void *memory) {
+    device_check(cudaFree(memory), "closing");
+}
+
+void accuracy_close(struct accuracy *acc) {
+    if (!acc->r.shared) return; /* never opened: there may be no GPU */
+    device_check(cudaDeviceSynchronize(), "closing");
+    for (int b = 0; b < KP_MAX_BASELINES; b++) {
+        for (int k = 0; k < KP_MAX_OUTPUTS; k++) give_back(acc->out[b][k]);
+        kp_exec_destroy(acc->exec[b]);
+    }
+    kp_exec_destroy(acc->oracle);
+    give_back(acc->workspace);
+    give_back(acc->found);
+    give_back(acc->spread);
+    referee_close(&acc->r);
+    memset(acc, 0, sizeof *acc);
+}
+
 void accuracy_baseline(struct accuracy *acc, int placement, int which) {
     const void *tensors[KP_MAX_BUFFERS];
     void *outputs[KP_MAX_OUTPUTS];

@@ -37,6 +37,9 @@ size_t accuracy_bytes(const struct kp_task *t);
  * take `oracle_limit` bytes.  False if memory is short; *needed is what all of this takes. */
 bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed);
 
+/* Give everything back, the referee's, too, whether or not it was opened whole. */
+void accuracy_close(struct accuracy *acc);
+
 /* Run baseline `which` on the inputs of a placement, into out[which]. */
 void accuracy_baseline(struct accuracy *acc, int placement, int which);
 

@@ -14,18 +14,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* All processes of a cancelled job have their signal after this long. */
 enum { CANCEL_SECONDS = 1 };
 
-/* The path of a program in the folder of the one that runs.  New string. */
-static char *program_path(const char *name) {
+char *process_program(const char *name) {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n < 0) die(KP_MACHINE, "/proc/self/exe: %s", strerror(errno));
     self[n] = 0;
+    if (!name) return text_format("%s", self);
     *strrchr(self, '/') = 0;
     return text_format("%s/%s", self, name);
 }
@@ -40,22 +41,18 @@ double process_cell_seconds(void) {
     return KP_CELL_DEADLINES * process_deadline();
 }
 
-/* What CUDA needs of the environment, and nothing else. */
-static char **bare_environment(bool eager) {
+enum { MOST_VARIABLES = 16 };
+char **process_environment(void) {
     static const char *const keep[] = {"PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
                                        "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"};
-    static char *env[16];
+    static char *env[MOST_VARIABLES + 1];
     int n = 0;
+    for (int i = 0; env[i]; i++) free(env[i]);
     for (size_t i = 0; i < sizeof keep / sizeof *keep; i++)
         if (getenv(keep[i])) env[n++] = text_format("%s=%s", keep[i], getenv(keep[i]));
     env[n++] = text_format("CUDA_CACHE_DISABLE=1");
-    if (eager) env[n++] = text_format("CUDA_MODULE_LOADING=EAGER");
     env[n] = NULL;
     return env;
-}
-
-static void make_pipe(int ends[2]) {
-    if (pipe2(ends, O_CLOEXEC)) die(KP_MACHINE, "pipe: %s", strerror(errno));
 }
 
 static void put(int fd, const void *from, size_t n) {
@@ -67,31 +64,102 @@ static void put(int fd, const void *from, size_t n) {
     }
 }
 
-void process_start(struct kp_process *p, const char *name, char *const argv[], bool eager,
-                   const struct runner_setup *setup, const struct kp_shared *shared) {
-    int down[2], up[2];
+/* Pass on the descriptors of the memory, RUNNER_FDS with each message. */
+static void put_descriptors(int to, const struct kp_shared *shared, size_t n) {
+    for (size_t i = 0; i < n;) {
+        union {
+            struct cmsghdr header;
+            char space[CMSG_SPACE(RUNNER_FDS * sizeof(int))];
+        } control;
+        int fd[RUNNER_FDS], count = 0;
+        for (; i < n && count < RUNNER_FDS; i++)
+            if (shared[i].fd >= 0) fd[count++] = shared[i].fd;
+        if (!count) return;
+        struct iovec one = {"", 1};
+        struct msghdr m = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = &control};
+        memset(&control, 0, sizeof control);
+        m.msg_controllen = CMSG_SPACE((size_t)count * sizeof *fd);
+        control.header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+        control.header.cmsg_len = CMSG_LEN((size_t)count * sizeof *fd);
+        memcpy(CMSG_DATA(&control.header), fd, (size_t)count * sizeof *fd);
+        while (sendmsg(to, &m, MSG_NOSIGNAL) < 0)
+            if (errno != EINTR) return; /* it has died: waiting for its reply will say so */
+    }
+}
+
+static void put_setup(struct kp_process *p, const struct runner_setup *setup,
+                      const struct kp_shared *shared) {
     size_t n = (size_t)setup->nbuffers * setup->nplacements + (setup->flush_bytes > 0);
+    put(p->to, setup, sizeof *setup);
+    put(p->to, shared, n * sizeof *shared);
+    put_descriptors(p->to, shared, n);
+}
+
+/* Start a program that waits for what it is told. */
+static void start(struct kp_process *p, const char *name, char *const argv[], bool eager) {
+    int down[2], up[2];
     posix_spawn_file_actions_t fa;
     signal(SIGPIPE, SIG_IGN);
-    make_pipe(down);
-    make_pipe(up);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, down) || pipe2(up, O_CLOEXEC) ||
+        shutdown(down[1], SHUT_RD))
+        die(KP_MACHINE, "pipe: %s", strerror(errno));
     posix_spawn_file_actions_init(&fa);
-    /* Exported memory is close-on-exec: duplicating a descriptor onto itself clears that. */
-    for (size_t i = 0; i < n; i++)
-        if (shared[i].fd >= 0) posix_spawn_file_actions_adddup2(&fa, shared[i].fd, shared[i].fd);
     posix_spawn_file_actions_adddup2(&fa, down[0], 0);
     posix_spawn_file_actions_adddup2(&fa, 2, 1);
     posix_spawn_file_actions_adddup2(&fa, up[1], RUNNER_REPLY_FD);
-    char *path = program_path(argv[0]);
-    int e = posix_spawn(&p->pid, path, &fa, NULL, argv, bare_environment(eager));
+    char *path = process_program(argv[0]), *env[MOST_VARIABLES + 2], **to = env;
+    for (char **e = process_environment(); *e; e++) *to++ = *e;
+    if (eager) *to++ = "CUDA_MODULE_LOADING=EAGER";
+    *to = NULL;
+    int e = posix_spawn(&p->pid, path, &fa, NULL, argv, env);
     if (e) die(KP_MACHINE, "%s: cannot be started: %s", path, strerror(e));
     posix_spawn_file_actions_destroy(&fa);
     free(path);
     close(down[0]);
     close(up[1]);
     p->to = down[1], p->from = up[0], p->name = name;
-    put(p->to, setup, sizeof *setup);
-    put(p->to, shared, n * sizeof *shared);
+}
+
+void process_start(struct kp_process *p, const char *name, char *const argv[],
+                   const struct runner_setup *setup, const struct kp_shared *shared) {
+    start(p, name, argv, true);
+    put_setup(p, setup, shared);
+}
+
+/* Processes of baselines that no cell has now. */
+enum { MOST_LEFT = 4 };
+static struct kp_process left[MOST_LEFT];
+
+void process_start_baseline(struct kp_process *p, const char *name, const char *task,
+                            const char *math, const struct runner_setup *setup,
+                            const struct kp_shared *shared) {
+    char *argv[] = {"baseline", NULL};
+    struct runner_baseline what = {{0}, {0}};
+    int i = 0;
+    while (i < MOST_LEFT - 1 && !left[i].pid) i++;
+    if (left[i].pid) {
+        *p = left[i];
+        memset(&left[i], 0, sizeof left[i]);
+        p->name = name;
+    } else
+        start(p, name, argv, false);
+    snprintf(what.task, sizeof what.task, "%s", task);
+    snprintf(what.math, sizeof what.math, "%s", math);
+    put(p->to, &what, sizeof what);
+    put_setup(p, setup, shared);
+}
+
+void process_leave(struct kp_process *p, double seconds) {
+    struct runner_request next = {RUNNER_NEXT, 0};
+    struct runner_reply reply;
+    int i = 0;
+    while (i < MOST_LEFT && left[i].pid) i++;
+    put(p->to, &next, sizeof next);
+    if (i == MOST_LEFT || process_wait(p, seconds, &reply, NULL) != RUNNER_OK)
+        process_end(p);
+    else
+        left[i] = *p;
+    memset(p, 0, sizeof *p);
 }
 
 /* Read n bytes.  1: all read; 0: the pipe was closed; -1: the deadline has passed. */

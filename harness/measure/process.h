@@ -8,15 +8,25 @@
 
 struct kp_process {
     pid_t pid;
-    int to, from; /* pipes */
+    int to, from; /* a socket and a pipe */
     const char *name;
 };
 
-/* Start a program and send it the setup.  It gets requests on descriptor 0, sends replies on 3,
- * and prints to stderr.  Of the environment it gets what CUDA needs: no keys, no secrets.  It
- * inherits the shared memory's descriptors.  `eager`: CUDA loads all code before it is used. */
-void process_start(struct kp_process *p, const char *name, char *const argv[], bool eager,
+/* Start a candidate's program and send it the setup.  It gets requests on descriptor 0, sends
+ * replies on 3, and prints to stderr.  Of the environment it gets what CUDA needs: no keys, no
+ * secrets; and CUDA loads all code before it is used.  The descriptors of the shared memory are
+ * passed on. */
+void process_start(struct kp_process *p, const char *name, char *const argv[],
                    const struct runner_setup *setup, const struct kp_shared *shared);
+
+/* The same for a baseline's: one that an earlier cell has left, or else a new one. */
+void process_start_baseline(struct kp_process *p, const char *name, const char *task,
+                            const char *math, const struct runner_setup *setup,
+                            const struct kp_shared *shared);
+
+/* The cell ends: the process of a baseline that works gives back its memory, and is left for the
+ * next cell of this program. */
+void process_leave(struct kp_process *p, double seconds);
 
 /* Wait for a reply, at most `seconds`, and return its status.  A process that says nothing in time
  * is killed: RUNNER_TIMEOUT.  One that a signal ended has crashed: RUNNER_CRASH; if that signal may
@@ -31,8 +41,14 @@ enum runner_status process_wait(struct kp_process *p, double seconds, struct run
 enum runner_status process_ask(struct kp_process *p, enum runner_what what, int placement,
                                double seconds, double *left, struct runner_reply *reply);
 
-/* Close the pipes and kill the process. */
+/* Close its descriptors and kill the process. */
 void process_end(struct kp_process *p);
+
+/* The path of a program in the folder of the one that runs; NULL: its own.  New string. */
+char *process_program(const char *name);
+
+/* What CUDA needs of the environment, and nothing else.  Valid until the next call. */
+char **process_environment(void);
 
 /* Seconds that a contestant may take to answer: KP_DEADLINE of the environment, else 60.  A kernel
  * that takes longer counts as endless. */

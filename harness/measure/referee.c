@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 uint64_t random_seed(void) {
     uint64_t x;
@@ -121,14 +122,15 @@ bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, s
     *needed = flush + 2 * buffer_granularity();
     for (int i = 0; i < n; i++)
         *needed += buffer_bytes(t, i % r->nbuffers, scratch) + 2 * buffer_granularity();
-    struct kp_region region;
-    region_reserve(&region, *needed, n + 1, seed);
-    if (!buffer_create(&region, flush, true, &r->at[n], &r->shared[n])) return false;
+    struct kp_region *region = &r->region[0];
+    region_reserve(region, *needed, n + 1, seed);
+    for (int i = 0; i <= n; i++) r->shared[i].fd = -1;
+    if (!buffer_create(region, flush, true, &r->at[n], &r->shared[n])) return false;
     if (flush)
         device_check(cudaMemset(span_data(&r->at[n]), 0, flush), "memory to empty the L2 with");
     for (int i = 0; i < n; i++) {
         bool input = i % r->nbuffers < t->ntensors;
-        if (!buffer_create(&region, buffer_bytes(t, i % r->nbuffers, scratch), input, &r->at[i],
+        if (!buffer_create(region, buffer_bytes(t, i % r->nbuffers, scratch), input, &r->at[i],
                            &r->shared[i]))
             return false;
     }
@@ -143,21 +145,45 @@ bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, s
     return true;
 }
 
+/* Give one buffer back. */
+static void drop(struct referee *r, int i) {
+    buffer_free(&r->at[i]);
+    if (r->shared[i].fd >= 0) close(r->shared[i].fd);
+    r->shared[i].fd = -1;
+}
+
+void referee_close(struct referee *r) {
+    void *const memory[] = {r->guarded, r->changed, r->found, r->counter, r->sum};
+    if (!r->shared) return;
+    device_check(cudaDeviceSynchronize(), "closing the referee");
+    for (int i = 0; i <= r->nbuffers * r->nplacements; i++) drop(r, i);
+    for (int i = 0; i < 2; i++) region_free(&r->region[i]);
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        device_check(cudaFree(memory[i]), "closing the referee");
+    device_check(cudaStreamDestroy(r->stream), "closing the referee");
+    free(r->guarded_buffer);
+    free(r->shared);
+    free(r->at);
+    memset(r, 0, sizeof *r);
+}
+
 void referee_keep(struct referee *r, int n) {
     int last = r->nbuffers * r->nplacements; /* the clean memory follows the last buffer */
-    r->nplacements = n;
-    r->at[r->nbuffers * n] = r->at[last];
-    r->shared[r->nbuffers * n] = r->shared[last];
+    if (n < r->nplacements) {
+        for (int i = r->nbuffers * n; i < last; i++) drop(r, i);
+        r->at[r->nbuffers * n] = r->at[last];
+        r->shared[r->nbuffers * n] = r->shared[last];
+        r->nplacements = n;
+    }
     set_canaries(r);
 }
 
 bool referee_add_scratch(struct referee *r, size_t scratch, uint64_t seed) {
-    struct kp_region region;
     size_t g = buffer_granularity();
-    region_reserve(&region, (scratch + 2 * g) * (size_t)r->nplacements, r->nplacements, seed);
+    region_reserve(&r->region[1], (scratch + 2 * g) * (size_t)r->nplacements, r->nplacements, seed);
     for (int p = 0; p < r->nplacements; p++) {
         int i = p * r->nbuffers + r->nbuffers - 1;
-        if (!buffer_create(&region, scratch, false, &r->at[i], &r->shared[i])) return false;
+        if (!buffer_create(&r->region[1], scratch, false, &r->at[i], &r->shared[i])) return false;
     }
     set_canaries(r);
     return true;

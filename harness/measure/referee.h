@@ -11,11 +11,12 @@
 
 struct referee {
     const struct kp_task *task;
-    int nbuffers;             /* tensors, outputs, scratch: in this order */
-    int nplacements;          /* sets of buffers held at once */
-    struct kp_span *at;       /* [placement * nbuffers + buffer] */
-    struct kp_shared *shared; /* the same for other processes; last, the clean memory */
-    size_t flush_bytes;       /* of the clean memory; 0: none */
+    int nbuffers;               /* tensors, outputs, scratch: in this order */
+    int nplacements;            /* sets of buffers held at once */
+    struct kp_span *at;         /* [placement * nbuffers + buffer] */
+    struct kp_shared *shared;   /* the same for other processes; last, the clean memory */
+    struct kp_region region[2]; /* of what was allocated first, and of scratch added later */
+    size_t flush_bytes;         /* of the clean memory; 0: none */
     cudaStream_t stream;
     uint32_t poison;             /* the word in outputs and scratch now */
     uint32_t canary;             /* the word around what may be written, as long as this lives */
@@ -52,6 +53,9 @@ size_t referee_flush_bytes(void);
 /* How many placements a cell with so much scratch is verified and timed at: 8 if it is small,
  * because the address of a small buffer affects times; else 1. */
 int referee_placements(const struct kp_task *t, size_t scratch);
+
+/* Give everything back, whether or not it was opened whole.  Nothing uses it any more. */
+void referee_close(struct referee *r);
 
 /* Keep the first n placements only.  Before scratch is added. */
 void referee_keep(struct referee *r, int n);

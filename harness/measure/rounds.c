@@ -91,12 +91,13 @@ bool rounds_start(struct rounds *t, bool aa) {
         bool mine = (i == 0 || aa) && !t->missing;
         enum kp_math own = t->acc.math[i ? i - 1 : 0];
         static const char *const math[] = {"fp32", "tf32", "half"};
-        char *baseline[] = {"baseline", (char *)t->task->path, mine ? NULL : (char *)math[own],
-                            NULL};
         struct runner_setup setup = referee_setup(&t->acc.r, layout);
-        t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, own);
-        process_start(&t->runner[i], t->runner_name[i], mine ? candidate : baseline, mine, &setup,
-                      t->acc.r.shared);
+        const char *name = t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, own);
+        if (mine)
+            process_start(&t->runner[i], name, candidate, &setup, t->acc.r.shared);
+        else
+            process_start_baseline(&t->runner[i], name, t->task->path, math[own], &setup,
+                                   t->acc.r.shared);
     }
     bool ok = true;
     for (int i = 0; i < t->nrunners && ok; i++) {
@@ -111,6 +112,14 @@ bool rounds_start(struct rounds *t, bool aa) {
 
 void rounds_stop(struct rounds *t) {
     for (int i = 0; i < t->nrunners; i++) process_end(&t->runner[i]);
+}
+
+void rounds_leave(struct rounds *t) {
+    for (int i = 0; i < t->nrunners; i++)
+        if (t->runner[i].pid && !is_candidate(t, i))
+            process_leave(&t->runner[i], t->deadline);
+        else
+            process_end(&t->runner[i]);
 }
 
 struct kp_interval rounds_ratio(const struct rounds *t, int i) {

@@ -52,6 +52,9 @@ struct rounds {
 bool rounds_start(struct rounds *t, bool aa);
 void rounds_stop(struct rounds *t);
 
+/* The cell ends: stop the candidate's runner, and leave those of baselines to the next cell. */
+void rounds_leave(struct rounds *t);
+
 /* Forget the samples and do rounds with the runners that rounds_start() has started, until the
  * ratio is known well enough, the cap is reached or KP_MOST_ROUNDS are done.  A kernel of a few
  * microseconds gets new runners in between (as `aa` says).  False: t->verdict is set. */

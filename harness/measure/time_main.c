@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "gpu/machine.h"
 #include "measure/rounds.h"
+#include "measure/stay.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -95,12 +96,21 @@ static void begin(struct cell *c) {
     for (int i = 0; i < t->nflags; i++) flag(c, t->flags[i]);
 }
 
+/* Give back what the cell took, before it ends. */
+static void give_back(struct cell *c) {
+    if (stays())
+        rounds_leave(&c->t);
+    else
+        rounds_stop(&c->t);
+    accuracy_close(&c->t.acc);
+}
+
 /* Write the result and end. */
 KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *reason) {
     char *path = text_format("%s.%s", c->t.prefix, c->file), date[32];
     time_t now = time(NULL);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
-    rounds_stop(&c->t);
+    give_back(c);
     cJSON_AddStringToObject(c->json, "verdict", verdict);
     cJSON_AddItemToObject(c->json, "reason",
                           reason ? cJSON_CreateString(reason) : cJSON_CreateNull());
@@ -128,7 +138,7 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     cJSON_AddNumberToObject(h, "oracle_checks", c->t.oracle_checks);
     cJSON_AddNumberToObject(h, "wall_seconds", round((seconds_now() - c->started) * 10) / 10);
     json_write(path, c->json);
-    exit(KP_OK);
+    stay_end(KP_OK);
 }
 
 /* ---- Before measuring -------------------------------------------------------------- */
@@ -324,6 +334,7 @@ static bool confirm(struct cell *c) {
 
 static void measure(struct cell *c) {
     struct rounds *t = &c->t;
+    machine_watch_start();
     if (!rounds_start(t, false)) finish(c, t->verdict, t->reason);
     if (!machine_quiet(quiet_seconds))
         flag(c, "noisy: the machine was not quiet when measuring began");
@@ -362,17 +373,17 @@ static void measure_aa(struct cell *c) {
         cJSON_AddItemToArray(list, x);
     }
     json_add_number(c->json, "candidate_us", us);
-    rounds_stop(t);
+    give_back(c);
     json_write(text_format("%s.aa.json", t->prefix), c->json);
     printf("A/A %s: %.2f us, ratios of %d batches %.4f..%.4f\n", t->task->name, us, AA_BATCHES, low,
            high);
 }
 
-int main(int argc, char **argv) {
-    kp_program("time");
+static void time_cell(int argc, char **argv) {
     bool aa = argc == 4 && !strcmp(argv[1], "--aa");
     if (argc != 3 && !aa) die(KP_USAGE, "usage: time [--aa] tasks/SUITE/TASK.json build/GPU/TASK");
-    static struct cell c; /* zeroed */
+    static struct cell c;
+    memset(&c, 0, sizeof c);
     const char *cap = getenv("KP_CELL_SECONDS");
     c.started = seconds_now();
     c.t.task = task_load(argv[aa + 1]);
@@ -406,5 +417,9 @@ int main(int argc, char **argv) {
         measure_aa(&c);
     else
         measure(&c);
-    return KP_OK;
+}
+
+int main(int argc, char **argv) {
+    kp_program("time");
+    return stay(argc, argv, time_cell);
 }

@@ -4,13 +4,14 @@
  * PREFIX.verify.json, the step's stamp.  Whatever the candidate does is a verdict (exit 0).  Only
  * failures of the machine are errors (exit 4).
  *
- * main() at the end is the whole procedure.  How errors are measured is in accuracy.c, how large
+ * verify() at the end is the whole procedure.  How errors are measured is in accuracy.c, how large
  * they may be in tolerance.c. */
 #define _GNU_SOURCE
 #include "measure/audit.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "measure/accuracy.h"
+#include "measure/stay.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,6 +52,7 @@ static char *file_of(const struct verify *v, const char *suffix) {
 KP_NORETURN static void verdict(struct verify *v, const char *word, const char *reason) {
     char *path = file_of(v, "verify.json");
     process_end(&v->runner);
+    accuracy_close(&v->acc);
     cJSON_AddStringToObject(v->json, "verdict", word);
     if (reason)
         cJSON_AddStringToObject(v->json, "reason", reason);
@@ -59,7 +61,7 @@ KP_NORETURN static void verdict(struct verify *v, const char *word, const char *
     cJSON_AddNumberToObject(v->json, "waited_seconds",
                             round((process_cell_seconds() - v->left) * 1e3) / 1e3);
     json_write(path, v->json);
-    exit(KP_OK);
+    stay_end(KP_OK);
 }
 
 /* Turn a contestant's status into a verdict.  Returns only if it is RUNNER_OK. */
@@ -132,7 +134,7 @@ static struct tape *record(struct verify *v, int number, struct tape_span *at) {
     referee_poison(&v->acc.r, 0, seed);
     referee_wait(&v->acc.r);
     struct runner_setup setup = referee_setup(&v->acc.r, seed);
-    process_start(&p, "recording", argv, true, &setup, v->acc.r.shared);
+    process_start(&p, "recording", argv, &setup, v->acc.r.shared);
     process_wait(&p, v->deadline, &reply, NULL);
     settle_machine(&reply);
     if (number == 0) {
@@ -193,7 +195,7 @@ static void start_runner(struct verify *v) {
     char *argv[] = {"runner", tape, cubin, NULL};
     struct runner_reply reply;
     struct runner_setup setup = referee_setup(&v->acc.r, random_seed());
-    process_start(&v->runner, "candidate's", argv, true, &setup, v->acc.r.shared);
+    process_start(&v->runner, "candidate's", argv, &setup, v->acc.r.shared);
     process_wait(&v->runner, v->deadline, &reply, NULL);
     settle(v, &reply);
 }
@@ -402,8 +404,7 @@ KP_NORETURN static void conclude(struct verify *v) {
     verdict(v, v->missing ? "missing" : "ok", v->missing);
 }
 
-int main(int argc, char **argv) {
-    kp_program("verify");
+static void verify(int argc, char **argv) {
     if (argc != 3) die(KP_USAGE, "usage: verify tasks/SUITE/TASK.json build/GPU/TASK");
     struct verify v;
     memset(&v, 0, sizeof v);
@@ -436,4 +437,9 @@ int main(int argc, char **argv) {
         determinism(&v);
     }
     conclude(&v);
+}
+
+int main(int argc, char **argv) {
+    kp_program("verify");
+    return stay(argc, argv, verify);
 }

@@ -1,11 +1,13 @@
-/* baseline_main.c: a baseline's runner: `baseline TASK.json fp32|tf32|half`, started by time.  It
- * runs the reference as a captured graph, in the same loop as the candidate's runner. */
+/* baseline_main.c: a baseline's runner, started by time, which says of which task and arithmetic.
+ * It runs the reference as a captured graph, in the same loop as the candidate's runner.  It may
+ * serve one cell after another. */
 #include "replay/runner.h"
 #include "gpu/device.h"
 #include "task/taskfile.h"
 #include "cuda/exec.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 struct baseline {
@@ -31,18 +33,17 @@ static bool enqueue(void *self, const struct kp_span *at, CUstream s, CUevent st
     return true;
 }
 
-int main(int argc, char **argv) {
-    kp_program("baseline");
-    if (argc != 3) die(KP_USAGE, "usage: baseline TASK.json fp32|tf32|half (run by time)");
-    enum kp_math math = !strcmp(argv[2], "fp32")   ? KP_MATH_FP32
-                        : !strcmp(argv[2], "tf32") ? KP_MATH_TF32
-                                                   : KP_MATH_HALF;
-    driver_open();
+/* Serve one cell, and give back all that it took. */
+static void serve(const struct runner_baseline *what) {
+    enum kp_math math = !strcmp(what->math, "fp32")   ? KP_MATH_FP32
+                        : !strcmp(what->math, "tf32") ? KP_MATH_TF32
+                                                      : KP_MATH_HALF;
     struct runner_setup setup;
+    struct kp_region region;
     struct kp_span *at;
-    runner_receive(&setup, &at);
-    struct baseline b = {.task = task_load(argv[1])};
-    b.exec = kp_exec_create(b.task, math);
+    size_t n = runner_receive(&setup, &region, &at);
+    struct kp_task *task = task_load(what->task);
+    struct baseline b = {.task = task, .exec = kp_exec_create(task, math)};
     size_t bytes = kp_exec_workspace(b.exec);
     if (bytes)
         device_check(cudaMalloc(&b.workspace, bytes), "memory for the baseline's intermediates");
@@ -53,4 +54,25 @@ int main(int argc, char **argv) {
     device_check(cudaDeviceSynchronize(), "first run of the baseline");
     const struct runner_contestant who = {.self = &b, .enqueue = enqueue};
     runner_serve(&setup, at, &who);
+    for (size_t i = 0; i < n; i++) buffer_free(&at[i]);
+    region_free(&region);
+    device_check(cudaFree(b.workspace), "closing the baseline");
+    device_check(cudaStreamDestroy(stream), "closing the baseline");
+    kp_exec_destroy(b.exec);
+    task_free(task);
+    free(at);
+    runner_reply(RUNNER_OK, 0, 0, NULL, NULL);
+}
+
+int main(int argc, char **argv) {
+    (void)argv;
+    kp_program("baseline");
+    if (argc != 1) die(KP_USAGE, "usage: baseline (run by time)");
+    driver_open();
+    for (;;) {
+        struct runner_baseline what;
+        runner_take(&what, sizeof what);
+        what.task[sizeof what.task - 1] = what.math[sizeof what.math - 1] = 0;
+        serve(&what);
+    }
 }

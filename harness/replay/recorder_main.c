@@ -151,9 +151,10 @@ int main(int argc, char **argv) {
     char level[1024], message[KP_TAPE_MESSAGE] = "";
     driver_open();
     struct runner_setup setup;
+    struct kp_region region;
     struct kp_span *at;
     CUstream stream;
-    runner_receive(&setup, &at);
+    runner_receive(&setup, &region, &at);
     if ((int)setup.nbuffers != ntensors + noutputs + 1) die(KP_BUG, "%u buffers", setup.nbuffers);
     device_check(cudaFree(0), "starting the CUDA runtime");
     KP_CU(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));

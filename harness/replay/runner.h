@@ -1,5 +1,5 @@
-/* runner.h: what every contestant's process does: receive buffers, reply, serve samples.  The loop,
- * and the clock, are in timed_sample.c. */
+/* runner.h: what every contestant's process does: receive buffers and reply (talk.c), serve
+ * samples. The loop, and the clock, are in timed_sample.c. */
 #ifndef KP_RUNNER_H
 #define KP_RUNNER_H
 
@@ -7,9 +7,13 @@
 #include "gpu/driver.h"
 #include "gpu/protocol.h"
 
+/* Read exactly n bytes.  Ends the process if the referee has closed its end: it needs this process
+ * no more. */
+void runner_take(void *to, size_t n);
+
 /* Read the setup and map every buffer: at[placement * nbuffers + buffer].  The clean memory, if
- * there is any, follows the last. */
-void runner_receive(struct runner_setup *setup, struct kp_span **at);
+ * there is any, follows the last.  Returns how many there are. */
+size_t runner_receive(struct runner_setup *setup, struct kp_region *region, struct kp_span **at);
 
 /* Send a reply, and `text` unless it is NULL.  Ends the process if the status is not RUNNER_OK. */
 void runner_reply(enum runner_status status, double event_us, double host_us, const char *message,
@@ -33,8 +37,9 @@ struct runner_contestant {
     bool (*kept)(void *self, char *message);
 };
 
-/* Serve requests until the referee closes the pipe.  Never returns. */
-KP_NORETURN void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
-                              const struct runner_contestant *who);
+/* Serve requests until the referee asks for the next cell, with nothing left of this one; or until
+ * it closes its end, and then never return. */
+void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
+                  const struct runner_contestant *who);
 
 #endif

@@ -157,8 +157,9 @@ int main(int argc, char **argv) {
     c.tape = tape_parse(text, message);
     driver_open();
     struct runner_setup setup;
+    struct kp_region region;
     struct kp_span *at;
-    runner_receive(&setup, &at);
+    runner_receive(&setup, &region, &at);
     c.nbuffers = setup.nbuffers;
     if (!c.tape) runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
     free(text);

@@ -8,68 +8,9 @@
 #include "replay/runner.h"
 #include "gpu/device.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/prctl.h>
 #include <time.h>
-#include <unistd.h>
-
-/* Read exactly n bytes.  A closed pipe means that the referee needs this process no more. */
-static void take(void *to, size_t n) {
-    for (char *p = to; n;) {
-        ssize_t k = read(0, p, n);
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) _exit(0);
-        p += k, n -= (size_t)k;
-    }
-}
-
-static void give(const void *from, size_t n) {
-    for (const char *p = from; n;) {
-        ssize_t k = write(RUNNER_REPLY_FD, p, n);
-        if (k < 0 && errno == EINTR) continue;
-        if (k <= 0) _exit(0);
-        p += k, n -= (size_t)k;
-    }
-}
-
-void runner_reply(enum runner_status status, double event_us, double host_us, const char *message,
-                  const char *text) {
-    struct runner_reply r;
-    memset(&r, 0, sizeof r);
-    r.status = (int32_t)status;
-    r.event_us = event_us, r.host_us = host_us;
-    snprintf(r.message, sizeof r.message, "%s", message ? message : "");
-    r.length = text ? (uint32_t)strlen(text) : 0;
-    give(&r, sizeof r);
-    if (text) give(text, r.length);
-    if (status != RUNNER_OK) _exit(0);
-}
-
-void runner_receive(struct runner_setup *setup, struct kp_span **at) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* an endless kernel must not outlive the referee */
-    take(setup, sizeof *setup);
-    if (setup->magic != RUNNER_MAGIC || setup->nbuffers > KP_MAX_BUFFERS ||
-        setup->nplacements > RUNNER_MAX_PLACEMENTS)
-        die(KP_USAGE, "no setup on descriptor 0: verify and time start this program");
-    size_t n = (size_t)setup->nbuffers * setup->nplacements + (setup->flush_bytes > 0), bytes = 0;
-    struct kp_shared *shared = calloc(n, sizeof *shared);
-    *at = calloc(n, sizeof **at);
-    if (!shared || !*at) die(KP_MACHINE, "out of memory");
-    take(shared, n * sizeof *shared);
-    for (size_t i = 0; i < n; i++) bytes += shared[i].mapped;
-    struct kp_region region;
-    region_reserve(&region, bytes, (int)n, setup->layout_seed);
-    for (size_t i = 0; i < n; i++) {
-        buffer_import(&region, &shared[i], &(*at)[i]);
-        if (shared[i].fd >= 0) close(shared[i].fd);
-    }
-    free(shared);
-}
 
 struct loop {
     CUstream stream;
@@ -164,6 +105,17 @@ static void replay(struct loop *l, const struct runner_request *q) {
     runner_reply(RUNNER_OK, ms * 1e3, t1 - t0, NULL, NULL);
 }
 
+static void close_loop(struct loop *l, uint32_t nplacements) {
+    KP_CU(cu.cuCtxSynchronize());
+    for (uint32_t p = 0; p < nplacements; p++) KP_CU(cu.cuGraphExecDestroy(l->graphs[p]));
+    KP_CU(cu.cuGraphExecDestroy(l->empty));
+    KP_CU(cu.cuEventDestroy(l->start));
+    KP_CU(cu.cuEventDestroy(l->stop));
+    KP_CU(cu.cuEventDestroy(l->flushed));
+    KP_CU(cu.cuStreamDestroy(l->stream));
+    free(l->graphs);
+}
+
 void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
                   const struct runner_contestant *who) {
     struct loop l = {.who = who};
@@ -182,9 +134,11 @@ void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
     runner_reply(RUNNER_OK, 0, 0, NULL, NULL);
     for (;;) {
         struct runner_request q;
-        take(&q, sizeof q);
+        runner_take(&q, sizeof q);
+        if (q.what == RUNNER_NEXT) break;
         if (q.placement >= setup->nplacements)
             die(KP_BUG, "request %u for placement %u", q.what, q.placement);
         replay(&l, &q);
     }
+    close_loop(&l, setup->nplacements);
 }

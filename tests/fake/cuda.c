@@ -27,9 +27,13 @@ struct CUctx_st {
 struct allocation {
     int fd; /* -1: memory of this process alone */
     size_t bytes;
+    bool own; /* made by this process */
 };
 
 static size_t used;
+
+enum { MOST_MAPPED = 4096 };
+static CUdeviceptr mapped[MOST_MAPPED]; /* what counts as used, as long as it is mapped */
 
 /* ---- Device --------------------------------------------------------------------- */
 
@@ -150,11 +154,10 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     struct allocation *a = calloc(1, sizeof *a);
     cuMemGetInfo(&available, &total);
     if (!a || bytes > available) return free(a), CUDA_ERROR_OUT_OF_MEMORY;
-    a->bytes = bytes;
+    a->bytes = bytes, a->own = true;
     bool file = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur >= bytes;
     a->fd = file ? memfd_create("device memory", MFD_CLOEXEC) : -1;
     if (file && (a->fd < 0 || ftruncate(a->fd, (off_t)bytes))) return CUDA_ERROR_OUT_OF_MEMORY;
-    used += bytes;
     *handle = (CUmemGenericAllocationHandle)(uintptr_t)a;
     return CUDA_SUCCESS;
 }
@@ -180,7 +183,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
     struct allocation *a = calloc(1, sizeof *a);
     (void)type;
     if (!a || fstat((int)(intptr_t)from, &s)) return CUDA_ERROR_INVALID_VALUE;
-    *a = (struct allocation){dup((int)(intptr_t)from), (size_t)s.st_size};
+    *a = (struct allocation){dup((int)(intptr_t)from), (size_t)s.st_size, false};
     *handle = (CUmemGenericAllocationHandle)(uintptr_t)a;
     return CUDA_SUCCESS;
 }
@@ -190,12 +193,17 @@ CUresult cuMemMap(CUdeviceptr at, size_t bytes, size_t offset, CUmemGenericAlloc
     struct allocation *a = (struct allocation *)(uintptr_t)handle;
     (void)flags;
     if (offset + bytes > a->bytes) return CUDA_ERROR_INVALID_VALUE;
+    int i = 0;
+    while (i < MOST_MAPPED - 1 && mapped[i]) i++;
+    if (a->own) mapped[i] = at, used += bytes;
     void *p = mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
                    MAP_FIXED | MAP_SHARED | (a->fd < 0 ? MAP_ANONYMOUS : 0), a->fd, (off_t)offset);
     return p == MAP_FAILED ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
 CUresult cuMemUnmap(CUdeviceptr at, size_t bytes) {
+    for (int i = 0; i < MOST_MAPPED; i++)
+        if (mapped[i] == at) mapped[i] = 0, used -= bytes;
     void *p = mmap((void *)(uintptr_t)at, bytes, PROT_NONE,
                    MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return p == MAP_FAILED ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;

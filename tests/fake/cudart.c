@@ -86,6 +86,10 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags) {
     return result(cuStreamCreate(s, flags));
 }
 
+cudaError_t cudaStreamDestroy(cudaStream_t s) {
+    return result(cuStreamDestroy(s));
+}
+
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
     return result(cuEventCreate(event, flags));
 }

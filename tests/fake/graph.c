@@ -278,6 +278,20 @@ CUresult cuStreamCreate(CUstream *stream, unsigned flags) {
     return CUDA_SUCCESS;
 }
 
+CUresult cuStreamDestroy(CUstream stream) {
+    CUstream *s = &streams;
+    while (*s && *s != stream) s = &(*s)->next;
+    if (!*s) return CUDA_ERROR_INVALID_VALUE;
+    *s = stream->next;
+    free(stream);
+    return CUDA_SUCCESS;
+}
+
+CUresult cuEventDestroy(CUevent event) {
+    free(event);
+    return CUDA_SUCCESS;
+}
+
 CUresult cuEventCreate(CUevent *event, unsigned flags) {
     (void)flags;
     *event = calloc(1, sizeof **event);
@@ -387,6 +401,11 @@ CUresult cuStreamUpdateCaptureDependencies_v2(CUstream s, CUgraphNode *nodes,
 CUresult cuGraphInstantiate(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
     *exec = (CUgraphExec)graph;
     return flags ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+    (void)exec;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuGraphUpload(CUgraphExec exec, CUstream s) {

@@ -14,6 +14,8 @@ cJSON *machine_describe(void) {
     return m;
 }
 
+void machine_watch_start(void) {}
+
 void machine_watch(void) {}
 
 void machine_watch_add(cJSON *m) {

@@ -1,0 +1,122 @@
+#!/bin/bash
+# verify and time as processes that stay, one cell after another (harness/measure/stay.h), on a
+# pretend GPU: what is shared, what is not, and when they end.
+# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
+# shellcheck disable=SC2154,SC2030,SC2031  # out is lib.sh's; a subshell's variables are its own
+. tests/e2e/lib.sh
+. tests/fake/lib.sh
+export KP_CELL_SECONDS=2 KP_STAY=3 NOT_FOR_OTHERS=secret
+
+# A copy of the programs is its own: nobody else's process serves it.
+cp -r "$bin" bin && bin=$PWD/bin
+export LD_LIBRARY_PATH=$bin CUDA_VISIBLE_DEVICES="log=$scratch/log"
+step() { "$bin/$1" "$json" "$cell" > "$out" 2>&1; }
+staying() { pgrep -f "^$bin/$1 --stay" | sort -n | paste -sd' '; }
+# until_none PATTERN - none of our processes is like this; waits a while.
+until_none() {
+    local i
+    for i in $(seq 50); do
+        pgrep -f "^$bin/$1" > left || return 0
+        sleep 0.1
+    done
+    xargs ps -o pid,args -p < left
+    return 1
+}
+opened() { sed -n 's/ open$//p' "$scratch/log" | sort | uniq -c | awk '{ printf "%s%s %d", s, $2, $1; s = ", " }'; }
+fails() { [ "$2" = "$1" ] || { echo "exit status $2, not $1"; return 1; }; }
+
+# ---- One cell after another ------------------------------------------------------------------
+
+for kernel in ok_relu one_off ok_matmul crash_host; do
+    built "$kernel"
+    step verify
+    check "$kernel: verify succeeds" fails 0 $?
+    check "$kernel: the verdict is what it is in a process of its own" is "$(of verify .verdict)" "$(field expect "$kernel")"
+    step time
+    check "$kernel: time succeeds" fails 0 $?
+    check "$kernel: and says the same" is "$(of time '.verdict, .reason')" "$(of verify '.verdict, .reason')"
+done
+check 'what runs a candidate is started for each cell, the others once' is "$(opened)" 'baseline 2, recorder 7, runner 5, time 1, verify 1'
+one=$(staying time)
+check 'one process stays' eval "[[ '$one' =~ ^[0-9]+$ ]]"
+built ok_relu
+step verify
+step time
+check 'it serves on' is "$(staying time)" "$one"
+check 'baselines wait for it' is "$(pgrep -f "^baseline" -P "$one" | wc -l)" 2
+check 'it has no secrets' eval "! grep -qa secret /proc/$one/environ"
+check 'nothing of the terminal' is "$(ps -o sid= -p "$one" | tr -d ' ')" "$one"
+
+# ---- Memory comes back -----------------------------------------------------------------------
+
+built ok_relu
+for i in 1 2 3 4 5 6; do
+    KP_FAKE_MEMORY=$(((1 << 30) + (6 << 20))) step verify # its own part is 1 GiB
+    KP_FAKE_MEMORY=$(((1 << 30) + (6 << 20))) step time
+done
+check 'six cells take no more memory than one' is "$(of time .verdict)" ok
+check 'nor more descriptors' eval "[ $(find "/proc/$(staying time)/fd" | wc -l) -lt 40 ]"
+
+# ---- Who asks is who it is for -----------------------------------------------------------------
+
+built ok_relu
+step verify
+KP_INPUTS='{"task":"0123"}' step time
+check 'the variables of who asks count' is "$(of time .inputs.task)" 0123
+step time
+check 'and only for this cell' is "$(of time .inputs)" null
+mkdir -p elsewhere && cp -r tasks build elsewhere && rm -f elsewhere/"$cell".{verify,time}.json
+(cd elsewhere && step verify && step time)
+check 'so does the folder' is "$(jq -r .verdict "elsewhere/$cell.time.json")" ok
+echo '{' > broken.json
+"$bin/verify" broken.json "$cell" > "$out" 2>&1
+status=$?
+check 'a broken task fails as it does elsewhere' is "$status" "$(KP_STAY=0 "$bin/verify" broken.json "$cell" 2> alone; echo $?)"
+check 'with the same words' diff alone "$out"
+step verify
+check 'and the next cell is served' fails 0 $?
+"$bin/time" > "$out" 2>&1
+check 'wrong arguments are, too' fails 2 $?
+built ok_relu && step verify && step time &
+first=$!
+(built ok_matmul && step verify && step time && [ "$(of time .verdict)" = ok ])
+check 'one waits while another is served' fails 0 $?
+wait $first
+check 'and both are' fails 0 $?
+
+# ---- When it ends -------------------------------------------------------------------------------
+
+built ok_relu
+flock lock "$bin/verify" "$json" "$cell" > "$out" 2>&1
+check 'a lock on the GPU is free when the cell is done' flock -n lock true
+until_none 'time --stay'
+check 'nobody asks for a while: it ends' is "$(staying time)" ''
+check 'and its baselines' until_none baseline
+step verify
+before=$(staying verify)
+cp "$bin/baseline" "$bin/other" && mv "$bin/other" "$bin/baseline"
+step verify
+check 'a program that is built again is another' eval "[ -n '$before' ] && [ '$before' != \"\$(staying verify | sed 's/^$before //; s/ $before$//')\" ]"
+built endless
+KP_DEADLINE=30 "$bin/verify" "$json" "$cell" > "$out" 2>&1 &
+asking=$!
+for i in $(seq 100); do pgrep -f "runner $cell.tape" > /dev/null && break; sleep 0.1; done
+sleep 0.5
+serving=$(staying verify)
+kill -9 $asking
+wait $asking 2> /dev/null
+for i in $(seq 50); do pgrep -f "runner $cell.tape" > /dev/null || break; sleep 0.1; done
+check 'who asked is killed: so is what it ran' eval "! pgrep -f 'runner $cell.tape'"
+check 'and it has left no verdict' [ ! -e "$cell.verify.json" ]
+built ok_relu
+step verify
+check 'the next who asks is served by another' eval "[ $(of verify .verdict) = ok ] && [ '$serving' != \"\$(staying verify)\" ]"
+built ok_relu
+step verify
+serving=$(staying time)
+kill -9 $(staying verify) $serving 2> /dev/null
+step verify
+check 'one that was killed is not missed' fails 0 $?
+
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]
