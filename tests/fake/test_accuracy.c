@@ -346,6 +346,7 @@ static void test_lost(void **state) {
         accuracy_sample(&acc, 0, (enum kp_class)c, KP_ALL, 3, &e);
         assert_int_equal(judgment_passes(&e.candidate), c == KP_CLASS_NORMWISE);
         assert_int_equal(e.found[0].lost, n);
+        assert_int_equal(e.found[0].bad, c == KP_CLASS_NORMWISE ? 0 : n);
     }
 }
 
