@@ -213,6 +213,11 @@ rule_audit() {
     verified
     check 'outputs that are always the same are found' is "$(of verify '.audit | join("; ")')" \
         'degenerate: the output of other contents passes; no-influence: x'
+    task first '[]' 'y[16]:i64 = argmax(x; dim=1)' 'x:[16,32]:constant(1):declared'
+    built ok_argmax first
+    verified
+    check 'zeros that are right are found' is "$(of verify '.audit | join("; ")')" \
+        'degenerate: zeros pass; degenerate: the output of other contents passes; no-influence: x'
     built ok_foretells relu_ids
     verified
     check 'an input without influence is found' is "$(of verify '.audit | join("; ")')" 'no-influence: ids'
