@@ -114,7 +114,7 @@ check 'the next who asks is served by another' eval "[ $(of verify .verdict) = o
 built ok_relu
 step verify
 serving=$(staying time)
-kill -9 $(staying verify) $serving 2> /dev/null
+kill -9 "$(staying verify)" "$serving" 2> /dev/null
 step verify
 check 'one that was killed is not missed' fails 0 $?
 
