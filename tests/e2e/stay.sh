@@ -87,12 +87,12 @@ check 'and both are' fails 0 $?
 # ---- When it ends -------------------------------------------------------------------------------
 
 built ok_relu
-flock lock "$bin/verify" "$json" "$cell" > "$out" 2>&1
-check 'a lock on the GPU is free when the cell is done' flock -n lock true
 until_none 'time --stay'
 check 'nobody asks for a while: it ends' is "$(staying time)" ''
 check 'and its baselines' until_none baseline
-step verify
+until_none 'verify --stay'
+flock lock "$bin/verify" "$json" "$cell" > "$out" 2>&1
+check 'the next stays without the lock on the GPU that it was started under' eval 'flock -n lock true && [ -n "$(staying verify)" ]'
 before=$(staying verify)
 cp "$bin/baseline" "$bin/other" && mv "$bin/other" "$bin/baseline"
 step verify
