@@ -92,7 +92,7 @@ check 'nobody asks for a while: it ends' is "$(staying time)" ''
 check 'and its baselines' until_none baseline
 until_none 'verify --stay'
 flock lock "$bin/verify" "$json" "$cell" > "$out" 2>&1
-check 'the next stays without the lock on the GPU that it was started under' eval 'flock -n lock true && [ -n "$(staying verify)" ]'
+check 'the next stays without the lock on the GPU that it was started under' eval "flock -n lock true && [ -n '$(staying verify)' ]"
 before=$(staying verify)
 cp "$bin/baseline" "$bin/other" && mv "$bin/other" "$bin/baseline"
 step verify
