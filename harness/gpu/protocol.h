@@ -9,13 +9,13 @@
 #ifndef KP_PROTOCOL_H
 #define KP_PROTOCOL_H
 
+#include <limits.h>
 #include <stdint.h>
 #include "base/tape.h"
 
 enum {
     RUNNER_MAGIC = 0x4b500001,
     RUNNER_REPLY_FD = 3,
-    RUNNER_FDS = 128, /* descriptors that one message passes on: the kernel takes up to 253 */
     RUNNER_MAX_PLACEMENTS = 64 /* far more than are ever used: a larger number is no setup */
 };
 
@@ -41,9 +41,10 @@ struct runner_setup {
     uint64_t layout_seed; /* decides where in the address space buffers lie */
 };
 
-/* A baseline's process is told first what to run: once for each cell that it serves. */
+/* A baseline's process is told first what to run, and gets standard error: once for each cell that
+ * it serves. */
 struct runner_baseline {
-    char task[256], math[8];
+    char task[PATH_MAX], math[8];
 };
 
 struct runner_request {

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "measure/process.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -64,26 +65,14 @@ static void put(int fd, const void *from, size_t n) {
     }
 }
 
-/* Pass on the descriptors of the memory, RUNNER_FDS with each message. */
+/* Pass on the descriptors of the memory, as many at once as go.  If the process has died, waiting
+ * for its reply will say so. */
 static void put_descriptors(int to, const struct kp_shared *shared, size_t n) {
     for (size_t i = 0; i < n;) {
-        union {
-            struct cmsghdr header;
-            char space[CMSG_SPACE(RUNNER_FDS * sizeof(int))];
-        } control;
-        int fd[RUNNER_FDS], count = 0;
-        for (; i < n && count < RUNNER_FDS; i++)
+        int fd[KP_MOST_DESCRIPTORS], count = 0;
+        for (; i < n && count < KP_MOST_DESCRIPTORS; i++)
             if (shared[i].fd >= 0) fd[count++] = shared[i].fd;
-        if (!count) return;
-        struct iovec one = {"", 1};
-        struct msghdr m = {.msg_iov = &one, .msg_iovlen = 1, .msg_control = &control};
-        memset(&control, 0, sizeof control);
-        m.msg_controllen = CMSG_SPACE((size_t)count * sizeof *fd);
-        control.header = (struct cmsghdr){.cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
-        control.header.cmsg_len = CMSG_LEN((size_t)count * sizeof *fd);
-        memcpy(CMSG_DATA(&control.header), fd, (size_t)count * sizeof *fd);
-        while (sendmsg(to, &m, MSG_NOSIGNAL) < 0)
-            if (errno != EINTR) return; /* it has died: waiting for its reply will say so */
+        if (!count || !descriptors_give(to, fd, count)) return;
     }
 }
 
@@ -135,7 +124,7 @@ void process_start_baseline(struct kp_process *p, const char *name, const char *
                             const struct kp_shared *shared) {
     char *argv[] = {"baseline", NULL};
     struct runner_baseline what = {{0}, {0}};
-    int i = 0;
+    int i = 0, streams[1] = {2};
     while (i < MOST_LEFT - 1 && !left[i].pid) i++;
     if (left[i].pid) {
         *p = left[i];
@@ -143,9 +132,10 @@ void process_start_baseline(struct kp_process *p, const char *name, const char *
         p->name = name;
     } else
         start(p, name, argv, false);
-    snprintf(what.task, sizeof what.task, "%s", task);
+    if (!realpath(task, what.task)) die(KP_MACHINE, "%s: %s", task, strerror(errno));
     snprintf(what.math, sizeof what.math, "%s", math);
     put(p->to, &what, sizeof what);
+    descriptors_give(p->to, streams, 1);
     put_setup(p, setup, shared);
 }
 

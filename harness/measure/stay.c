@@ -5,6 +5,7 @@
  * answer is READY, then the exit status. */
 #define _GNU_SOURCE
 #include "measure/stay.h"
+#include "base/descriptors.h"
 #include "gpu/values.h"
 #include "measure/process.h"
 
@@ -15,6 +16,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,15 +90,9 @@ static void add(struct request *q, const char *s) {
     q->size += (uint32_t)n;
 }
 
-/* Both standard streams go with the request's first bytes. */
-union streams {
-    struct cmsghdr header;
-    char space[CMSG_SPACE(2 * sizeof(int))];
-};
-
 static bool give_request(int fd, int argc, char **argv) {
     static struct request q;
-    extern char **environ;
+    const int streams[2] = {1, 2};
     char *folder = getcwd(NULL, 0);
     if (!folder) die(KP_MACHINE, "getcwd: %s", strerror(errno));
     q.size = 0, q.narguments = (uint32_t)argc;
@@ -105,35 +101,20 @@ static bool give_request(int fd, int argc, char **argv) {
     for (int i = 0; i < argc; i++) add(&q, argv[i]);
     for (char **e = environ; *e; e++)
         if (!strncmp(*e, "KP_", 3)) add(&q, *e);
-    union streams s;
-    const int of[2] = {1, 2};
-    size_t head = sizeof q.size + sizeof q.narguments;
-    struct iovec part = {&q, head};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = &s};
-    memset(&s, 0, sizeof s);
-    m.msg_controllen = sizeof s;
-    s.header = (struct cmsghdr){CMSG_LEN(sizeof of), SOL_SOCKET, SCM_RIGHTS};
-    memcpy(CMSG_DATA(&s.header), of, sizeof of);
-    return sendmsg(fd, &m, MSG_NOSIGNAL) == (ssize_t)head && give(fd, q.text, q.size);
+    return descriptors_give(fd, streams, 2) &&
+           give(fd, &q, offsetof(struct request, text) + q.size);
 }
 
 /* Take a request; standard output and error become those of who asked. */
 static bool take_request(int fd, struct request *q) {
-    union streams s;
-    size_t head = sizeof q->size + sizeof q->narguments;
-    struct iovec part = {q, head};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
-    m.msg_control = &s, m.msg_controllen = sizeof s;
-    if (recvmsg(fd, &m, MSG_CMSG_CLOEXEC) != (ssize_t)head) return false;
-    struct cmsghdr *c = CMSG_FIRSTHDR(&m);
-    if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(2 * sizeof(int))) return false;
-    int of[2];
-    memcpy(of, CMSG_DATA(c), sizeof of);
+    int streams[2];
+    if (!descriptors_take(fd, streams, 2)) return false;
     for (int i = 0; i < 2; i++) {
-        dup2(of[i], 1 + i);
-        close(of[i]);
+        dup2(streams[i], 1 + i);
+        close(streams[i]);
     }
-    return q->size <= MOST_TEXT && q->narguments < MOST_STRINGS && take(fd, q->text, q->size);
+    return take(fd, q, offsetof(struct request, text)) && q->size <= MOST_TEXT &&
+           q->narguments < MOST_STRINGS && take(fd, q->text, q->size);
 }
 
 /* ---- Who may meet whom ------------------------------------------------------------------- */
@@ -243,7 +224,6 @@ static int ask(int argc, char **argv, const char *seconds) {
 static char **adopt(struct request *q) {
     static char *argv[MOST_STRINGS];
     char *p = q->text, *end = q->text + q->size;
-    extern char **environ;
     q->text[MOST_TEXT - 1] = 0;
     if (chdir(p)) die(KP_MACHINE, "%s: %s", p, strerror(errno));
     p += strlen(p) + 1;

@@ -1,6 +1,7 @@
 /* talk.c: a contestant's process reads what the referee sends and answers: see runner.h. */
 #define _GNU_SOURCE
 #include "replay/runner.h"
+#include "base/descriptors.h"
 #include "base/error.h"
 
 #include <errno.h>
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 void runner_take(void *to, size_t n) {
@@ -43,34 +43,16 @@ void runner_reply(enum runner_status status, double event_us, double host_us, co
     if (status != RUNNER_OK) _exit(0);
 }
 
-/* Take the descriptors of the memory, RUNNER_FDS with each message. */
+/* Take the descriptors of the memory, as many at once as go. */
 static void take_descriptors(struct kp_shared *shared, size_t n) {
-    size_t i = 0;
-    for (;;) {
-        union {
-            struct cmsghdr header;
-            char space[CMSG_SPACE(RUNNER_FDS * sizeof(int))];
-        } control;
-        char mark;
-        struct iovec one = {&mark, 1};
-        struct msghdr m = {.msg_iov = &one, .msg_iovlen = 1};
-        size_t want[RUNNER_FDS], count = 0;
-        for (; i < n && count < RUNNER_FDS; i++)
+    for (size_t i = 0; i < n;) {
+        size_t want[KP_MOST_DESCRIPTORS];
+        int fd[KP_MOST_DESCRIPTORS], count = 0;
+        for (; i < n && count < KP_MOST_DESCRIPTORS; i++)
             if (shared[i].fd >= 0) want[count++] = i;
         if (!count) return;
-        m.msg_control = &control, m.msg_controllen = sizeof control;
-        ssize_t k;
-        while ((k = recvmsg(0, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
-            ;
-        if (k == 0) _exit(0);
-        struct cmsghdr *c = k < 0 ? NULL : CMSG_FIRSTHDR(&m);
-        if (!c || c->cmsg_type != SCM_RIGHTS || c->cmsg_len != CMSG_LEN(count * sizeof(int)))
-            die(KP_MACHINE, "no descriptors of the memory: %s", strerror(errno));
-        for (size_t j = 0; j < count; j++) {
-            int fd;
-            memcpy(&fd, CMSG_DATA(c) + j * sizeof fd, sizeof fd);
-            shared[want[j]].fd = fd;
-        }
+        if (!descriptors_take(0, fd, count)) die(KP_MACHINE, "no descriptors of the memory came");
+        for (int j = 0; j < count; j++) shared[want[j]].fd = fd[j];
     }
 }
 

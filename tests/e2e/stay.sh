@@ -84,6 +84,16 @@ check 'one waits while another is served' fails 0 $?
 wait $first
 check 'and both are' fails 0 $?
 
+# A pipe ends with the cell, though processes stay that had it open; and a path means what it means here.
+built ok_relu
+step verify
+piped=$(timeout 2 "$bin/time" "$json" "$cell" 2>&1 | cat; echo "${PIPESTATUS[0]}")
+check 'who waits for the end of its output does not wait for them' is "$piped" 0
+mkdir -p other/tasks/fake && cp -r build other && sed 's/64,64/64, 64/' "$json" > "other/$json" && mv "$json" away
+(cd other && step verify && step time && [ "$(of time .verdict)" = ok ])
+check 'a baseline that another folder has left reads the task of this one' fails 0 $?
+mv away "$json"
+
 # ---- When it ends -------------------------------------------------------------------------------
 
 built ok_relu
