@@ -51,7 +51,7 @@ template <class F, bool RESIDUAL, int ROWS, int COLUMNS> struct StoreLinear : F 
 };
 
 template <int ROWS, int FROM, int TO> using LinearSizes = Matrices<ROWS, TO, FROM>;
-using LinearTile = Tile<128>;
+using LinearTile = Tile<128, Tf32Rest>;
 
 /* Bytes of scratch that linear() needs. */
 template <int ROWS, int FROM, int TO> constexpr size_t linear_scratch() {

@@ -10,12 +10,14 @@ namespace kp {
 
 constexpr int SHORT_ROWS = 8; /* of a block, a warp each */
 
-/* y = (x - mean) / sqrt(variance + eps) * weight + bias, by the biased variance of each row. */
+/* y = (x - mean) / sqrt(variance + eps) * weight + bias, by the biased variance of each row; the
+ * bias where a square overflows. */
 template <long long ROWS, int WIDTH>
 __global__ void __launch_bounds__(32 * SHORT_ROWS)
     layer_norm_kernel(const float *__restrict__ x, const float *__restrict__ weight,
                       const float *__restrict__ bias, float *__restrict__ y, float eps) {
     constexpr int FOURS = WIDTH / 128; /* float4 of a lane */
+    constexpr float SHARE = 1.0f / WIDTH;
     const long long row = (long long)blockIdx.x * SHORT_ROWS + threadIdx.x / 32;
     const int lane = threadIdx.x % 32;
     if (ROWS % SHORT_ROWS && row >= ROWS) return;
@@ -24,14 +26,15 @@ __global__ void __launch_bounds__(32 * SHORT_ROWS)
 #pragma unroll
     for (int j = 0; j < FOURS; j++) v[j] = __ldg((const float4 *)(x + row * WIDTH) + j * 32 + lane);
 #pragma unroll
-    for (int j = 0; j < FOURS; j++) sum += (v[j].x + v[j].y) + (v[j].z + v[j].w);
-    const float mean = warp_reduce(sum, Add()) * (1.0f / WIDTH);
+    for (int j = 0; j < FOURS; j++) /* shares, whose sum does not overflow */
+        sum += (v[j].x * SHARE + v[j].y * SHARE) + (v[j].z * SHARE + v[j].w * SHARE);
+    const float mean = warp_reduce(sum, Add());
 #pragma unroll
     for (int j = 0; j < FOURS; j++) {
         v[j].x -= mean, v[j].y -= mean, v[j].z -= mean, v[j].w -= mean;
         square += (v[j].x * v[j].x + v[j].y * v[j].y) + (v[j].z * v[j].z + v[j].w * v[j].w);
     }
-    const float scale = 1.0f / sqrtf(warp_reduce(square, Add()) * (1.0f / WIDTH) + eps);
+    const float scale = 1.0f / sqrtf(warp_reduce(square, Add()) * SHARE + eps);
 #pragma unroll
     for (int j = 0; j < FOURS; j++) {
         const float4 w = __ldg((const float4 *)weight + j * 32 + lane);
