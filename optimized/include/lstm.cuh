@@ -8,7 +8,7 @@
  * below is ahead, so what it said is multiplied first, while the layer's own words are on their
  * way.
  *
- * What limits it: STEPS turns of 8 BATCH HIDDEN flops for each of a block's cells, 1.45 us for a
+ * What limits it: STEPS turns of 16 BATCH HIDDEN flops for each of a block's cells, 1.45 us for a
  * batch of 10 and 256 cells on an H200, and what a turn waits for. All blocks of a layer must run
  * at once (a cooperative launch); where a GPU has no room for all layers, they take several
  * launches.
@@ -35,6 +35,17 @@ template <int BATCH_, int STEPS_, int INPUT_, int HIDDEN_, int LAYERS_> struct L
 struct LstmLayer {
     const float *weight_x, *weight_h, *bias_x, *bias_h;
 };
+/* Layer n of a task's inputs, as PyTorch names them. */
+#define KP_LSTM_LAYER(in, n)                                                     \
+    {                                                                            \
+        in->lstm_weight_ih_l##n, in->lstm_weight_hh_l##n, in->lstm_bias_ih_l##n, \
+            in->lstm_bias_hh_l##n                                                \
+    }
+#define KP_LSTM_LAYERS_6(in)                                                                    \
+    {                                                                                           \
+        KP_LSTM_LAYER(in, 0), KP_LSTM_LAYER(in, 1), KP_LSTM_LAYER(in, 2), KP_LSTM_LAYER(in, 3), \
+            KP_LSTM_LAYER(in, 4), KP_LSTM_LAYER(in, 5)                                          \
+    }
 
 template <class S> struct Lstm {
     LstmLayer layer[S::LAYERS];

@@ -32,18 +32,8 @@ extern "C" size_t scratch_bytes(void) {
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const kp::Lstm<Sizes> net = {
-        {{in->lstm_weight_ih_l0, in->lstm_weight_hh_l0, in->lstm_bias_ih_l0, in->lstm_bias_hh_l0},
-         {in->lstm_weight_ih_l1, in->lstm_weight_hh_l1, in->lstm_bias_ih_l1, in->lstm_bias_hh_l1},
-         {in->lstm_weight_ih_l2, in->lstm_weight_hh_l2, in->lstm_bias_ih_l2, in->lstm_bias_hh_l2},
-         {in->lstm_weight_ih_l3, in->lstm_weight_hh_l3, in->lstm_bias_ih_l3, in->lstm_bias_hh_l3},
-         {in->lstm_weight_ih_l4, in->lstm_weight_hh_l4, in->lstm_bias_ih_l4, in->lstm_bias_hh_l4},
-         {in->lstm_weight_ih_l5, in->lstm_weight_hh_l5, in->lstm_bias_ih_l5, in->lstm_bias_hh_l5}},
-        in->x,
-        in->random,
-        in->random_2,
-        nullptr,
-        nullptr};
+    const kp::Lstm<Sizes> net = {KP_LSTM_LAYERS_6(in), in->x,   in->random,
+                                 in->random_2,         nullptr, nullptr};
     kp::lstm(net, scratch, stream);
     const float *last =
         (const float *)scratch + ((size_t)Sizes::LAYERS * Sizes::STEPS - 1) * Sizes::STATE;
