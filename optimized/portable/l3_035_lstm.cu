@@ -3,15 +3,16 @@
  * one says at the last step.
  *
  * Idea: all layers at once, weights in registers, each step's words through the L2 cache
- * (lstm.cuh).
+ * (recurrent.cuh).
  * Floor: 512 steps, in each of which 96 of 132 multiprocessors do 0.65 MFLOP: 0.75 ms; and the way
  * of a word to the others, about 1 us a step, half of which products hide.
  * Not measured yet. */
 #include "task.h"
-#include "lstm.cuh"
+#include "recurrent.cuh"
 #include "reduce.cuh"
 
-using Sizes = kp::LstmSizes<X_DIM0, X_DIM1, X_DIM2, RANDOM_DIM2, RANDOM_DIM0>;
+using Sizes =
+    kp::RecurrentSizes<kp::LstmCell, true, X_DIM0, X_DIM1, X_DIM2, RANDOM_DIM2, RANDOM_DIM0>;
 constexpr int OUTPUTS = FC_WEIGHT_DIM0;
 
 /* out[b][o] = h[b] * weight[o] + bias[o]: a warp each. Grid: x outputs, y samples. */
@@ -27,16 +28,13 @@ __global__ void __launch_bounds__(32)
 }
 
 extern "C" size_t scratch_bytes(void) {
-    return kp::lstm_scratch<Sizes>();
+    return kp::recurrent_scratch<Sizes>();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const kp::Lstm<Sizes> net = {KP_LSTM_LAYERS_6(in), in->x,   in->random,
-                                 in->random_2,         nullptr, nullptr};
-    kp::lstm(net, scratch, stream);
-    const float *last =
-        (const float *)scratch + ((size_t)Sizes::LAYERS * Sizes::STEPS - 1) * Sizes::STATE;
-    last_linear_kernel<<<dim3(OUTPUTS, Sizes::BATCH), 32, 0, stream>>>(last, in->fc_weight,
-                                                                       in->fc_bias, out->out);
+    const kp::Recurrent<Sizes> net = {KP_LAYERS_6(in, lstm), in->x, in->random, in->random_2};
+    kp::recurrent(net, scratch, stream);
+    last_linear_kernel<<<dim3(OUTPUTS, Sizes::BATCH), 32, 0, stream>>>(
+        kp::last_layer<Sizes>(scratch, Sizes::STEPS - 1), in->fc_weight, in->fc_bias, out->out);
 }
