@@ -7,7 +7,7 @@
  * share queries through shared memory. A warp leaves out keys beyond its last query.
  *
  * What limits it: FMA, 4 WIDTH flops for each query and key, and a share of keys beyond the
- * diagonal, 96 / LENGTH of the rest. Keys and values take turns in one buffer, so that two blocks
+ * diagonal, 64 / LENGTH of the rest. Keys and values take turns in one buffer, so that two blocks
  * fit a multiprocessor: one computes while the other waits. A row with an infinite score is NaN,
  * but for -inf, whose weight is 0.
  *
