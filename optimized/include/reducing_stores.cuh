@@ -110,6 +110,11 @@ template <class F, class Op_, class S, class T> struct ReduceRows : F {
     }
 };
 
+/* A g that leaves values as they are. */
+struct Itself {
+    __device__ __forceinline__ float operator()(float v) const { return v; }
+};
+
 /* out[line] = g(what its parts say). A lane a line; each of eight warps takes every eighth part. */
 template <class Store, class G>
 __global__ void __launch_bounds__(256)
