@@ -17,6 +17,12 @@
 
 namespace kp {
 
+/* Whether a tile's element is inside the product. A cluster's last tiles may be beyond it. */
+template <class S, class T> __device__ __forceinline__ bool is_inside(int row, int column) {
+    return (S::ROWS % (TILE_M * T::CLUSTER) == 0 || row < S::ROWS) &&
+           (S::COLUMNS % T::N == 0 || column < S::COLUMNS);
+}
+
 /* Lanes STEP apart, COUNT of them, have a state each of COUNT lines. Returns that of all of them
  * for one line, to the i-th lane line i. */
 template <class Op, int STEP, int COUNT>
@@ -38,8 +44,8 @@ __device__ __forceinline__ typename Op::State join_lanes(typename Op::State (&s)
 template <class F, class Op_, class S, class T> struct ReduceColumns : F {
     using Op = Op_;
     using State = typename Op::State;
-    static constexpr int WARPS = TILE_M / 32, LINES = S::COLUMNS;
-    static constexpr int PARTS = (int)((S::ROWS + TILE_M - 1) / TILE_M * WARPS);
+    static constexpr int LINES = S::COLUMNS, CLUSTER_M = TILE_M * T::CLUSTER;
+    static constexpr int PARTS = (int)((S::ROWS + CLUSTER_M - 1) / CLUSTER_M * (CLUSTER_M / 32));
     static_assert(T::N % 32 == 0 && S::BATCHES == 1, "eight columns for each of eight lanes");
     State *part;
 
@@ -56,9 +62,8 @@ template <class F, class Op_, class S, class T> struct ReduceColumns : F {
 #pragma unroll
                 for (int r = 0; r < 4; r++) {
                     const int m = row + values.row(r / 2, r % 2);
-                    const bool inside = (S::ROWS % TILE_M == 0 || m < S::ROWS) &&
-                                        (S::COLUMNS % T::N == 0 || n < S::COLUMNS);
-                    v[r] = inside ? f(values.v[r / 2][4 * j + r % 2 * 2 + e], m, n) : Op::NEUTRAL;
+                    const float value = values.v[r / 2][4 * j + r % 2 * 2 + e];
+                    v[r] = is_inside<S, T>(m, n) ? f(value, m, n) : Op::NEUTRAL;
                 }
                 const float4 taken[1] = {make_float4(v[0], v[1], v[2], v[3])};
                 s[i] = Op::none();
@@ -66,8 +71,7 @@ template <class F, class Op_, class S, class T> struct ReduceColumns : F {
             }
             const State own = join_lanes<Op, 4>(s);
             const int i = first + threadIdx.x / 4 % 8, n = column + i / 2 * 8 + i % 2;
-            if (S::COLUMNS % T::N == 0 || n < S::COLUMNS)
-                part[row / 32 * (long long)LINES + n] = own;
+            if (is_inside<S, T>(0, n)) part[row / 32 * (long long)LINES + n] = own;
         }
     }
 };
@@ -83,30 +87,25 @@ template <class F, class Op_, class S, class T> struct ReduceRows : F {
     template <class P>
     __device__ __forceinline__ void tile(const P &values, int, int row, int column) const {
         const F &f = *this;
-        State s[4];
+        State s[4] = {Op::none(), Op::none(), Op::none(), Op::none()};
 #pragma unroll
-        for (int r = 0; r < 4; r++) {
-            const int m = row + values.row(r / 2, r % 2);
-            float4 taken[T::N / 16];
+        for (int j = 0; j < T::N / 8; j += 2)
 #pragma unroll
-            for (int j = 0; j < T::N / 8; j += 2) {
+            for (int r = 0; r < 4; r++) {
+                const int m = row + values.row(r / 2, r % 2);
                 float v[4];
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
                     const int n = column + 8 * (j + i / 2) + i % 2;
-                    const bool inside = (S::ROWS % TILE_M == 0 || m < S::ROWS) &&
-                                        (S::COLUMNS % T::N == 0 || n < S::COLUMNS);
                     const float value = values.v[r / 2][4 * (j + i / 2) + r % 2 * 2 + i % 2];
-                    v[i] = inside ? f(value, m, n) : Op::NEUTRAL;
+                    v[i] = is_inside<S, T>(m, n) ? f(value, m, n) : Op::NEUTRAL;
                 }
-                taken[j / 2] = make_float4(v[0], v[1], v[2], v[3]);
+                const float4 taken[1] = {make_float4(v[0], v[1], v[2], v[3])};
+                Op::take(s[r], taken);
             }
-            s[r] = Op::none();
-            Op::take(s[r], taken);
-        }
         const State own = join_lanes<Op, 1>(s);
         const int r = threadIdx.x % 4, m = row + values.row(r / 2, r % 2);
-        if (S::ROWS % TILE_M == 0 || m < S::ROWS) part[column / T::N * (long long)LINES + m] = own;
+        if (is_inside<S, T>(m, 0)) part[column / T::N * (long long)LINES + m] = own;
     }
 };
 
