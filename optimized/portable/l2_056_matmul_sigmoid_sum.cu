@@ -3,9 +3,11 @@
  * as weight * transpose(x), as the smaller operand is to be split beforehand.
  *
  * Idea: one pass in TF32 and two in bf16 on the tensor cores (product.cuh), whose epilogue leaves
- * the sum of 32 features of a row (reducing_stores.cuh): 0.5 MB; a small kernel adds them. 128
- * tiles take 128 of an H200's 132 multiprocessors, one each. Floor: 2 M N K flops over the TF32
- * rate and 4 M N K over that of bf16, 1376 us; reading the weight 944 us. Not measured yet. */
+ * the sum of 32 features of a row (reducing_stores.cuh): 0.5 MB; a small kernel adds them. An H200
+ * has 132 multiprocessors, of which 128 have a tile.
+ * Floor: 2 M N K flops over the TF32 rate and 4 M N K over that of bf16, 1376 us; reading the
+ * weight 944 us.
+ * Not measured yet. */
 #include "task.h"
 #include "activations.cuh"
 #include "operands.cuh"

@@ -26,7 +26,7 @@ struct Activated {
     }
 };
 
-/* The split x and, once that is used, what softmax needs; the activated features. */
+/* The split x; the activated features; what softmax needs. */
 constexpr size_t SPLIT = kp::split_bytes<Sizes, Tile>();
 constexpr size_t ACTIVATED = (size_t)ROWS * FEATURES * sizeof(float);
 
