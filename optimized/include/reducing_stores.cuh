@@ -1,16 +1,14 @@
-/* reducing_stores.cuh: products (product.cuh) of which only sums, maxima and the like of whole rows
- * or columns are wanted: no value goes to memory.
+/* reducing_stores.cuh: products (product.cuh) of whose rows or columns only the sum, or the log of
+ * the sum of exponentials, is wanted: no value of theirs goes to memory.
  *
- * A store takes the epilogue's f(value, row, column) into states (Op: row_ops.cuh). A warp joins
- * those of its part of a tile, 32 rows by N columns, and writes one for each line, which is a
- * column of the product (ReduceColumns) or a row (ReduceRows). join_parts() then joins the parts of
- * each line. Like the product's, lines are columns if the tensor's rows are the B operand.
+ * Idea: a warp takes the values f(value, row, column) of its part of a tile, 32 rows by N columns,
+ * into states (Op: LogSumExp, Sum of row_ops.cuh), and writes one for each of its lines. A line is
+ * a column of the product (ReduceColumns; so where a task's rows are the operand B) or a row
+ * (ReduceRows). A second kernel joins the states of each line: join_parts().
  *
- * Beside what row_ops.cuh wants for taking and joining, an Op has
- *   static float value(State)            what is wanted of a line
- * and a NEUTRAL value, which stands for what lies beyond the edges. Products have one batch.
- * What it costs: 8 bytes a line and warp, and an Op's instructions while the block multiplies
- * nothing: about 1 % of a product of 8192 terms. */
+ * The product has one batch; an Op has a NEUTRAL value, which stands for what lies beyond the
+ * edges. What it costs: one state a line and warp, and an Op's instructions while the block
+ * multiplies nothing: about 1 % of a product of 8192 terms. */
 #pragma once
 #include "product.cuh"
 #include "states.cuh"

@@ -1,4 +1,4 @@
-/* row_ops.cuh: what rows are mapped by once they are known: log softmax, norms.
+/* row_ops.cuh: what rows become, or are mapped by once they are known: sums, softmax, norms.
  *
  * An Op has, beside what states.cuh wants,
  *   static constexpr float NEUTRAL       a value that changes no state; NaN if there is none
@@ -6,7 +6,9 @@
  *   struct Row; Row row(State, double count) const     what the state of a row of `count` means
  *   struct Mapper; Mapper mapper(Row, long long place) const   maps a value of that row at `place`
  *                                        of the tensor, and its neighbours in a float4
- * row_passes.cuh and row_ring.cuh apply them. */
+ * row_passes.cuh and row_ring.cuh apply them. Those that reducing_stores.cuh applies have, in place
+ * of rows and mappers,
+ *   static float value(State)            what is wanted of a row */
 #pragma once
 #include <float.h>
 #include "norm.cuh"
