@@ -27,7 +27,7 @@ template <class F, bool RESIDUAL, int ROWS, int COLUMNS> struct StoreLinear : F 
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             const int m = row + part.row(r / 2, r % 2);
-            if (ROWS % TILE_M && m >= ROWS) continue;
+            if (!whole_tiles(ROWS) && m >= ROWS) continue;
             const long long at = (long long)m * COLUMNS + column;
 #pragma unroll
             for (int first = 0; first < P::N / 8; first += AHEAD) {
@@ -65,8 +65,6 @@ template <int ROWS, int FROM, int TO> constexpr size_t linear_scratch() {
 template <int ROWS, int FROM, int TO, bool RESIDUAL = false, class F>
 static void linear(const F &f, const float *x, const float *weight, const float *bias,
                    const float *residual, float *out, void *scratch, cudaStream_t stream) {
-    static_assert(ROWS % (TILE_M * LinearTile::CLUSTER) == 0 || ROWS % TILE_M != 0,
-                  "no block of a cluster is past the edge where nobody looks for one");
     const Along<ROWS, FROM> a = {{}, x};
     const Along<TO, FROM> b = {{}, weight};
     const StoreLinear<F, RESIDUAL, ROWS, TO> store = {f, bias, residual, out};

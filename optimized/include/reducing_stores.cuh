@@ -17,7 +17,7 @@ namespace kp {
 
 /* Whether a tile's element is inside the product. A cluster's last tiles may be beyond it. */
 template <class S, class T> __device__ __forceinline__ bool is_inside(int row, int column) {
-    return (S::ROWS % (TILE_M * T::CLUSTER) == 0 || row < S::ROWS) &&
+    return (whole_tiles(S::ROWS) || row < S::ROWS) &&
            (S::COLUMNS % T::N == 0 || column < S::COLUMNS);
 }
 
