@@ -219,8 +219,8 @@ __global__ void __launch_bounds__(PARTS_THREADS)
         spread[blockIdx.x] = {(float)mean, (float)(1.0 / sqrt(all.sum / UNIT / count + eps))};
 }
 
-/* y = f((y - mean) * scale * weight + bias, place, channel), with a weight and a bias a channel; f
- * is the base, and a place an index of y. */
+/* y = f((y - mean) * scale * weight + bias, place, channel), with a weight and a bias a channel, of
+ * which the bias may be null; f is the base, and a place an index of y. */
 template <class P, class F> struct Normalize : F {
     const Spread *spread;
     const float *weight, *bias;
@@ -238,16 +238,16 @@ template <class P, class F> struct Normalize : F {
     __device__ __forceinline__ Mapper mapper(int plane) const {
         const Spread s = spread[P::of(plane)];
         const int channel = plane % P::C::FILTERS;
-        return {*this, channel, s.mean, s.scale * __ldg(weight + channel), __ldg(bias + channel)};
+        return {*this, channel, s.mean, s.scale * __ldg(weight + channel),
+                bias ? __ldg(bias + channel) : 0.0f};
     }
 };
 
 constexpr int NORMALIZE_THREADS = 128;
 
 /* A float4 a thread: of one plane, or of several. */
-template <class P, class F>
+template <class P, int AREA, class F>
 __global__ void __launch_bounds__(NORMALIZE_THREADS) normalize_kernel(Normalize<P, F> n) {
-    constexpr int AREA = P::C::OUT_AREA;
     constexpr int ALL = ChannelMoments<typename P::C>::IMAGES * P::C::FILTERS * AREA;
     const int at = ((gridDim.x - 1 - blockIdx.x) * NORMALIZE_THREADS + threadIdx.x) * 4;
     if (ALL % (NORMALIZE_THREADS * 4) && at >= ALL) return;
@@ -263,8 +263,8 @@ __global__ void __launch_bounds__(NORMALIZE_THREADS) normalize_kernel(Normalize<
 
 /* ---- host ---- */
 
-/* Enqueues the convolution and the gathering of f's moments; out may be left out. Scratch is that
- * of convolve(). */
+/* Enqueues out = f(convolution of x with weight) and the gathering of f's moments; or the gathering
+ * alone. scratch: split_bytes<C, T>(). */
 template <class C, class T, class F>
 static void convolve_moments(const float *x, const float *weight, float *out, const F &f,
                              const ChannelMoments<C> &moments, void *scratch, cudaStream_t stream) {
@@ -285,16 +285,18 @@ static void join_moments(const ChannelMoments<typename P::C> &moments, double ep
     join_moments_kernel<P><<<P::COUNT, PARTS_THREADS, 0, stream>>>(moments, eps, spread);
 }
 
-/* Enqueues y = f((y - mean) * scale * weight + bias, place, channel) in place. */
-template <class P, class F>
+/* Enqueues y = f((y - mean) * scale * weight + bias, place, channel) in place; a plane of y has
+ * AREA elements. */
+template <class P, int AREA = P::C::OUT_AREA, class F>
 static void normalize(const Spread *spread, const float *weight, const float *bias, const F &f,
                       float *y, cudaStream_t stream) {
     constexpr long long ALL =
-        (long long)ChannelMoments<typename P::C>::IMAGES * P::C::FILTERS * P::C::OUT_AREA;
+        (long long)ChannelMoments<typename P::C>::IMAGES * P::C::FILTERS * AREA;
     static_assert(ALL < 1LL << 31, "elements are counted in 32 bits");
     constexpr int EACH = NORMALIZE_THREADS * 4;
     const Normalize<P, F> n = {f, spread, weight, bias, y};
-    normalize_kernel<<<(unsigned)((ALL + EACH - 1) / EACH), NORMALIZE_THREADS, 0, stream>>>(n);
+    normalize_kernel<P, AREA>
+        <<<(unsigned)((ALL + EACH - 1) / EACH), NORMALIZE_THREADS, 0, stream>>>(n);
 }
 
 } // namespace kp
