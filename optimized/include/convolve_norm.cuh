@@ -2,17 +2,16 @@
  * norm, batch norm in training mode.
  *
  * The stores of the convolution gather, for each channel of the 32 rows that a warp has, the mean
- * and the sum of squares about it. Parts are what shares a mean: a small kernel joins theirs as
- * Chan does, with no difference of large sums. A last one maps the results in place, from the end
- * of the tensor, which may still be in the L2 cache, to its beginning. So results are written, read
- * and written; moments are 8 bytes to 128 of results. A task that needs nothing but means and
- * variances stores no results.
+ * and the sum of squares about it. Two small kernels join these, as Chan does, with no difference
+ * of large sums: to those of a channel of an image, and to those of what shares a mean. A last one
+ * maps the results in place, from the end of the tensor, which may still be in the L2 cache, to its
+ * beginning. So results are written, read and written; moments are 8 bytes to 128 of results. A
+ * task that needs nothing but means and variances stores no results.
  *
  * Any sizes: rows of several images, and pixels beyond the edge of a phase, are told apart.
  * Limits: that of the product, then 8 bytes a result over the copy bandwidth. */
 #pragma once
 #include "convolve.cuh"
-#include "states.cuh"
 
 namespace kp {
 
@@ -25,17 +24,30 @@ constexpr float MOMENT_UNIT = 0x1p-50f;
 template <class C> struct ChannelMoments {
     static constexpr int IMAGES = (int)(C::ROWS / C::PIXELS);
     static constexpr int SLICES = C::PIXELS % 32 ? (C::PIXELS + 62) / 32 : C::PIXELS / 32;
-    static constexpr long long ALL = (long long)IMAGES * C::PHASES * SLICES;
+    static constexpr int PHASES = IMAGES * C::PHASES; /* of all images */
+    static constexpr long long ALL = (long long)PHASES * SLICES;
 
+    /* Of a channel, image and phase. */
+    struct Plane {
+        double mean;
+        float square, count;
+    };
+
+    Plane *plane;  /* [IMAGES][PHASES][FILTERS] */
     float2 *state; /* [IMAGES][PHASES][SLICES][FILTERS]: mean, sum of squares about it, in units */
     float *count;  /* [IMAGES][PHASES][SLICES]: rows; not set for slices that an image lacks */
 
     static constexpr size_t bytes() {
-        return (size_t)(ALL * (C::FILTERS * sizeof(float2) + sizeof(float)) + 15) / 16 * 16;
+        return (size_t)(PHASES * (long long)C::FILTERS * sizeof(Plane) +
+                        ALL * (C::FILTERS * sizeof(float2) + sizeof(float)) + 15) /
+               16 * 16;
     }
     static ChannelMoments in(void *scratch) { /* of bytes(), aligned to 16 */
-        return {(float2 *)scratch, (float *)((float2 *)scratch + ALL * C::FILTERS)};
+        Plane *plane = (Plane *)scratch;
+        float2 *state = (float2 *)(plane + PHASES * (long long)C::FILTERS);
+        return {plane, state, (float *)(state + ALL * C::FILTERS)};
     }
+    void *end() const { return (char *)plane + bytes(); }
     /* The first slice of an image, counted over all rows, and how many it has. */
     static __device__ __forceinline__ int first(int image) { return image * C::PIXELS / 32; }
     static __device__ __forceinline__ int slices(int image) {
@@ -145,7 +157,59 @@ template <class F, class C> struct StoreAndGather : GatherMoments<F, C> {
     }
 };
 
-/* ---- parts ---- */
+/* ---- joined ---- */
+
+/* A block joins the slices of 16 channels of an image and phase, 16 threads those of a channel. */
+constexpr int JOIN_WIDE = 16, JOIN_DEEP = 16;
+
+/* The sum of v over the threads of a channel. */
+__device__ __forceinline__ double channel_sum(double v) {
+    __shared__ double part[JOIN_DEEP][JOIN_WIDE];
+    const int channel = threadIdx.x % JOIN_WIDE;
+    __syncthreads(); /* the sums before this are read */
+    part[threadIdx.x / JOIN_WIDE][channel] = v;
+    __syncthreads();
+    v = 0.0;
+#pragma unroll
+    for (int i = 0; i < JOIN_DEEP; i++) v += part[i][channel];
+    return v;
+}
+
+/* First the mean, then squares about that. */
+template <class C>
+__global__ void __launch_bounds__(JOIN_WIDE *JOIN_DEEP)
+    join_slices_kernel(ChannelMoments<C> moments) {
+    using M = ChannelMoments<C>;
+    constexpr int TILES = (C::FILTERS + JOIN_WIDE - 1) / JOIN_WIDE;
+    const int phase = blockIdx.x / TILES, slices = M::slices(phase / C::PHASES);
+    const int filter = blockIdx.x % TILES * JOIN_WIDE + threadIdx.x % JOIN_WIDE;
+    const float *const number = moments.count + (long long)phase * M::SLICES;
+    const float2 *const state = moments.state + (long long)phase * M::SLICES * C::FILTERS;
+    auto for_each = [&](auto &&take) {
+        if (C::FILTERS % JOIN_WIDE && filter >= C::FILTERS) return;
+#pragma unroll 8
+        for (int i = threadIdx.x / JOIN_WIDE; i < slices; i += JOIN_DEEP)
+            take((double)number[i], state[(long long)i * C::FILTERS + filter]);
+    };
+    double count = 0.0, sum = 0.0, square = 0.0;
+    for_each([&](double n, float2 m) { count += n, sum += n * m.x; });
+    count = channel_sum(count);
+    const double mean = channel_sum(sum) / (count > 0.0 ? count : 1.0);
+    for_each([&](double n, float2 m) {
+        const double off = (m.x - mean) * MOMENT_UNIT;
+        square += m.y + n * off * off;
+    });
+    square = channel_sum(square);
+    if (threadIdx.x < JOIN_WIDE && filter < C::FILTERS)
+        moments.plane[(long long)phase * C::FILTERS + filter] = {mean, (float)square, (float)count};
+}
+
+/* The sum of v over a warp. */
+__device__ __forceinline__ double warp_sum(double v) {
+#pragma unroll
+    for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(0xffffffffu, v, step);
+    return v;
+}
 
 /* What shares a mean: CHANNELS neighbouring channels of IMAGES images. Group norm has one image and
  * the channels of a group, instance norm one of each, batch norm all images and one channel. */
@@ -167,56 +231,29 @@ struct Spread {
     float mean, scale;
 };
 
-struct CountAndSum {
-    struct State {
-        double count, sum;
-    };
-    static __device__ __forceinline__ State none() { return {0.0, 0.0}; }
-    static __device__ __forceinline__ State join(State a, State b) {
-        return {a.count + b.count, a.sum + b.sum};
-    }
-};
-
-constexpr int PARTS_THREADS = 256;
-
-/* spread[i] = that of part i. A block a part: first the mean, then squares about that. */
+/* A warp a part: first the mean, then squares about that. */
 template <class P>
-__global__ void __launch_bounds__(PARTS_THREADS)
-    join_moments_kernel(ChannelMoments<typename P::C> moments, double eps,
-                        Spread *__restrict__ spread) {
+__global__ void __launch_bounds__(32)
+    join_planes_kernel(const typename ChannelMoments<typename P::C>::Plane *__restrict__ plane,
+                       double eps, Spread *__restrict__ spread) {
     using C = typename P::C;
-    using M = ChannelMoments<C>;
-    constexpr int EACH = C::PHASES * M::SLICES * P::CHANNELS; /* of an image */
-    static_assert((long long)P::IMAGES * EACH < 1LL << 31, "a part's states fit 32 bits");
+    constexpr int EACH = C::PHASES * P::CHANNELS; /* of an image */
     const int image = blockIdx.x / P::ACROSS * P::IMAGES;
-    const int channel = blockIdx.x % P::ACROSS * P::CHANNELS;
-    __shared__ double shared_mean;
+    plane += (long long)image * C::PHASES * C::FILTERS + blockIdx.x % P::ACROSS * P::CHANNELS;
     auto for_each = [&](auto &&take) {
-#pragma unroll 4
-        for (int i = threadIdx.x; i < P::IMAGES * EACH; i += PARTS_THREADS) {
-            const int n = image + i / EACH, phase = i % EACH / (M::SLICES * P::CHANNELS);
-            const int slice = i / P::CHANNELS % M::SLICES;
-            if (M::SLICES * 32 != C::PIXELS && slice >= M::slices(n)) continue;
-            const int at = M::index(n, phase, slice);
-            take((double)moments.count[at],
-                 moments.state[(long long)at * C::FILTERS + channel + i % P::CHANNELS]);
-        }
+        for (int i = threadIdx.x; i < P::IMAGES * EACH; i += 32)
+            take(plane[i / P::CHANNELS * C::FILTERS + i % P::CHANNELS]);
     };
-    CountAndSum::State all = CountAndSum::none();
-    for_each([&](double count, float2 m) { all.count += count, all.sum += count * m.x; });
-    all = block_join<CountAndSum, PARTS_THREADS>(all);
-    if (threadIdx.x == 0) shared_mean = all.sum / all.count;
-    __syncthreads();
-    const double mean = shared_mean, count = all.count;
-    all = CountAndSum::none();
-    for_each([&](double count, float2 m) {
-        const double off = (m.x - mean) * MOMENT_UNIT;
-        all.sum += m.y + count * off * off;
+    double count = 0.0, sum = 0.0, square = 0.0;
+    for_each([&](const auto &p) { count += p.count, sum += p.count * p.mean; });
+    count = warp_sum(count);
+    const double mean = warp_sum(sum) / count;
+    for_each([&](const auto &p) {
+        const double off = (p.mean - mean) * MOMENT_UNIT;
+        square += p.square + p.count * off * off;
     });
-    all = block_join<CountAndSum, PARTS_THREADS>(all);
-    constexpr double UNIT = (double)MOMENT_UNIT * MOMENT_UNIT;
-    if (threadIdx.x == 0)
-        spread[blockIdx.x] = {(float)mean, (float)(1.0 / sqrt(all.sum / UNIT / count + eps))};
+    const double variance = warp_sum(square) / count / ((double)MOMENT_UNIT * MOMENT_UNIT);
+    if (threadIdx.x == 0) spread[blockIdx.x] = {(float)mean, (float)(1.0 / sqrt(variance + eps))};
 }
 
 /* y = f((y - mean) * scale * weight + bias, place, channel), with a weight and a bias a channel, of
@@ -230,15 +267,19 @@ template <class P, class F> struct Normalize : F {
     struct Mapper {
         const F &f;
         int channel;
-        float mean, factor, bias;
+        float mean, scale, weight, bias; /* scale * weight may be too small for a float */
         __device__ __forceinline__ float operator()(float v, int place) const {
-            return f((v - mean) * factor + bias, place, channel);
+            return f((v - mean) * scale * weight + bias, place, channel);
         }
     };
     __device__ __forceinline__ Mapper mapper(int plane) const {
         const Spread s = spread[P::of(plane)];
         const int channel = plane % P::C::FILTERS;
-        return {*this, channel, s.mean, s.scale * __ldg(weight + channel),
+        return {*this,
+                channel,
+                s.mean,
+                s.scale,
+                __ldg(weight + channel),
                 bias ? __ldg(bias + channel) : 0.0f};
     }
 };
@@ -263,6 +304,13 @@ __global__ void __launch_bounds__(NORMALIZE_THREADS) normalize_kernel(Normalize<
 
 /* ---- host ---- */
 
+/* Enqueues the joining of slices. */
+template <class C> static void join_slices(const ChannelMoments<C> &moments, cudaStream_t stream) {
+    constexpr int TILES = (C::FILTERS + JOIN_WIDE - 1) / JOIN_WIDE;
+    join_slices_kernel<<<ChannelMoments<C>::PHASES * TILES, JOIN_WIDE * JOIN_DEEP, 0, stream>>>(
+        moments);
+}
+
 /* Enqueues out = f(convolution of x with weight) and the gathering of f's moments; or the gathering
  * alone. scratch: split_bytes<C, T>(). */
 template <class C, class T, class F>
@@ -270,19 +318,21 @@ static void convolve_moments(const float *x, const float *weight, float *out, co
                              const ChannelMoments<C> &moments, void *scratch, cudaStream_t stream) {
     const StoreAndGather<F, C> store = {{f, moments}, out};
     product<C, T>(Patches<C>{{}, x}, Filters<C>{weight}, store, scratch, stream);
+    join_slices(moments, stream);
 }
 template <class C, class T, class F>
 static void convolve_moments(const float *x, const float *weight, const F &f,
                              const ChannelMoments<C> &moments, void *scratch, cudaStream_t stream) {
     const GatherMoments<F, C> store = {f, moments};
     product<C, T>(Patches<C>{{}, x}, Filters<C>{weight}, store, scratch, stream);
+    join_slices(moments, stream);
 }
 
 /* Enqueues spread[i] = that of part i, P::COUNT in all. */
 template <class P>
 static void join_moments(const ChannelMoments<typename P::C> &moments, double eps, Spread *spread,
                          cudaStream_t stream) {
-    join_moments_kernel<P><<<P::COUNT, PARTS_THREADS, 0, stream>>>(moments, eps, spread);
+    join_planes_kernel<P><<<P::COUNT, 32, 0, stream>>>(moments.plane, eps, spread);
 }
 
 /* Enqueues y = f((y - mean) * scale * weight + bias, place, channel) in place; a plane of y has

@@ -11,6 +11,14 @@ struct Same {
     __device__ __forceinline__ float operator()(float v, int, int) const { return v; }
 };
 
+/* Adds a number for each column of the product. */
+struct AddBias {
+    const float *bias;
+    __device__ __forceinline__ float operator()(float v, int, int column) const {
+        return v + __ldg(bias + column);
+    }
+};
+
 /* f(value, row, column) to out[batch * BATCH + row * COLUMNS + column]. */
 template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct StoreRows : F {
     float *out;

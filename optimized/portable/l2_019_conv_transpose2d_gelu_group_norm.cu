@@ -32,7 +32,7 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     const Moments moments = Moments::in((char *)scratch + kp::split_bytes<Conv, Tile>());
-    kp::Spread *spread = (kp::Spread *)((char *)moments.state + Moments::bytes());
+    kp::Spread *spread = (kp::Spread *)moments.end();
     const Activate activate = {in->conv_transpose_bias};
     kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, activate, moments,
                                      scratch, stream);

@@ -30,7 +30,7 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     const Moments moments = Moments::in((char *)scratch + kp::split_bytes<Conv, Tile>());
-    kp::Spread *spread = (kp::Spread *)((char *)moments.state + Moments::bytes());
+    kp::Spread *spread = (kp::Spread *)moments.end();
     kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, Activate(),
                                      moments, scratch, stream);
     kp::join_moments<Parts>(moments, 1e-5, spread, stream);

@@ -7,8 +7,8 @@
  * the smallest. A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh)
  * stores its results in scratch memory, and gathers the moments of each channel
  * (convolve_norm.cuh). A thread then reads the 16 values of a window.
- * Floor: 0.06 GiB read, 0.48 GiB written and read, 0.03 GiB written, 250 us; three products in
- * TF32, 135 us. Not measured yet. */
+ * Floor: 0.06 GiB read, 0.48 GiB written and read, 0.03 GiB written, 250 us; products in TF32, 135 us.
+ * Not measured yet. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve_norm.cuh"
@@ -23,13 +23,6 @@ using Groups = kp::Parts<Conv, 1, CONV_WEIGHT_DIM0 / 16>;
 constexpr int WINDOW = 4, THREADS = 128, BLOCKS = (int)((OUT_ELEMENTS + THREADS - 1) / THREADS);
 constexpr size_t RESULTS = ((size_t)X_DIM0 * Conv::FILTERS * Conv::OUT_AREA * 4 + 15) / 16 * 16;
 static_assert(OUT_DIM2 == Height::OUT / WINDOW && OUT_DIM3 == Width::OUT / WINDOW, "sizes");
-
-struct AddBias {
-    const float *bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(bias + filter);
-    }
-};
 
 /* A thread a window. */
 __global__ void __launch_bounds__(THREADS)
@@ -54,9 +47,9 @@ __global__ void __launch_bounds__(THREADS)
         }
     const int filter = plane % Conv::FILTERS;
     const kp::Spread s = spread[Groups::of(plane)];
-    const float by = scale[filter], factor = s.scale * weight[filter] * by;
-    out[i] = kp::Clamp{0.0f, 1.0f}(((factor < 0.0f ? least : most) - s.mean) * factor +
-                                   bias[filter] * by);
+    const float w = weight[filter], by = scale[filter];
+    const float extreme = (w < 0.0f) == (by < 0.0f) ? most : least;
+    out[i] = kp::Clamp{0.0f, 1.0f}(((extreme - s.mean) * s.scale * w + bias[filter]) * by);
 }
 
 extern "C" size_t scratch_bytes(void) {
@@ -68,8 +61,8 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + kp::split_bytes<Conv, Tile>());
     const Moments moments = Moments::in((char *)results + RESULTS);
-    kp::Spread *spread = (kp::Spread *)((char *)moments.state + Moments::bytes());
-    const AddBias add = {in->conv_bias};
+    kp::Spread *spread = (kp::Spread *)moments.end();
+    const kp::AddBias add = {in->conv_bias};
     kp::convolve_moments<Conv, Tile>(in->x, in->conv_weight, results, add, moments, scratch,
                                      stream);
     kp::join_moments<Groups>(moments, 1e-5, spread, stream);
