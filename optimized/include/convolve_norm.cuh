@@ -1,8 +1,8 @@
 /* convolve_norm.cuh: convolutions (convolve.cuh) whose results are normalised: group norm, instance
  * norm, batch norm in training mode.
  *
- * The stores of the convolution gather, for each channel of the 32 rows that a warp has, the mean
- * and the sum of squares about it. Two small kernels join these, as Chan does, with no difference
+ * The stores of the convolution gather, for each channel of the 32 rows that a warp has, the sum
+ * and the squares about the mean. Two small kernels join these, as Chan does, with no difference
  * of large sums: to those of a channel of an image, and to those of what shares a mean. A last one
  * maps the results in place, from the end of the tensor, which may still be in the L2 cache, to its
  * beginning. So results are written, read and written; moments are 8 bytes to 128 of results. A
@@ -29,12 +29,11 @@ template <class C> struct ChannelMoments {
 
     /* Of a channel, image and phase. */
     struct Plane {
-        double mean;
-        float square, count;
+        double mean, square, count;
     };
 
     Plane *plane;  /* [IMAGES][PHASES][FILTERS] */
-    float2 *state; /* [IMAGES][PHASES][SLICES][FILTERS]: mean, sum of squares about it, in units */
+    float2 *state; /* [IMAGES][PHASES][SLICES][FILTERS]: sum, squares about the mean, in units */
     float *count;  /* [IMAGES][PHASES][SLICES]: rows; not set for slices that an image lacks */
 
     static constexpr size_t bytes() {
@@ -98,13 +97,14 @@ template <class F, class C> struct GatherMoments : F {
 #pragma unroll
                 for (int r = 0; r < 4; r++)
                     if (own[r]) sum += part.v[r / 2][j + r % 2 * 2 + e];
-                const float mean = sum_rows(sum) * share;
+                sum = sum_rows(sum);
+                const float mean = sum * share;
 #pragma unroll
                 for (int r = 0; r < 4; r++) {
                     const float off = (part.v[r / 2][j + r % 2 * 2 + e] - mean) * MOMENT_UNIT;
                     if (own[r]) square += off * off;
                 }
-                m[e] = make_float2(mean, sum_rows(square));
+                m[e] = make_float2(sum, sum_rows(square));
             }
             const int n = column + 2 * j;
             if (threadIdx.x % 32 >= 4) continue; /* the others have the same */
@@ -189,19 +189,19 @@ __global__ void __launch_bounds__(JOIN_WIDE *JOIN_DEEP)
         if (C::FILTERS % JOIN_WIDE && filter >= C::FILTERS) return;
 #pragma unroll 8
         for (int i = threadIdx.x / JOIN_WIDE; i < slices; i += JOIN_DEEP)
-            take((double)number[i], state[(long long)i * C::FILTERS + filter]);
+            take(number[i], state[(long long)i * C::FILTERS + filter]);
     };
     double count = 0.0, sum = 0.0, square = 0.0;
-    for_each([&](double n, float2 m) { count += n, sum += n * m.x; });
+    for_each([&](float n, float2 m) { count += n, sum += m.x; });
     count = channel_sum(count);
     const double mean = channel_sum(sum) / (count > 0.0 ? count : 1.0);
-    for_each([&](double n, float2 m) {
-        const double off = (m.x - mean) * MOMENT_UNIT;
-        square += m.y + n * off * off;
+    for_each([&](float n, float2 m) {
+        const double off = (m.x - n * mean) * MOMENT_UNIT; /* n times the mean's */
+        square += m.y + off * off * (1.0f / fmaxf(n, 1.0f));
     });
     square = channel_sum(square);
     if (threadIdx.x < JOIN_WIDE && filter < C::FILTERS)
-        moments.plane[(long long)phase * C::FILTERS + filter] = {mean, (float)square, (float)count};
+        moments.plane[(long long)phase * C::FILTERS + filter] = {mean, square, count};
 }
 
 /* The sum of v over a warp. */

@@ -66,13 +66,13 @@ __device__ __forceinline__ void store_columns(const P &part, const F &f, int row
 #pragma unroll
             for (int r = 0; r < 4; r++)
                 v[r] = f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2), name + n);
-            if (FOURS) {
+            if constexpr (FOURS) {
                 if (inside[0]) *(float4 *)(p + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
-                continue;
-            }
+            } else {
 #pragma unroll
-            for (int r = 0; r < 4; r++)
-                if (inside[r]) p[at[r]] = v[r];
+                for (int r = 0; r < 4; r++)
+                    if (inside[r]) p[at[r]] = v[r];
+            }
         }
 }
 
