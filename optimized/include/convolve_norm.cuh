@@ -187,7 +187,7 @@ __global__ void __launch_bounds__(JOIN_WIDE *JOIN_DEEP)
     const float2 *const state = moments.state + (long long)phase * M::SLICES * C::FILTERS;
     auto for_each = [&](auto &&take) {
         if (C::FILTERS % JOIN_WIDE && filter >= C::FILTERS) return;
-#pragma unroll 8
+#pragma unroll 4
         for (int i = threadIdx.x / JOIN_WIDE; i < slices; i += JOIN_DEEP)
             take(number[i], state[(long long)i * C::FILTERS + filter]);
     };
