@@ -11,6 +11,14 @@ struct Same {
     __device__ __forceinline__ float operator()(float v, int, int) const { return v; }
 };
 
+/* Adds a number for each column of the product. */
+struct AddBias {
+    const float *bias;
+    __device__ __forceinline__ float operator()(float v, int, int column) const {
+        return v + __ldg(bias + column);
+    }
+};
+
 /* f(value, row, column) to out[batch * BATCH + row * COLUMNS + column]. */
 template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct StoreRows : F {
     float *out;
@@ -61,12 +69,14 @@ __device__ __forceinline__ void store_columns(const P &part, const F &f, int row
                     v[r] =
                         f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2), name + n);
             if (FOURS) {
+                v[r] = f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2), name + n);
+            if constexpr (FOURS) {
                 if (inside[0]) *(float4 *)(p + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
-                continue;
-            }
+            } else {
 #pragma unroll
-            for (int r = 0; r < 4; r++)
-                if (inside[r]) p[at[r]] = v[r];
+                for (int r = 0; r < 4; r++)
+                    if (inside[r]) p[at[r]] = v[r];
+            }
         }
 }
 
