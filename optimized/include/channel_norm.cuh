@@ -1,18 +1,19 @@
 /* channel_norm.cuh: batch norm by the batch's own statistics, without a pass over memory for them.
  *
- * Idea: what stores the values of channels also writes, for each part of them, their sum and the
+ * Idea: what makes the values of channels also writes, for each part of them, their sum and the
  * squares of their distances from their own mean (Centred): WithMoments for a product, others by
  * themselves. join_channels() adds up the parts in double, always in the same order, and gives
- * each channel's Affine. What reads the values applies it: MappedPatches for a convolution.
+ * each channel's Affine. What reads the values applies it: MappedAcross for a product.
  *
- * Distances from a part's mean survive a large mean of the channel: squares of the values would
- * lose the digits that the variance consists of.
+ * Squares of distances from a part's mean keep the digits that squares of values lose where a
+ * channel's mean is large.
  *
- * What limits it: the parts of a product, 8 bytes for 32 values, are 6 % more bytes. A product's
- * tile takes 12 shuffles a column and thread more, about a third of what a slab costs. Patches are
- * mapped in shared memory by the warps that fetch them: those wait for each slab to arrive. */
+ * What limits it: the parts of a product are 8 bytes for 32 values, 6 % more bytes. A product's
+ * tile takes 6 shuffles for four values of a thread. The warps that fetch mapped values wait for
+ * each slab, and map it in shared memory: about 1400 cycles, less than the products of 96 columns
+ * take. */
 #pragma once
-#include "convolve.cuh"
+#include "operands.cuh"
 
 namespace kp {
 
@@ -42,19 +43,18 @@ template <int CHANNELS_, long long RUN_, int SIZE_, int RUNS_ = 1> struct Parts 
 
 /* ---- a product's ---- */
 
-/* A product's rows in parts of a warp's 32. */
-template <class S> using ProductParts = Parts<S::COLUMNS, S::ROWS, 32>;
+/* The rows of a product, of each batch, in parts of a warp's 32. */
+template <class S> using ProductParts = Parts<S::COLUMNS, S::ROWS, 32, S::BATCHES>;
 
 /* A store that stores nothing. */
 struct StoreNothing {
     template <class P> __device__ __forceinline__ void tile(const P &, int, int, int) const {}
 };
 
-/* The base's store of a product of sizes S, and the moments of its columns before the base's
- * function is applied. */
+/* The base's store of a product of sizes S, and the parts of its columns, as they are before the
+ * base's function. Batches have the same columns: they are images, no groups. */
 template <class S, class Base> struct WithMoments : Base {
     Centred *parts; /* ProductParts<S> */
-    static_assert(S::BATCHES == 1, "no groups, phases or batches");
 
     static __device__ __forceinline__ float over_rows(float v) {
         v += __shfl_xor_sync(0xffffffffu, v, 4);
@@ -66,8 +66,9 @@ template <class S, class Base> struct WithMoments : Base {
         using Of = ProductParts<S>;
         Base::tile(part, batch, row, column);
         const int index = row / 32, lanes = threadIdx.x % 32 / 4; /* the four that share rows */
-        if (S::ROWS % TILE_M && index >= Of::COUNT) return;
+        if (S::ROWS % TILE_M && index >= Of::OF_A_RUN) return;
         const float share = 1.0f / Of::size(index);
+        Centred *to = parts + ((long long)batch * Of::OF_A_RUN + index) * S::COLUMNS;
         bool inside[4];
 #pragma unroll
         for (int r = 0; r < 4; r++)
@@ -91,47 +92,37 @@ template <class S, class Base> struct WithMoments : Base {
                 square = over_rows(square);
                 const int c = column + 8 * j + e;
                 if (lanes == j % 8 && (S::COLUMNS % P::N == 0 || c < S::COLUMNS))
-                    parts[(long long)index * S::COLUMNS + c] = {sum, square};
+                    to[c] = {sum, square};
             }
     }
 };
 
-/* Patches whose values are f(value, channel), an F, the base of what the task gives; padding stays
- * zero. Each thread maps what it copied. */
-template <class C, class F> struct MappedPatches : Patches<C> {
+/* A left operand as Across, of whole float4, whose values are mapped by their depth, the channel:
+ * f.mapper(channel) maps a float. Each thread maps what it copied. */
+template <class F, int COUNT, int DEPTH, int PITCH = COUNT, long long BATCH = 0>
+struct MappedAcross : Across<COUNT, DEPTH, PITCH, BATCH> {
+    using Plain = Across<COUNT, DEPTH, PITCH, BATCH>;
     F f;
-    static_assert(C::GROUPS == 1, "channels are those of the one group");
+    static_assert(Plain::FOURS && DEPTH % TILE_K == 0, "whole float4, whole slabs");
 
-    __device__ __forceinline__ void fetch(const typename Patches<C>::Place &p, uint32_t to,
+    __device__ __forceinline__ void fetch(const typename Plain::Place &p, uint32_t to,
                                           int slab) const {
-        using X = typename C::X;
-        using Y = typename C::Y;
-        using Z = typename C::Z;
-        Patches<C>::fetch(p, to, slab);
+        constexpr int TOGETHER = 4;
+        const int own = Plain::own_k();
+        Plain::fetch(p, to, slab);
         copies_wait();
-        float *words = (float *)__cvta_shared_to_generic(to);
-        words += AcrossSlab::word(threadIdx.x % 128, 0);
+        float *word = (float *)__cvta_shared_to_generic(to) + Plain::word(Plain::own_row(), own);
 #pragma unroll
-        for (int t = 0; t < C::TAPS; t++) {
-            const int j = C::TAPS > 1 ? slab * C::TAPS + t : slab / C::SLABS_A_TAP;
-            const int c = C::TAPS > 1 ? 0 : slab % C::SLABS_A_TAP * TILE_K;
-            const int x = j % p.taps_x * X::STEP, y = j / p.taps_x % p.taps_y * Y::STEP;
-            const int z = j / (p.taps_x * p.taps_y) * Z::STEP;
-            bool inside[2];
+        for (int k = 0; k < TILE_K; k += 2 * TOGETHER) {
+            float4 v[TOGETHER];
 #pragma unroll
-            for (int i = 0; i < 2; i++)
-                inside[i] = (C::TAPS == 1 || j < p.all) &&
-                            (unsigned)(p.x[i] + x) < (unsigned)X::IN &&
-                            (unsigned)(p.y[i] + y) < (unsigned)Y::IN &&
-                            (unsigned)(p.z[i] + z) < (unsigned)Z::IN;
+            for (int i = 0; i < TOGETHER; i++)
+                v[i] = *(const float4 *)(word + Plain::word(0, k + 2 * i));
 #pragma unroll
-            for (int k = 0; k < C::EACH; k++) {
-                if (C::DEPTH % C::EACH && c + k >= C::DEPTH) break;
-#pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    float &word = words[AcrossSlab::word(i * 128, t * C::EACH + k)];
-                    if (inside[i]) word = f(word, c + k);
-                }
+            for (int i = 0; i < TOGETHER; i++) {
+                const auto map = f.mapper(slab * TILE_K + own + k + 2 * i);
+                *(float4 *)(word + Plain::word(0, k + 2 * i)) =
+                    make_float4(map(v[i].x), map(v[i].y), map(v[i].z), map(v[i].w));
             }
         }
         __threadfence_block(); /* before the thread's copies are reported to have come */
