@@ -3,10 +3,11 @@
  * Idea: what makes the values of channels also writes, for each part of them, their sum and the
  * squares of their distances from their own mean (Centred): WithMoments for a product, others by
  * themselves. join_channels() adds up the parts in double, always in the same order, and gives
- * each channel's Affine. What reads the values applies it: MappedAcross for a product.
+ * each channel's ChannelNorm. What reads the values applies it: MappedAcross for a product.
  *
  * Squares of distances from a part's mean keep the digits that squares of values lose where a
- * channel's mean is large.
+ * channel's mean is large. They are squares in fp32, as the baseline's: where one overflows, the
+ * channel becomes its bias.
  *
  * What limits it: the parts of a product are 8 bytes for 32 values, 6 % more bytes. A product's
  * tile takes 6 shuffles for four values of a thread. The warps that fetch mapped values wait for
@@ -22,10 +23,15 @@ struct Centred {
     float sum, square;
 };
 
-/* What batch norm does to a value of a channel. */
-struct Affine {
-    float scale, shift;
-    __device__ __forceinline__ float operator()(float v) const { return v * scale + shift; }
+/* What batch norm does to a value of a channel. (A product and a sum alone would make NaN of an
+ * infinite weight, also where the result is infinite.) */
+struct alignas(16) ChannelNorm {
+    float mean, scale, bias;
+    __device__ __forceinline__ float operator()(float v) const { return (v - mean) * scale + bias; }
+    static __device__ __forceinline__ ChannelNorm of(const ChannelNorm *norms, int channel) {
+        const float4 n = __ldg((const float4 *)norms + channel);
+        return {n.x, n.y, n.z};
+    }
 };
 
 /* The parts of CHANNELS channels, as parts[part][channel]: each of RUNS runs of RUN values is cut
@@ -107,7 +113,7 @@ struct MappedAcross : Across<COUNT, DEPTH, PITCH, BATCH> {
 
     __device__ __forceinline__ void fetch(const typename Plain::Place &p, uint32_t to,
                                           int slab) const {
-        constexpr int TOGETHER = 4;
+        constexpr int TOGETHER = 2; /* at a time: registers are few */
         const int own = Plain::own_k();
         Plain::fetch(p, to, slab);
         copies_wait();
@@ -138,7 +144,7 @@ constexpr int JOIN_THREADS = 1024, JOIN_CHANNELS = 4, JOIN_LANES = JOIN_THREADS 
 template <class P>
 __global__ void __launch_bounds__(JOIN_THREADS, 1)
     join_channels_kernel(const Centred *__restrict__ parts, const float *__restrict__ weight,
-                         const float *__restrict__ bias, Affine *__restrict__ to, double eps) {
+                         const float *__restrict__ bias, ChannelNorm *__restrict__ to, double eps) {
     __shared__ double joined[JOIN_THREADS / 32][2][JOIN_CHANNELS];
     const int own = threadIdx.x % JOIN_CHANNELS, channel = blockIdx.x * JOIN_CHANNELS + own;
     const bool there = P::CHANNELS % JOIN_CHANNELS == 0 || channel < P::CHANNELS;
@@ -162,16 +168,17 @@ __global__ void __launch_bounds__(JOIN_THREADS, 1)
     if (threadIdx.x >= JOIN_CHANNELS || !there) return;
     sum = square = 0;
 #pragma unroll
-    for (int w = 0; w < JOIN_THREADS / 32; w++) sum += joined[w][0][own], square += joined[w][1][own];
+    for (int w = 0; w < JOIN_THREADS / 32; w++)
+        sum += joined[w][0][own], square += joined[w][1][own];
     const double mean = sum / P::VALUES, variance = square / P::VALUES - mean * mean;
-    const double scale = weight[channel] / sqrt((variance < 0.0 ? 0.0 : variance) + eps);
-    to[channel] = {(float)scale, (float)(bias[channel] - mean * scale)};
+    const double deviation = sqrt((variance < 0.0 ? 0.0 : variance) + eps); /* NaN stays NaN */
+    to[channel] = {(float)mean, (float)(weight[channel] / deviation), bias[channel]};
 }
 
 /* Enqueues to[channel] = the batch norm of the parts P, with a weight and a bias a channel. */
 template <class P>
 static void join_channels(const Centred *parts, const float *weight, const float *bias, double eps,
-                          Affine *to, cudaStream_t stream) {
+                          ChannelNorm *to, cudaStream_t stream) {
     constexpr int BLOCKS = (P::CHANNELS + JOIN_CHANNELS - 1) / JOIN_CHANNELS;
     join_channels_kernel<P><<<BLOCKS, JOIN_THREADS, 0, stream>>>(parts, weight, bias, to, eps);
 }

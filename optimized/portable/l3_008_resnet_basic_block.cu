@@ -21,15 +21,15 @@ using Height = kp::Axis<X_DIM2, 3, 1, 1>;
 using First = kp::Convolution<X_DIM0, DEPTH, FILTERS, 1, Width, Height>;
 using Second = kp::Convolution<X_DIM0, FILTERS, FILTERS, 1, Width, Height>;
 using Shortcut = kp::Convolution<X_DIM0, DEPTH, FILTERS, 1, kp::Axis<PIXELS, 1>>;
+using FineTile = kp::Tile<64, kp::Tf32Rest>; /* of few products, which lose digits one by one */
 using Tile = kp::Tile<64>;
 using Parts = kp::ProductParts<First>; /* of all three */
 static_assert(PIXELS % 4 == 0, "whole float4");
 
 struct NormRelu {
-    const kp::Affine *norm;
+    const kp::ChannelNorm *norm;
     __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        const float2 n = __ldg((const float2 *)norm + filter);
-        return kp::Relu()(kp::Affine{n.x, n.y}(v));
+        return kp::Relu()(kp::ChannelNorm::of(norm, filter)(v));
     }
 };
 
@@ -39,8 +39,8 @@ constexpr int THREADS = 128, EACH = FILTERS % 8 == 0 ? 8 : 1; /* channels a thre
  * from the end, which was written last. */
 __global__ void __launch_bounds__(THREADS)
     finish_kernel(const float *__restrict__ y, const float *__restrict__ x,
-                  const float *__restrict__ weight, const kp::Affine *__restrict__ norm,
-                  const kp::Affine *__restrict__ shortcut_norm, float *__restrict__ out) {
+                  const float *__restrict__ weight, const kp::ChannelNorm *__restrict__ norm,
+                  const kp::ChannelNorm *__restrict__ shortcut_norm, float *__restrict__ out) {
     const int pixel = ((gridDim.x - 1 - blockIdx.x) * THREADS + threadIdx.x) * 4;
     const int first = (gridDim.y - 1 - blockIdx.y) * EACH, image = gridDim.z - 1 - blockIdx.z;
     if (pixel >= PIXELS) return;
@@ -50,8 +50,7 @@ __global__ void __launch_bounds__(THREADS)
     for (int c = 0; c < DEPTH; c++)
         in[c] = __ldg((const float4 *)(x + ((long long)image * DEPTH + c) * PIXELS + pixel));
 #pragma unroll
-    for (int f = 0; f < EACH; f++)
-        v[f] = __ldg((const float4 *)(y + at + (long long)f * PIXELS));
+    for (int f = 0; f < EACH; f++) v[f] = __ldg((const float4 *)(y + at + (long long)f * PIXELS));
 #pragma unroll
     for (int f = 0; f < EACH; f++) {
         float4 s = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
@@ -60,7 +59,8 @@ __global__ void __launch_bounds__(THREADS)
             const float w = __ldg(weight + (first + f) * DEPTH + c);
             s.x += w * in[c].x, s.y += w * in[c].y, s.z += w * in[c].z, s.w += w * in[c].w;
         }
-        const kp::Affine a = norm[first + f], b = shortcut_norm[first + f];
+        const kp::ChannelNorm a = kp::ChannelNorm::of(norm, first + f);
+        const kp::ChannelNorm b = kp::ChannelNorm::of(shortcut_norm, first + f);
         const kp::Relu relu;
         *(float4 *)(out + at + (long long)f * PIXELS) =
             make_float4(relu(a(v[f].x) + b(s.x)), relu(a(v[f].y) + b(s.y)),
@@ -70,9 +70,10 @@ __global__ void __launch_bounds__(THREADS)
 
 /* What scratch holds. */
 struct Scratch {
-    float between[OUT_ELEMENTS], second[OUT_ELEMENTS]; /* what the second convolution reads, makes */
+    float between[OUT_ELEMENTS],
+        second[OUT_ELEMENTS]; /* what the second convolution reads, makes */
     kp::Centred parts[Parts::COUNT * FILTERS];
-    kp::Affine first_norm[FILTERS], shortcut_norm[FILTERS], second_norm[FILTERS];
+    kp::ChannelNorm first_norm[FILTERS], shortcut_norm[FILTERS], second_norm[FILTERS];
     alignas(16) char split[kp::split_bytes<Second, Tile>()];
 };
 
@@ -81,13 +82,13 @@ extern "C" size_t scratch_bytes(void) {
 }
 
 /* Enqueues norm = the batch norm of the convolution C of x, which `base` stores. */
-template <class C, class Base>
+template <class C, class T, class Base>
 static void convolve_and_join(const float *x, const float *filters, const Base &base,
-                              const float *weight, const float *bias, kp::Affine *norm, Scratch *s,
-                              cudaStream_t stream) {
+                              const float *weight, const float *bias, kp::ChannelNorm *norm,
+                              Scratch *s, cudaStream_t stream) {
     const kp::Patches<C> patches = {{}, x};
     const kp::WithMoments<C, Base> store = {base, s->parts};
-    kp::product<C, Tile>(patches, kp::Filters<C>{filters}, store, s->split, stream);
+    kp::product<C, T>(patches, kp::Filters<C>{filters}, store, s->split, stream);
     kp::join_channels<Parts>(s->parts, weight, bias, 1e-5, norm, stream);
 }
 
@@ -96,14 +97,15 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     Scratch *s = (Scratch *)scratch;
     const kp::StoreNothing nothing;
     const kp::StorePixels<kp::Same, Second> second = {{}, s->second};
-    convolve_and_join<First>(in->x, in->conv1_weight, nothing, in->bn1_weight, in->bn1_bias,
-                             s->first_norm, s, stream);
-    convolve_and_join<Shortcut>(in->x, in->downsample_0_weight, nothing, in->downsample_1_weight,
-                                in->downsample_1_bias, s->shortcut_norm, s, stream);
-    kp::convolve<First, Tile>(in->x, in->conv1_weight, s->between, NormRelu{s->first_norm},
-                              s->split, stream);
-    convolve_and_join<Second>(s->between, in->conv2_weight, second, in->bn2_weight, in->bn2_bias,
-                              s->second_norm, s, stream);
+    convolve_and_join<First, FineTile>(in->x, in->conv1_weight, nothing, in->bn1_weight,
+                                       in->bn1_bias, s->first_norm, s, stream);
+    convolve_and_join<Shortcut, FineTile>(in->x, in->downsample_0_weight, nothing,
+                                          in->downsample_1_weight, in->downsample_1_bias,
+                                          s->shortcut_norm, s, stream);
+    kp::convolve<First, FineTile>(in->x, in->conv1_weight, s->between, NormRelu{s->first_norm},
+                                  s->split, stream);
+    convolve_and_join<Second, Tile>(s->between, in->conv2_weight, second, in->bn2_weight,
+                                    in->bn2_bias, s->second_norm, s, stream);
     const dim3 grid((PIXELS / 4 + THREADS - 1) / THREADS, FILTERS / EACH, X_DIM0);
     finish_kernel<<<grid, THREADS, 0, stream>>>(s->second, in->x, in->downsample_0_weight,
                                                 s->second_norm, s->shortcut_norm, out->out);
