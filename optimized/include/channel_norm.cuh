@@ -113,12 +113,12 @@ struct MappedAcross : Across<COUNT, DEPTH, PITCH, BATCH> {
 
     __device__ __forceinline__ void fetch(const typename Plain::Place &p, uint32_t to,
                                           int slab) const {
-        constexpr int TOGETHER = 2; /* at a time: registers are few */
+        constexpr int TOGETHER = 4; /* at a time: registers are few */
         const int own = Plain::own_k();
         Plain::fetch(p, to, slab);
         copies_wait();
         float *word = (float *)__cvta_shared_to_generic(to) + Plain::word(Plain::own_row(), own);
-#pragma unroll
+#pragma unroll 1
         for (int k = 0; k < TILE_K; k += 2 * TOGETHER) {
             float4 v[TOGETHER];
 #pragma unroll
