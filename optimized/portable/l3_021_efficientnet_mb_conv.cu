@@ -159,14 +159,14 @@ struct Norm {
 
 /* What scratch holds. */
 struct Scratch {
-    float expanded[(long long)IMAGES * HIDDEN * PIXELS], convolved[IMAGES * HIDDEN * LEFT];
-    float projected[OUT_ELEMENTS];
-    kp::Centred expand_parts[kp::ProductParts<Expand>::BYTES / sizeof(kp::Centred)];
-    kp::Centred depthwise_parts[DepthwiseParts::BYTES / sizeof(kp::Centred)];
-    kp::Centred project_parts[kp::ProductParts<Project>::BYTES / sizeof(kp::Centred)];
     kp::ChannelNorm expand_norm[HIDDEN], depthwise_norm[HIDDEN], project_norm[FILTERS];
     alignas(16) char split_expand[kp::split_bytes<Expand, Tile>()];
     alignas(16) char split_project[kp::split_bytes<Project, Tile>()];
+    kp::Centred expand_parts[kp::ProductParts<Expand>::BYTES / sizeof(kp::Centred)];
+    kp::Centred depthwise_parts[DepthwiseParts::BYTES / sizeof(kp::Centred)];
+    kp::Centred project_parts[kp::ProductParts<Project>::BYTES / sizeof(kp::Centred)];
+    alignas(16) float expanded[(long long)IMAGES * HIDDEN * PIXELS];
+    alignas(16) float convolved[IMAGES * HIDDEN * LEFT], projected[OUT_ELEMENTS];
 };
 
 extern "C" size_t scratch_bytes(void) {
