@@ -72,7 +72,7 @@ template <class S, class Base> struct WithMoments : Base {
         using Of = ProductParts<S>;
         Base::tile(part, batch, row, column);
         const int index = row / 32, lanes = threadIdx.x % 32 / 4; /* the four that share rows */
-        if (S::ROWS % TILE_M && index >= Of::OF_A_RUN) return;
+        if (!whole_tiles(S::ROWS) && index >= Of::OF_A_RUN) return;
         const float share = 1.0f / Of::size(index);
         Centred *to = parts + ((long long)batch * Of::OF_A_RUN + index) * S::COLUMNS;
         bool inside[4];

@@ -130,7 +130,8 @@ template <class C> struct Patches : AcrossSlab {
             const long long channel =
                 (long long)(at / C::PIXELS) * C::CHANNELS + C::group(batch) * C::DEPTH;
             p.from[i] = data + channel * C::AREA + (p.z[i] * Y::IN + p.y[i]) * X::IN + p.x[i];
-            if (!whole_tiles(C::ROWS) && at >= C::ROWS) p.x[i] = -(1 << 29); /* outside with any tap */
+            if (!whole_tiles(C::ROWS) && at >= C::ROWS)
+                p.x[i] = -(1 << 29); /* outside with any tap */
         }
         return p;
     }

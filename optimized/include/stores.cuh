@@ -68,8 +68,6 @@ __device__ __forceinline__ void store_columns(const P &part, const F &f, int row
                 if (inside[FOURS ? 0 : r])
                     v[r] =
                         f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2), name + n);
-            if (FOURS) {
-                v[r] = f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2), name + n);
             if constexpr (FOURS) {
                 if (inside[0]) *(float4 *)(p + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
             } else {
