@@ -16,7 +16,7 @@
 #pragma once
 #include <float.h>
 #include "hopper.cuh"
-#include "reduce.cuh"
+#include "states.cuh"
 
 namespace kp {
 
@@ -91,7 +91,7 @@ __device__ __forceinline__ void weigh_keys(AttentionRows<WIDTH> &rows, float (&s
             score[i][j] = seen ? score[i][j] * scale : -INFINITY;
             top = fmaxf(top, score[i][j]);
         }
-        top = warp_reduce<8>(top, Max());
+        top = lanes_max<8>(top);
 #pragma unroll
         for (int j = 0; j < 8; j++) {
             score[i][j] = expf(score[i][j] - top);
@@ -150,7 +150,7 @@ template <int WIDTH, int PITCH>
 __device__ __forceinline__ void store_result(const AttentionRows<WIDTH> &rows, float *out) {
 #pragma unroll
     for (int i = 0; i < 8; i++) {
-        const float share = 1.0f / warp_reduce<8>(rows.sum[i], Add());
+        const float share = 1.0f / lanes_sum<8>(rows.sum[i]);
         float *to = out + (long long)(rows.query() + 4 * i) * PITCH + 4 * rows.key();
 #pragma unroll
         for (int c = 0; c < WIDTH / 32; c++) {

@@ -36,7 +36,7 @@ struct alignas(16) ChannelNorm {
 
 /* The parts of CHANNELS channels, as parts[part][channel]: each of RUNS runs of RUN values is cut
  * into parts of SIZE; the last may have fewer. */
-template <int CHANNELS_, long long RUN_, int SIZE_, int RUNS_ = 1> struct Parts {
+template <int CHANNELS_, long long RUN_, int SIZE_, int RUNS_ = 1> struct RunParts {
     static constexpr int CHANNELS = CHANNELS_, SIZE = SIZE_;
     static constexpr long long RUN = RUN_, VALUES = RUN * RUNS_; /* values of a channel */
     static constexpr int OF_A_RUN = (int)((RUN + SIZE - 1) / SIZE), COUNT = OF_A_RUN * RUNS_;
@@ -50,7 +50,7 @@ template <int CHANNELS_, long long RUN_, int SIZE_, int RUNS_ = 1> struct Parts 
 /* ---- a product's ---- */
 
 /* The rows of a product, of each batch, in parts of a warp's 32. */
-template <class S> using ProductParts = Parts<S::COLUMNS, S::ROWS, 32, S::BATCHES>;
+template <class S> using ProductParts = RunParts<S::COLUMNS, S::ROWS, 32, S::BATCHES>;
 
 /* A store that stores nothing. */
 struct StoreNothing {

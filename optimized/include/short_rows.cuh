@@ -4,7 +4,7 @@
  * left), maps and writes it. Rows of more than some thousand values are for row_ring.cuh.
  * What limits it: 8 bytes a value over the copy bandwidth; weight and bias stay in the cache. */
 #pragma once
-#include "reduce.cuh"
+#include "states.cuh"
 
 namespace kp {
 
@@ -28,13 +28,13 @@ __global__ void __launch_bounds__(32 * SHORT_ROWS)
 #pragma unroll
     for (int j = 0; j < FOURS; j++) /* shares, whose sum does not overflow */
         sum += (v[j].x * SHARE + v[j].y * SHARE) + (v[j].z * SHARE + v[j].w * SHARE);
-    const float mean = warp_reduce(sum, Add());
+    const float mean = lanes_sum(sum);
 #pragma unroll
     for (int j = 0; j < FOURS; j++) {
         v[j].x -= mean, v[j].y -= mean, v[j].z -= mean, v[j].w -= mean;
         square += (v[j].x * v[j].x + v[j].y * v[j].y) + (v[j].z * v[j].z + v[j].w * v[j].w);
     }
-    const float scale = 1.0f / sqrtf(warp_reduce(square, Add()) * SHARE + eps);
+    const float scale = 1.0f / sqrtf(lanes_sum(square) * SHARE + eps);
 #pragma unroll
     for (int j = 0; j < FOURS; j++) {
         const float4 w = __ldg((const float4 *)weight + j * 32 + lane);

@@ -37,7 +37,7 @@ constexpr int UNDER = Height::under(ROWS), OWN = 4 * Width::STRIDE, PAD = Width:
 constexpr int ACROSS = Width::under(4), STRIPS = (Height::OUT + ROWS - 1) / ROWS;
 static_assert(Width::OUT % 4 == 0 && LANES <= 32 && LANES * OWN == Width::SIZE,
               "lanes hold a row, in whole float4");
-using DepthwiseParts = kp::Parts<HIDDEN, LEFT, ROWS * Width::OUT, IMAGES>;
+using DepthwiseParts = kp::RunParts<HIDDEN, LEFT, ROWS * Width::OUT, IMAGES>;
 
 /* Reads what lies under the rows from `top` on, maps it and hands it on: v[r][c] is c - PAD columns
  * from the lane's first. Padding is zero. */

@@ -9,7 +9,7 @@
  * Not measured yet. */
 #include "task.h"
 #include "recurrent.cuh"
-#include "reduce.cuh"
+#include "states.cuh"
 
 using Sizes =
     kp::RecurrentSizes<kp::LstmCell, true, X_DIM0, X_DIM1, X_DIM2, RANDOM_DIM2, RANDOM_DIM0>;
@@ -23,7 +23,7 @@ __global__ void __launch_bounds__(32)
     for (int k = threadIdx.x; k < Sizes::HIDDEN; k += 32)
         sum += __ldg(h + blockIdx.y * Sizes::HIDDEN + k) *
                __ldg(weight + blockIdx.x * Sizes::HIDDEN + k);
-    sum = warp_reduce(sum, Add());
+    sum = kp::lanes_sum(sum);
     if (threadIdx.x == 0) out[blockIdx.y * OUTPUTS + blockIdx.x] = sum + __ldg(bias + blockIdx.x);
 }
 
