@@ -130,7 +130,8 @@ template <class C> struct Patches : AcrossSlab {
             const long long channel =
                 (long long)(at / C::PIXELS) * C::CHANNELS + C::group(batch) * C::DEPTH;
             p.from[i] = data + channel * C::AREA + (p.z[i] * Y::IN + p.y[i]) * X::IN + p.x[i];
-            if (C::ROWS % TILE_M && at >= C::ROWS) p.x[i] = -(1 << 29); /* outside with any tap */
+            if (!whole_tiles(C::ROWS) && at >= C::ROWS)
+                p.x[i] = -(1 << 29); /* outside with any tap */
         }
         return p;
     }
@@ -180,17 +181,14 @@ template <class C> struct Filters {
     }
 };
 
-/* f(value, row, filter) to out[image][filter][pixel]; f is the base. */
-template <class F, class C> struct StorePixels : F {
-    float *out;
-    template <class P>
-    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
+/* Where four rows from `row` on lie in out[image][filter][pixel], of filter 0. */
+template <class C> struct FourPixels {
+    long long at[4];
+    bool inside[4];
+
+    __device__ __forceinline__ FourPixels(int batch, int row) {
         using X = typename C::X;
         using Y = typename C::Y;
-        constexpr bool FOURS = C::PHASES == 1 && C::PIXELS % 4 == 0;
-        const int filter = C::group(batch) * C::COLUMNS + column;
-        long long at[4]; /* the thread's four rows, of filter 0 */
-        bool inside[4];
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             const int pixel = (row + r) % C::PIXELS;
@@ -201,9 +199,20 @@ template <class F, class C> struct StorePixels : F {
             at[r] = image * C::FILTERS * C::OUT_AREA + (z * Y::OUT + y) * X::OUT + x;
             inside[r] = row + r < C::ROWS && x < X::OUT && y < Y::OUT && z < C::Z::OUT;
         }
+    }
+};
+
+/* f(value, row, filter) to out[image][filter][pixel]; f is the base. */
+template <class F, class C> struct StorePixels : F {
+    float *out;
+    template <class P>
+    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
+        constexpr bool FOURS = C::PHASES == 1 && C::PIXELS % 4 == 0;
+        const int filter = C::group(batch) * C::COLUMNS + column;
+        const FourPixels<C> pixels(batch, row);
         store_columns<C::COLUMNS, C::OUT_AREA, FOURS>(part, (const F &)*this, row, column, filter,
-                                                      out + (long long)filter * C::OUT_AREA, at,
-                                                      inside);
+                                                      out + (long long)filter * C::OUT_AREA,
+                                                      pixels.at, pixels.inside);
     }
 };
 

@@ -34,7 +34,7 @@ template <int COUNT, int DEPTH, int PITCH = DEPTH, long long BATCH = 0> struct A
         for (int r = 0; r < TILE_M; r += STEP)
             copy_async<FOURS ? 16 : 4>(to + AlongSlab::word(own_row() + r, own_k()) * 4,
                                        from + (long long)r * PITCH,
-                                       inside && (COUNT % TILE_M == 0 || r < p.left));
+                                       inside && (whole_tiles(COUNT) || r < p.left));
     }
 
     __device__ __forceinline__ float at(int batch, int column, int slab, int k) const {
@@ -74,7 +74,7 @@ template <int COUNT, int DEPTH, int PITCH = COUNT, long long BATCH = 0> struct A
             for (int r = 0; r < (FOURS ? 1 : TILE_M); r += 128)
                 copy_async<FOURS ? 16 : 4>(to + AcrossSlab::word(r, k) * 4,
                                            from + (long long)k * PITCH + r,
-                                           inside && (COUNT % TILE_M == 0 || r < p.left));
+                                           inside && (whole_tiles(COUNT) || r < p.left));
         }
     }
 

@@ -7,6 +7,11 @@ namespace kp {
 
 constexpr int TILE_M = 256, TILE_K = 32, PRODUCT_THREADS = 384;
 
+/* Whether no tile lies beyond so many rows, nor does the other tile of a cluster of two. */
+__host__ __device__ constexpr bool whole_tiles(long long rows) {
+    return rows % (2 * TILE_M) == 0;
+}
+
 /* How the rests are multiplied. */
 struct Bf16Rest {
     static constexpr bool HALF = true;
@@ -31,6 +36,7 @@ template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2> struct Tile {
         return min_of(5, (226 * 1024) / (stage<A>() + 16));
     }
     static __host__ __device__ constexpr int min_of(int a, int b) { return a < b ? a : b; }
+    static_assert(CLUSTER == 1 || CLUSTER == 2, "whole_tiles() knows of two");
     static_assert(N == 16 || N == 32 || N == 48 || N == 64 || N == 96 || N == 128,
                   "columns of a tile");
 };

@@ -1,4 +1,4 @@
-/* row_ops.cuh: what rows are mapped by once they are known: log softmax, norms.
+/* row_ops.cuh: what rows become, or are mapped by once they are known: sums, softmax, norms.
  *
  * An Op has, beside what states.cuh wants,
  *   static constexpr float NEUTRAL       a value that changes no state; NaN if there is none
@@ -6,27 +6,20 @@
  *   struct Row; Row row(State, double count) const     what the state of a row of `count` means
  *   struct Mapper; Mapper mapper(Row, long long place) const   maps a value of that row at `place`
  *                                        of the tensor, and its neighbours in a float4
- * row_passes.cuh and row_ring.cuh apply them. */
+ * row_passes.cuh and row_ring.cuh apply them. Those that reducing_stores.cuh applies have, in place
+ * of rows and mappers,
+ *   static float value(State)            what is wanted of a row */
 #pragma once
 #include <float.h>
 #include "norm.cuh"
 
 namespace kp {
 
-/* x - max - log(sum(exp(x - max))). The maximum begins at the least finite number: -inf counts as
- * 0, and -inf - -inf is not met. A row of -inf, or with inf or NaN in it, becomes NaN. */
-struct LogSoftmax {
+/* log(sum(exp(x))), which is max + log(sum(exp(x - max))). The maximum begins at the least finite
+ * number: -inf counts as 0, and -inf - -inf is not met. The sum of a row with inf or NaN is NaN. */
+struct LogSumExp {
     struct State {
         float top, sum; /* of exp(x - top) */
-    };
-    struct Row {
-        float top, log_sum;
-    };
-    struct Mapper {
-        Row r;
-        __device__ __forceinline__ float operator()(float x) const {
-            return (x - r.top) - r.log_sum;
-        }
     };
     static constexpr float NEUTRAL = -INFINITY;
 
@@ -49,11 +42,59 @@ struct LogSoftmax {
         const float top = fmaxf(a.top, b.top);
         return {top, a.sum * expf(a.top - top) + b.sum * expf(b.top - top)};
     }
-    __device__ __forceinline__ Row row(State s, double) const {
-        return {s.top, logf(s.sum)};
+    /* Of a row with inf: inf, as the definition has it. */
+    static __device__ __forceinline__ float value(State s) {
+        return s.top == INFINITY ? s.top : s.top + logf(s.sum);
     }
-    __device__ __forceinline__ Mapper mapper(Row r, long long) const {
-        return {r};
+};
+
+/* x - max - log(sum(exp(x - max))). A row of -inf, or with inf or NaN in it, becomes NaN. */
+struct LogSoftmax : LogSumExp {
+    struct Row {
+        float top, log_sum;
+    };
+    struct Mapper {
+        Row r;
+        __device__ __forceinline__ float operator()(float x) const {
+            return (x - r.top) - r.log_sum;
+        }
+    };
+    __device__ __forceinline__ Row row(State s, double) const { return {s.top, logf(s.sum)}; }
+    __device__ __forceinline__ Mapper mapper(Row r, long long) const { return {r}; }
+};
+
+/* exp(x - max) / sum(exp(x - max)). A row of -inf, or with inf or NaN in it, becomes NaN. */
+struct Softmax : LogSumExp {
+    struct Row {
+        float top, share; /* 1 / sum */
+    };
+    struct Mapper {
+        Row r;
+        __device__ __forceinline__ float operator()(float x) const {
+            return expf(x - r.top) * r.share;
+        }
+    };
+    __device__ __forceinline__ Row row(State s, double) const { return {s.top, 1.0f / s.sum}; }
+    __device__ __forceinline__ Mapper mapper(Row r, long long) const { return {r}; }
+};
+
+/* sum(x). */
+struct Sum {
+    struct State {
+        float sum;
+    };
+    static constexpr float NEUTRAL = 0.0f;
+
+    static __device__ __forceinline__ State none() { return {0.0f}; }
+    template <int N> static __device__ __forceinline__ void take(State &s, const float4 (&v)[N]) {
+#pragma unroll
+        for (int j = 0; j < N; j++) s.sum += (v[j].x + v[j].y) + (v[j].z + v[j].w);
+    }
+    static __device__ __forceinline__ State join(State a, State b) {
+        return {a.sum + b.sum};
+    }
+    static __device__ __forceinline__ float value(State s) {
+        return s.sum;
     }
 };
 

@@ -5,6 +5,7 @@
  *   static State none()          of no values
  *   static State join(State, State) */
 #pragma once
+#include <math.h>
 #include <string.h>
 
 namespace kp {
@@ -19,6 +20,20 @@ template <class T> __device__ __forceinline__ T shuffle_xor(const T &v, int step
     for (unsigned &w : word) w = __shfl_xor_sync(0xffffffffu, w, step);
     memcpy(&r, word, sizeof r);
     return r;
+}
+
+/* The sum, and the largest, over each aligned group of LANES lanes; all of them get it. The largest
+ * passes over NaN. */
+template <int LANES = 32> __device__ __forceinline__ float lanes_sum(float v) {
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2) v += __shfl_xor_sync(0xffffffffu, v, step);
+    return v;
+}
+template <int LANES = 32> __device__ __forceinline__ float lanes_max(float v) {
+#pragma unroll
+    for (int step = LANES / 2; step > 0; step /= 2)
+        v = fmaxf(v, __shfl_xor_sync(0xffffffffu, v, step));
+    return v;
 }
 
 /* The states of a warp, joined. Lane 0's is used: those of others may differ in rounding. */

@@ -11,6 +11,14 @@ struct Same {
     __device__ __forceinline__ float operator()(float v, int, int) const { return v; }
 };
 
+/* Adds a number for each column of the product. */
+struct AddBias {
+    const float *bias;
+    __device__ __forceinline__ float operator()(float v, int, int column) const {
+        return v + __ldg(bias + column);
+    }
+};
+
 /* f(value, row, column) to out[batch * BATCH + row * COLUMNS + column]. */
 template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct StoreRows : F {
     float *out;
@@ -22,7 +30,7 @@ template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct Stor
 #pragma unroll
             for (int h = 0; h < 2; h++) {
                 const int m = row + part.row(i, h);
-                if (ROWS % TILE_M && m >= ROWS) continue;
+                if (!whole_tiles(ROWS) && m >= ROWS) continue;
                 float *p = out + batch * BATCH + (long long)m * COLUMNS + column;
 #pragma unroll
                 for (int j = 0; j < P::N / 8; j++) {
@@ -57,14 +65,16 @@ __device__ __forceinline__ void store_columns(const P &part, const F &f, int row
             float *p = to + n * PITCH, v[4];
 #pragma unroll
             for (int r = 0; r < 4; r++)
-                v[r] = f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2), name + n);
-            if (FOURS) {
+                if (inside[FOURS ? 0 : r])
+                    v[r] =
+                        f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2), name + n);
+            if constexpr (FOURS) {
                 if (inside[0]) *(float4 *)(p + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
-                continue;
-            }
+            } else {
 #pragma unroll
-            for (int r = 0; r < 4; r++)
-                if (inside[r]) p[at[r]] = v[r];
+                for (int r = 0; r < 4; r++)
+                    if (inside[r]) p[at[r]] = v[r];
+            }
         }
 }
 
@@ -80,7 +90,7 @@ template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct Stor
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             at[r] = part.row(r / 2, r % 2);
-            inside[r] = ROWS % TILE_M == 0 || row + at[r] < ROWS;
+            inside[r] = whole_tiles(ROWS) || row + at[r] < ROWS;
         }
         store_columns<COLUMNS, ROWS, FOURS>(part, (const F &)*this, row, column, column,
                                             out + batch * BATCH + (long long)column * ROWS + row,

@@ -112,3 +112,10 @@ check 'a product of odd sizes is right, by FMA and by tensor cores' is "$(tail -
 
 tests/emulate optimized/portable/l1_092_cumsum_exclusive.cu > "$out" 2>&1
 check 'a large task that cannot be shrunk is skipped' grep -q '^skip .*shrunk' "$out"
+# The second block of a cluster has a tile of its own, which may lie beyond the product.
+mkdir -p "$scratch/level2"
+jq '.inputs[0].shape = [16, 32] | .parameters[0].shape = [256, 32] | .parameters[1].shape = [256] |
+    .graph |= map(gsub("1024,8192"; "16,256"))' tasks/level2/l2_029_matmul_mish_mish.json > "$scratch/level2/l2_029_matmul_mish_mish.json"
+tests/emulate --task "$scratch/level2/l2_029_matmul_mish_mish.json" optimized/sm_90a/l2_029_matmul_mish_mish.cu > "$out" 2>&1
+check 'a product of one tile of rows stays inside' is $? 0
+

@@ -346,6 +346,9 @@ inline unsigned __byte_perm(unsigned a, unsigned b, unsigned s) {
 inline size_t __cvta_generic_to_shared(const void *p) {
     return (size_t)(uintptr_t)p;
 }
+inline void *__cvta_shared_to_generic(size_t p) {
+    return (void *)(uintptr_t)p;
+}
 #define EMULATOR_MINMAX(T)    \
     inline T min(T a, T b) {  \
         return b < a ? b : a; \

@@ -1,0 +1,1 @@
+../portable/l2_011_conv_transpose2d_batch_norm_tanh_max_pool_group_norm.cu

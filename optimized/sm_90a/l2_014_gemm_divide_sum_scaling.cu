@@ -1,0 +1,1 @@
+../portable/l2_014_gemm_divide_sum_scaling.cu

@@ -1,0 +1,1 @@
+../portable/l2_015_conv_transpose3d_batch_norm_subtract.cu

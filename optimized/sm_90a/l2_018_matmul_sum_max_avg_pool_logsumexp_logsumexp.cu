@@ -1,0 +1,1 @@
+../portable/l2_018_matmul_sum_max_avg_pool_logsumexp_logsumexp.cu

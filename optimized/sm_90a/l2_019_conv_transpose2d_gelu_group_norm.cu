@@ -1,0 +1,1 @@
+../portable/l2_019_conv_transpose2d_gelu_group_norm.cu

@@ -1,0 +1,1 @@
+../portable/l2_021_conv2d_add_scale_sigmoid_group_norm.cu

@@ -1,0 +1,1 @@
+../portable/l2_022_matmul_scale_residual_add_clamp_logsumexp_mish.cu

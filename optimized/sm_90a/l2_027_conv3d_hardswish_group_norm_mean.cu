@@ -1,0 +1,1 @@
+../portable/l2_027_conv3d_hardswish_group_norm_mean.cu

@@ -1,0 +1,1 @@
+../portable/l2_045_gemm_sigmoid_logsumexp.cu

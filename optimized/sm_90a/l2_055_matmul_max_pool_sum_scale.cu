@@ -1,0 +1,1 @@
+../portable/l2_055_matmul_max_pool_sum_scale.cu

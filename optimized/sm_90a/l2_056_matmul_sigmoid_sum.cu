@@ -1,0 +1,1 @@
+../portable/l2_056_matmul_sigmoid_sum.cu

@@ -1,0 +1,1 @@
+../portable/l2_060_conv_transpose3d_swish_group_norm_hardswish.cu

@@ -1,0 +1,1 @@
+../portable/l2_061_conv_transpose3d_relu_group_norm.cu

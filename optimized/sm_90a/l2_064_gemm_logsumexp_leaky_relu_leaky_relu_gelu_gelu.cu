@@ -1,0 +1,1 @@
+../portable/l2_064_gemm_logsumexp_leaky_relu_leaky_relu_gelu_gelu.cu

@@ -1,0 +1,1 @@
+../portable/l2_066_matmul_dropout_softmax.cu

@@ -1,0 +1,1 @@
+../portable/l2_072_conv_transpose3d_batch_norm_avg_pool_avg_pool.cu

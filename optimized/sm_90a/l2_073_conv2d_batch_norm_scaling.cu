@@ -1,0 +1,1 @@
+../portable/l2_073_conv2d_batch_norm_scaling.cu

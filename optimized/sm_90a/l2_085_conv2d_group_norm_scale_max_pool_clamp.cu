@@ -1,0 +1,1 @@
+../portable/l2_085_conv2d_group_norm_scale_max_pool_clamp.cu

@@ -1,0 +1,1 @@
+../portable/l2_092_conv2d_group_norm_tanh_hardswish_residual_add_logsumexp.cu

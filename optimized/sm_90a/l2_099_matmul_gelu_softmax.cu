@@ -1,0 +1,1 @@
+../portable/l2_099_matmul_gelu_softmax.cu

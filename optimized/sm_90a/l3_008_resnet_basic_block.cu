@@ -1,0 +1,1 @@
+../portable/l3_008_resnet_basic_block.cu

@@ -1,0 +1,1 @@
+../portable/l3_021_efficientnet_mb_conv.cu

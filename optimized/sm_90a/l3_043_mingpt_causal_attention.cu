@@ -1,0 +1,1 @@
+../portable/l3_043_mingpt_causal_attention.cu

@@ -1,0 +1,1 @@
+../portable/l3_044_minigpt_block.cu
