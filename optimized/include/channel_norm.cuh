@@ -62,11 +62,6 @@ struct StoreNothing {
 template <class S, class Base> struct WithMoments : Base {
     Centred *parts; /* ProductParts<S> */
 
-    static __device__ __forceinline__ float over_rows(float v) {
-        v += __shfl_xor_sync(0xffffffffu, v, 4);
-        v += __shfl_xor_sync(0xffffffffu, v, 8);
-        return v + __shfl_xor_sync(0xffffffffu, v, 16);
-    }
     template <class P>
     __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
         using Of = ProductParts<S>;
@@ -89,13 +84,13 @@ template <class S, class Base> struct WithMoments : Base {
                     v[r] = part.v[r / 2][4 * j + r % 2 * 2 + e];
                     sum += inside[r] ? v[r] : 0.0f;
                 }
-                sum = over_rows(sum);
+                sum = sum_rows(sum);
 #pragma unroll
                 for (int r = 0; r < 4; r++) {
                     const float d = inside[r] ? v[r] - sum * share : 0.0f;
                     square += d * d;
                 }
-                square = over_rows(square);
+                square = sum_rows(square);
                 const int c = column + 8 * j + e;
                 if (lanes == j % 8 && (S::COLUMNS % P::N == 0 || c < S::COLUMNS))
                     to[c] = {sum, square};

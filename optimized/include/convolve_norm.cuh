@@ -12,6 +12,7 @@
  * Limits: that of the product, then 8 bytes a result over the copy bandwidth. */
 #pragma once
 #include "convolve.cuh"
+#include "states.cuh"
 
 namespace kp {
 
@@ -56,13 +57,6 @@ template <class C> struct ChannelMoments {
         return (image * C::PHASES + phase) * SLICES + slice;
     }
 };
-
-/* The sum over the lanes that have the same columns and other rows. */
-__device__ __forceinline__ float sum_rows(float v) {
-#pragma unroll
-    for (int step = 4; step < 32; step *= 2) v += __shfl_xor_sync(0xffffffffu, v, step);
-    return v;
-}
 
 /* A store that gathers the moments of f(value, row, filter); f is the base. */
 template <class F, class C> struct GatherMoments : F {
@@ -204,13 +198,6 @@ __global__ void __launch_bounds__(JOIN_WIDE *JOIN_DEEP)
         moments.plane[(long long)phase * C::FILTERS + filter] = {mean, square, count};
 }
 
-/* The sum of v over a warp. */
-__device__ __forceinline__ double warp_sum(double v) {
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) v += __shfl_xor_sync(0xffffffffu, v, step);
-    return v;
-}
-
 /* What shares a mean: CHANNELS neighbouring channels of IMAGES images. Group norm has one image and
  * the channels of a group, instance norm one of each, batch norm all images and one channel. */
 template <class C_, int IMAGES_, int CHANNELS_> struct Parts {
@@ -231,6 +218,28 @@ struct Spread {
     float mean, scale;
 };
 
+/* What a task takes of scratch, aligned to 16: the filters that T splits, the convolution's results
+ * if no output holds them (KEPT), its moments, and so many spreads. */
+template <class C, class T, int SPREADS, bool KEPT = false> struct NormScratch {
+    float *results;
+    ChannelMoments<C> moments;
+    Spread *spread;
+
+    static constexpr size_t RESULTS =
+        KEPT ? ((size_t)C::ROWS / C::PIXELS * C::FILTERS * C::OUT_AREA * sizeof(float) + 15) / 16 *
+                   16
+             : 0;
+    static constexpr size_t bytes() {
+        return split_bytes<C, T>() + RESULTS + ChannelMoments<C>::bytes() +
+               SPREADS * sizeof(Spread);
+    }
+    static NormScratch in(void *scratch) {
+        char *results = (char *)scratch + split_bytes<C, T>();
+        const ChannelMoments<C> moments = ChannelMoments<C>::in(results + RESULTS);
+        return {(float *)results, moments, (Spread *)moments.end()};
+    }
+};
+
 /* A warp a part: first the mean, then squares about that. */
 template <class P>
 __global__ void __launch_bounds__(32)
@@ -246,13 +255,13 @@ __global__ void __launch_bounds__(32)
     };
     double count = 0.0, sum = 0.0, square = 0.0;
     for_each([&](const auto &p) { count += p.count, sum += p.count * p.mean; });
-    count = warp_sum(count);
-    const double mean = warp_sum(sum) / count;
+    count = lanes_sum(count);
+    const double mean = lanes_sum(sum) / count;
     for_each([&](const auto &p) {
         const double off = (p.mean - mean) * MOMENT_UNIT;
         square += p.square + p.count * off * off;
     });
-    const double variance = warp_sum(square) / count / ((double)MOMENT_UNIT * MOMENT_UNIT);
+    const double variance = lanes_sum(square) / count / ((double)MOMENT_UNIT * MOMENT_UNIT);
     if (threadIdx.x == 0) spread[blockIdx.x] = {(float)mean, (float)(1.0 / sqrt(variance + eps))};
 }
 

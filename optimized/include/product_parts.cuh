@@ -94,6 +94,13 @@ template <bool A_ALONG_DEPTH> __device__ __forceinline__ int first_row() {
     return warp * 32 + lane / 4 * (A_ALONG_DEPTH ? 1 : 4);
 }
 
+/* The sum over the lanes that have the same columns and other rows. */
+__device__ __forceinline__ float sum_rows(float v) {
+#pragma unroll
+    for (int step = 4; step < 32; step *= 2) v += __shfl_xor_sync(0xffffffffu, v, step);
+    return v;
+}
+
 /* A tile of the product, and which slabs its cluster multiplies: all blocks the same. */
 struct TileAt {
     int batch, m, n, first, end;

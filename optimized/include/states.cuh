@@ -24,7 +24,7 @@ template <class T> __device__ __forceinline__ T shuffle_xor(const T &v, int step
 
 /* The sum, and the largest, over each aligned group of LANES lanes; all of them get it. The largest
  * passes over NaN. */
-template <int LANES = 32> __device__ __forceinline__ float lanes_sum(float v) {
+template <int LANES = 32, class T> __device__ __forceinline__ T lanes_sum(T v) {
 #pragma unroll
     for (int step = LANES / 2; step > 0; step /= 2) v += __shfl_xor_sync(0xffffffffu, v, step);
     return v;

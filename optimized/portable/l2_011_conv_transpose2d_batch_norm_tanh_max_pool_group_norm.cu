@@ -19,19 +19,16 @@ using Width = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 1, 1>;
 using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 1, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
 using Tile = kp::Tile<128>;
-using Moments = kp::ChannelMoments<Conv>;
 using Channels = kp::Parts<Conv, X_DIM0, 1>;
 constexpr int GROUPS = 8, EACH = Conv::FILTERS / GROUPS, AREA = OUT_DIM2 * OUT_DIM3;
 constexpr int SIZE = EACH * AREA; /* of a group of an image */
 constexpr int THREADS = 512, OWN = (SIZE + THREADS - 1) / THREADS;
-constexpr size_t RESULTS = (size_t)X_DIM0 * Conv::FILTERS * Conv::OUT_AREA * 4;
-static_assert(OUT_DIM2 == Height::OUT / 2 && OUT_DIM3 == Width::OUT / 2 && RESULTS % 16 == 0,
-              "sizes");
+static_assert(OUT_DIM2 == Height::OUT / 2 && OUT_DIM3 == Width::OUT / 2, "sizes");
 
 /* The sum of v over the block, for all threads. */
 __device__ __forceinline__ double block_sum(double v) {
     __shared__ double part[THREADS / 32];
-    v = kp::warp_sum(v);
+    v = kp::lanes_sum(v);
     __syncthreads(); /* the sum before this is read */
     if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
     __syncthreads();
@@ -81,21 +78,20 @@ __global__ void __launch_bounds__(THREADS, 2)
     }
 }
 
+using Scratch = kp::NormScratch<Conv, Tile, Channels::COUNT, true>;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::split_bytes<Conv, Tile>() + RESULTS + Moments::bytes() +
-           Channels::COUNT * sizeof(kp::Spread);
+    return Scratch::bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    float *results = (float *)((char *)scratch + kp::split_bytes<Conv, Tile>());
-    const Moments moments = Moments::in((char *)results + RESULTS);
-    kp::Spread *spread = (kp::Spread *)moments.end();
+    const Scratch own = Scratch::in(scratch);
     const kp::AddBias add = {in->conv_transpose_bias};
-    kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, results, add, moments,
-                                     scratch, stream);
-    kp::join_moments<Channels>(moments, 1e-5, spread, stream);
+    kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, own.results, add,
+                                     own.moments, scratch, stream);
+    kp::join_moments<Channels>(own.moments, 1e-5, own.spread, stream);
     pool_norm_kernel<<<X_DIM0 * GROUPS, THREADS, 0, stream>>>(
-        results, spread, in->batch_norm_weight, in->batch_norm_bias, in->group_norm_weight,
+        own.results, own.spread, in->batch_norm_weight, in->batch_norm_bias, in->group_norm_weight,
         in->group_norm_bias, out->out);
 }

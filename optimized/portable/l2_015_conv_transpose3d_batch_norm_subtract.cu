@@ -16,7 +16,6 @@ using Height = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 2, 1>;
 using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
 using Tile = kp::Tile<32, kp::Tf32Rest>;
-using Moments = kp::ChannelMoments<Conv>;
 using Planes = kp::Parts<Conv, 1, 1>;
 using Channels = kp::Parts<Conv, X_DIM0, 1>;
 constexpr int THREADS = 128, BLOCKS = (Planes::COUNT + THREADS - 1) / THREADS;
@@ -28,21 +27,22 @@ __global__ void __launch_bounds__(THREADS)
     if (i < Planes::COUNT) plane[i].scale = channel[Channels::of(i)].scale;
 }
 
+using Scratch = kp::NormScratch<Conv, Tile, Planes::COUNT + Channels::COUNT>;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::split_bytes<Conv, Tile>() + Moments::bytes() +
-           (Planes::COUNT + Channels::COUNT) * sizeof(kp::Spread);
+    return Scratch::bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const Moments moments = Moments::in((char *)scratch + kp::split_bytes<Conv, Tile>());
-    kp::Spread *plane = (kp::Spread *)moments.end();
+    const Scratch own = Scratch::in(scratch);
+    kp::Spread *plane = own.spread;
     kp::Spread *channel = plane + Planes::COUNT;
     const kp::AddBias add = {in->conv_transpose_bias};
-    kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, add, moments,
+    kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, add, own.moments,
                                      scratch, stream);
-    kp::join_moments<Planes>(moments, 1e-5, plane, stream);
-    kp::join_moments<Channels>(moments, 1e-5, channel, stream);
+    kp::join_moments<Planes>(own.moments, 1e-5, plane, stream);
+    kp::join_moments<Channels>(own.moments, 1e-5, channel, stream);
     take_scales<<<BLOCKS, THREADS, 0, stream>>>(plane, channel);
     kp::normalize<Planes>(plane, in->batch_norm_weight, nullptr, kp::Same(), out->out, stream);
 }

@@ -16,7 +16,6 @@ using Height = kp::Axis<X_DIM3, CONV_WEIGHT_DIM3>;
 using Depth = kp::Axis<X_DIM2, CONV_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height, Depth>;
 using Tile = kp::Tile<16, kp::Tf32Rest>;
-using Moments = kp::ChannelMoments<Conv>;
 using Channels = kp::Parts<Conv, 1, 1>;
 using Groups = kp::Parts<Conv, 1, CONV_WEIGHT_DIM0 / 4>;
 constexpr int THREADS = 128, BLOCKS = (Channels::COUNT + THREADS - 1) / THREADS;
@@ -38,20 +37,22 @@ __global__ void __launch_bounds__(THREADS)
     out[i] = (channel[i].mean - s.mean) * s.scale * weight[filter] + bias[filter];
 }
 
+using Scratch = kp::NormScratch<Conv, Tile, Channels::COUNT + Groups::COUNT>;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::split_bytes<Conv, Tile>() + Moments::bytes() +
-           (Channels::COUNT + Groups::COUNT) * sizeof(kp::Spread);
+    return Scratch::bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const Moments moments = Moments::in((char *)scratch + kp::split_bytes<Conv, Tile>());
-    kp::Spread *channel = (kp::Spread *)moments.end();
+    const Scratch own = Scratch::in(scratch);
+    kp::Spread *channel = own.spread;
     kp::Spread *group = channel + Channels::COUNT;
     const Activate activate = {in->conv_bias};
-    kp::convolve_moments<Conv, Tile>(in->x, in->conv_weight, activate, moments, scratch, stream);
-    kp::join_moments<Channels>(moments, 1e-5, channel, stream);
-    kp::join_moments<Groups>(moments, 1e-5, group, stream);
+    kp::convolve_moments<Conv, Tile>(in->x, in->conv_weight, activate, own.moments, scratch,
+                                     stream);
+    kp::join_moments<Channels>(own.moments, 1e-5, channel, stream);
+    kp::join_moments<Groups>(own.moments, 1e-5, group, stream);
     normalize_means<<<BLOCKS, THREADS, 0, stream>>>(channel, group, in->group_norm_weight,
                                                     in->group_norm_bias, out->out);
 }

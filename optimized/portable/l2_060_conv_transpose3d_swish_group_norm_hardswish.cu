@@ -16,7 +16,6 @@ using Height = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 2, 1>;
 using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
 using Tile = kp::Tile<16, kp::Tf32Rest>;
-using Moments = kp::ChannelMoments<Conv>;
 using Parts = kp::Parts<Conv, 1, CONV_TRANSPOSE_WEIGHT_DIM1 / 4>;
 
 struct Activate {
@@ -32,18 +31,19 @@ struct Finish {
     }
 };
 
+using Scratch = kp::NormScratch<Conv, Tile, Parts::COUNT>;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::split_bytes<Conv, Tile>() + Moments::bytes() + Parts::COUNT * sizeof(kp::Spread);
+    return Scratch::bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const Moments moments = Moments::in((char *)scratch + kp::split_bytes<Conv, Tile>());
-    kp::Spread *spread = (kp::Spread *)moments.end();
+    const Scratch own = Scratch::in(scratch);
     const Activate activate = {in->conv_transpose_bias};
-    kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, activate, moments,
-                                     scratch, stream);
-    kp::join_moments<Parts>(moments, 1e-5, spread, stream);
-    kp::normalize<Parts>(spread, in->group_norm_weight, in->group_norm_bias, Finish(), out->out,
+    kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, activate,
+                                     own.moments, scratch, stream);
+    kp::join_moments<Parts>(own.moments, 1e-5, own.spread, stream);
+    kp::normalize<Parts>(own.spread, in->group_norm_weight, in->group_norm_bias, Finish(), out->out,
                          stream);
 }

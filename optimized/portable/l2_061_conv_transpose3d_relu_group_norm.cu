@@ -16,24 +16,24 @@ using Height = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3>;
 using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
 using Tile = kp::Tile<128>;
-using Moments = kp::ChannelMoments<Conv>;
 using Parts = kp::Parts<Conv, 1, CONV_TRANSPOSE_WEIGHT_DIM1 / 8>;
 
 struct Activate {
     __device__ __forceinline__ float operator()(float v, int, int) const { return kp::Relu()(v); }
 };
 
+using Scratch = kp::NormScratch<Conv, Tile, Parts::COUNT>;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::split_bytes<Conv, Tile>() + Moments::bytes() + Parts::COUNT * sizeof(kp::Spread);
+    return Scratch::bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const Moments moments = Moments::in((char *)scratch + kp::split_bytes<Conv, Tile>());
-    kp::Spread *spread = (kp::Spread *)moments.end();
+    const Scratch own = Scratch::in(scratch);
     kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, Activate(),
-                                     moments, scratch, stream);
-    kp::join_moments<Parts>(moments, 1e-5, spread, stream);
-    kp::normalize<Parts>(spread, in->group_norm_weight, in->group_norm_bias, kp::Same(), out->out,
-                         stream);
+                                     own.moments, scratch, stream);
+    kp::join_moments<Parts>(own.moments, 1e-5, own.spread, stream);
+    kp::normalize<Parts>(own.spread, in->group_norm_weight, in->group_norm_bias, kp::Same(),
+                         out->out, stream);
 }

@@ -18,30 +18,27 @@ using Height = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 2, 1>;
 using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
 using Tile = kp::Tile<16, kp::Tf32Rest>;
-using Moments = kp::ChannelMoments<Conv>;
 using Channels = kp::Parts<Conv, X_DIM0, 1>;
 using Pool = kp::PoolShape<kp::Windows<Depth::OUT, 4, 4>, kp::Windows<Height::OUT, 4, 4>,
                            kp::Windows<Width::OUT, 4, 4>, 64, 1, 2, 15>;
 static_assert(Pool::D::OUT == OUT_DIM2 && Pool::H::OUT == OUT_DIM3 && Pool::W::OUT == OUT_DIM4,
               "the sizes of the result");
 constexpr int PLANES = X_DIM0 * Conv::FILTERS;
-constexpr size_t RESULTS = ((size_t)PLANES * Conv::OUT_AREA * sizeof(float) + 15) / 16 * 16;
+
+using Scratch = kp::NormScratch<Conv, Tile, Channels::COUNT, true>;
 
 extern "C" size_t scratch_bytes(void) {
-    return kp::split_bytes<Conv, Tile>() + RESULTS + Moments::bytes() +
-           Channels::COUNT * sizeof(kp::Spread);
+    return Scratch::bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    float *results = (float *)((char *)scratch + kp::split_bytes<Conv, Tile>());
-    const Moments moments = Moments::in((char *)results + RESULTS);
-    kp::Spread *spread = (kp::Spread *)moments.end();
+    const Scratch own = Scratch::in(scratch);
     const kp::AddBias add = {in->conv_transpose_bias};
-    kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, results, add, moments,
-                                     scratch, stream);
-    kp::join_moments<Channels>(moments, 1e-5, spread, stream);
-    kp::pool_windows<kp::MeanOfWindow, Pool>(results, out->out, PLANES, stream);
+    kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, own.results, add,
+                                     own.moments, scratch, stream);
+    kp::join_moments<Channels>(own.moments, 1e-5, own.spread, stream);
+    kp::pool_windows<kp::MeanOfWindow, Pool>(own.results, out->out, PLANES, stream);
     kp::normalize<Channels, OUT_DIM2 * OUT_DIM3 * OUT_DIM4>(
-        spread, in->batch_norm_weight, in->batch_norm_bias, kp::Same(), out->out, stream);
+        own.spread, in->batch_norm_weight, in->batch_norm_bias, kp::Same(), out->out, stream);
 }

@@ -13,24 +13,24 @@ using Width = kp::Axis<X_DIM3, CONV_WEIGHT_DIM3>;
 using Height = kp::Axis<X_DIM2, CONV_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height>;
 using Tile = kp::Tile<64, kp::Tf32Rest>;
-using Moments = kp::ChannelMoments<Conv>;
 using Parts = kp::Parts<Conv, X_DIM0, 1>;
 
 struct Twice {
     __device__ __forceinline__ float operator()(float v, int, int) const { return v * 2.0f; }
 };
 
+using Scratch = kp::NormScratch<Conv, Tile, Parts::COUNT>;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::split_bytes<Conv, Tile>() + Moments::bytes() + Parts::COUNT * sizeof(kp::Spread);
+    return Scratch::bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const Moments moments = Moments::in((char *)scratch + kp::split_bytes<Conv, Tile>());
-    kp::Spread *spread = (kp::Spread *)moments.end();
+    const Scratch own = Scratch::in(scratch);
     const kp::AddBias add = {in->conv_bias};
-    kp::convolve_moments<Conv, Tile>(in->x, in->conv_weight, out->out, add, moments, scratch,
+    kp::convolve_moments<Conv, Tile>(in->x, in->conv_weight, out->out, add, own.moments, scratch,
                                      stream);
-    kp::join_moments<Parts>(moments, 1e-5, spread, stream);
-    kp::normalize<Parts>(spread, in->bn_weight, in->bn_bias, Twice(), out->out, stream);
+    kp::join_moments<Parts>(own.moments, 1e-5, own.spread, stream);
+    kp::normalize<Parts>(own.spread, in->bn_weight, in->bn_bias, Twice(), out->out, stream);
 }

@@ -16,11 +16,9 @@ using Width = kp::Axis<X_DIM3, CONV_WEIGHT_DIM3>;
 using Height = kp::Axis<X_DIM2, CONV_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height>;
 using Tile = kp::Tile<64, kp::Tf32Rest>;
-using Moments = kp::ChannelMoments<Conv>;
 using Groups = kp::Parts<Conv, 1, CONV_WEIGHT_DIM0 / 16>;
 constexpr int FILTERS = Conv::FILTERS, AREA = Conv::OUT_AREA;
 constexpr int THREADS = 128, BLOCKS = (AREA + THREADS - 1) / THREADS; /* of an image */
-constexpr size_t RESULTS = ((size_t)X_DIM0 * FILTERS * AREA * sizeof(float) + 15) / 16 * 16;
 
 /* A thread a pixel. */
 __global__ void __launch_bounds__(THREADS)
@@ -51,20 +49,19 @@ __global__ void __launch_bounds__(THREADS)
     out[image * AREA + pixel] = top + logf(sum);
 }
 
+using Scratch = kp::NormScratch<Conv, Tile, Groups::COUNT, true>;
+
 extern "C" size_t scratch_bytes(void) {
-    return kp::split_bytes<Conv, Tile>() + RESULTS + Moments::bytes() +
-           Groups::COUNT * sizeof(kp::Spread);
+    return Scratch::bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    float *results = (float *)((char *)scratch + kp::split_bytes<Conv, Tile>());
-    const Moments moments = Moments::in((char *)results + RESULTS);
-    kp::Spread *spread = (kp::Spread *)moments.end();
+    const Scratch own = Scratch::in(scratch);
     const kp::AddBias add = {in->conv_bias};
-    kp::convolve_moments<Conv, Tile>(in->x, in->conv_weight, results, add, moments, scratch,
+    kp::convolve_moments<Conv, Tile>(in->x, in->conv_weight, own.results, add, own.moments, scratch,
                                      stream);
-    kp::join_moments<Groups>(moments, 1e-5, spread, stream);
+    kp::join_moments<Groups>(own.moments, 1e-5, own.spread, stream);
     log_sum_exp_kernel<<<X_DIM0 * BLOCKS, THREADS, 0, stream>>>(
-        results, spread, in->group_norm_weight, in->group_norm_bias, out->out);
+        own.results, own.spread, in->group_norm_weight, in->group_norm_bias, out->out);
 }

@@ -9,6 +9,7 @@ if [ ! -e "$real_cuda/include/cuda_fp16.h" ] || ! echo '#include <sanitizer/asan
     skip 'the emulator of kernels' 'no headers of CUDA, or no AddressSanitizer'
     exit
 fi
+unset SANITIZE DISTRIBUTION KP_SMALL_MB KP_SMALL_GFLOP # what users may set
 export CUDA_HOME=$real_cuda KP_EMULATE_SECONDS=60
 mkdir -p "$scratch/fake" "$scratch/sm_90a"
 cat > "$scratch/fake/sums.json" << 'END'
