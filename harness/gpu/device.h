@@ -7,7 +7,8 @@
 #include "gpu/values.h"
 
 struct kp_draws; /* of the oracle: cuda_base/arithmetic.h */
-struct kp_stray; /* this and the next two: stray.h */
+struct kp_stray; /* this and the next three: stray.h */
+struct kp_suspects;
 struct kp_spread;
 struct kp_stray_rule;
 
@@ -66,14 +67,20 @@ void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtyp
                     struct kp_compare *c, cudaStream_t stream);
 
 /* Set these (device memory) to nothing compared. */
-void device_stray_reset(struct kp_stray *s, cudaStream_t stream);
+void device_stray_reset(struct kp_stray *s, struct kp_suspects *suspects, cudaStream_t stream);
 void device_spread_reset(struct kp_spread *s, cudaStream_t stream);
 
 /* Add to *s (device memory) how `count` elements of y, from element `offset` of an output of
- * `total` on, stray from the oracle; and to *own, unless it is NULL, what the oracle's draws do. */
+ * `total` on, stray from the oracle; and to *own, unless it is NULL, what the oracle's draws do.
+ * Suspects are noted instead, as far as there is room. */
 void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *oracle, int64_t offset,
                   int64_t count, int64_t total, const struct kp_stray_rule *rule,
-                  struct kp_stray *s, struct kp_spread *own, cudaStream_t stream);
+                  struct kp_stray *s, struct kp_suspects *suspects, struct kp_spread *own,
+                  cudaStream_t stream);
+
+/* Add other draws of the oracle, of the elements from `offset` on, to the suspects among them. */
+void device_redraw(const struct kp_draws *oracle, int64_t offset, int64_t count,
+                   struct kp_suspects *suspects, cudaStream_t stream);
 
 /* Round what a tensor holds to `bits` significant bits (f32 only; others are left). */
 void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStream_t stream);

@@ -4,9 +4,9 @@
 #include "gpu/widen.cuh"
 #include "base/error.h"
 
-enum { THREADS = 256, MOST_BLOCKS = 132 * 16, SUMS = 2 + 2 * KP_DRAWS + 2 };
+enum { THREADS = 256, MOST_BLOCKS = 132 * 16, OWN_COUNT = 2 + 2 * KP_DRAWS + 2, SUMS };
 
-/* What a block adds up: t^2, bias; t^2 and bias of each draw; spread^2, o^2. */
+/* What a block adds up: t^2, bias; t^2 and bias of each draw; spread^2, o^2, of how many. */
 struct Sums {
     double v[SUMS];
 };
@@ -37,7 +37,7 @@ __device__ static bool is_poison(const unsigned char *p, uint64_t i, int size, u
     return true;
 }
 
-/* What is wrong with element i of the slice: counted at once, since few are. */
+/* What is wrong with an element that more draws do not help: counted at once, since few are. */
 __device__ static void count_bad(const kp_strayed &e, double y, uint64_t at, bool poison,
                                  const kp_stray_rule &rule, kp_stray *s) {
     bool off = e.counted ? !(e.t <= rule.limit) : e.lost && rule.lost;
@@ -49,45 +49,66 @@ __device__ static void count_bad(const kp_strayed &e, double y, uint64_t at, boo
     if (poison) atomicAdd(&s->unwritten, 1ull);
 }
 
-/* Add element i of the slice to what its block adds up.  Returns t, negative if it does not
- * count. */
-template <class Y>
-__device__ static double add_element(Sums &sum, const Y *y, const kp_draws &oracle, uint64_t i,
-                                     uint64_t offset, uint64_t count, kp_type_limits type,
-                                     const kp_stray_rule &rule, kp_stray *s, bool own,
-                                     double *widest) {
-    double a = widen(y[i]);
-    const kp_judged j = kp_judged_at(a, &oracle, i, count, type, rule.limit);
-    const kp_strayed e = j.e;
-    const double o = j.o;
-    if (e.lost || !(e.t <= rule.limit))
-        count_bad(e, a, offset + i, is_poison((const unsigned char *)y, i, sizeof(Y), rule.poison),
-                  rule, s);
-    if (!e.counted) return -1;
-    sum.v[0] += e.t * e.t;
-    sum.v[1] += fabs(a) < fabs(o) ? -e.t : e.t;
-    if (!own || type.unit == 0) return e.t;
-    *widest = fmax(*widest, j.spread / (fabs(o) + rule.rms));
-    double over = 1 / (KP_AMPLIFIED * j.spread);
+/* Note a suspect.  Returns whether there was room. */
+__device__ static bool suspect(kp_suspects *suspects, const kp_suspect &x) {
+    unsigned long long k = atomicAdd(&suspects->count, 1ull);
+    if (k < KP_MOST_SUSPECTS) suspects->item[k] = x;
+    return k < KP_MOST_SUSPECTS;
+}
+
+/* Add to what a block adds up what the draws do to an element. */
+__device__ static void add_draws(Sums &sum, double o, const double *rough, double spread) {
+    double over = 1 / (KP_AMPLIFIED * spread);
 #pragma unroll
     for (int d = 0; d < KP_DRAWS; d++) {
-        double t = (j.rough[d] - o) * over;
+        double t = (rough[d] - o) * over;
         sum.v[2 + d] += t * t;
         sum.v[2 + KP_DRAWS + d] += o < 0 ? -t : t;
     }
-    sum.v[2 + 2 * KP_DRAWS] += j.spread * j.spread;
+    sum.v[2 + 2 * KP_DRAWS] += spread * spread;
     sum.v[3 + 2 * KP_DRAWS] += o * o;
+}
+
+/* Add element i of the slice to what its block adds up.  Returns t, negative if it does not
+ * count, or not yet. */
+template <class Y>
+__device__ static double add_element(Sums &sum, const Y *y, const kp_draws &oracle, uint64_t i,
+                                     uint64_t offset, kp_type_limits type,
+                                     const kp_stray_rule &rule, kp_stray *s, kp_suspects *suspects,
+                                     bool own, double *widest) {
+    double a = widen(y[i]), o = oracle.exact[i], rough[KP_DRAWS];
+#pragma unroll
+    for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle.rough[d][i];
+    const double s2 = kp_sum_of_draws(o, rough), spread = kp_spread_of(o, s2, KP_DRAWS, type);
+    const kp_strayed e = kp_stray_of(a, o, spread, type);
+    if (own && e.counted && type.unit > 0) {
+        *widest = fmax(*widest, spread / (fabs(o) + rule.rms));
+        add_draws(sum, o, rough, spread);
+        sum.v[OWN_COUNT]++;
+    }
+    if (e.lost || !(e.t <= rule.limit)) {
+        bool poison = is_poison((const unsigned char *)y, i, sizeof(Y), rule.poison);
+        if (kp_is_suspect(&e, type, rule.limit) &&
+            suspect(suspects, {offset + i, a, o, s2, poison}))
+            return -1;
+        count_bad(e, a, offset + i, poison, rule, s);
+    }
+    if (!e.counted) return -1;
+    sum.v[0] += e.t * e.t;
+    sum.v[1] += fabs(a) < fabs(o) ? -e.t : e.t;
     return e.t;
 }
 
 /* Add a block's sums to the part that they are of. */
 __device__ static void add_part(const Sums &sum, unsigned long long counted, int part, kp_stray *s,
                                 kp_spread *own) {
-    atomicAdd(&s->part_count[part], counted);
-    atomicAdd(&s->part_t2[part], sum.v[0]);
-    atomicAdd(&s->bias, sum.v[1]);
+    if (counted) {
+        atomicAdd(&s->part_count[part], counted);
+        atomicAdd(&s->part_t2[part], sum.v[0]);
+        atomicAdd(&s->bias, sum.v[1]);
+    }
     if (!own) return;
-    atomicAdd(&own->count, counted);
+    atomicAdd(&own->count, (unsigned long long)sum.v[OWN_COUNT]);
     for (int d = 0; d < KP_DRAWS; d++) {
         atomicAdd(&own->t2[d], sum.v[2 + d]);
         atomicAdd(&own->bias[d], sum.v[2 + KP_DRAWS + d]);
@@ -101,7 +122,7 @@ template <class Y>
 __global__ void __launch_bounds__(THREADS)
     stray_kernel(const Y *y, kp_draws oracle, uint64_t offset, uint64_t count, uint64_t each,
                  uint64_t total, kp_type_limits type, kp_stray_rule rule, kp_stray *s,
-                 kp_spread *own) {
+                 kp_suspects *suspects, kp_spread *own) {
     uint64_t at = blockIdx.x * each, end = min(at + each, count), size = kp_part_size(total);
     double largest = 0, widest = 0;
     while (at < end) {
@@ -111,12 +132,12 @@ __global__ void __launch_bounds__(THREADS)
         double counted[1] = {0};
         for (uint64_t i = at + threadIdx.x; i < until; i += THREADS) {
             double t =
-                add_element(sum, y, oracle, i, offset, count, type, rule, s, own != NULL, &widest);
+                add_element(sum, y, oracle, i, offset, type, rule, s, suspects, own != NULL, &widest);
             if (t >= 0) counted[0]++, largest = fmax(largest, t);
         }
         add_up(sum.v, own ? SUMS : 2);
         add_up(counted, 1);
-        if (threadIdx.x == 0 && counted[0] > 0)
+        if (threadIdx.x == 0)
             add_part(sum, (unsigned long long)counted[0], part, s, own);
         at = until;
     }
@@ -133,16 +154,34 @@ __global__ void stray_first(const Y *y, const double *o, uint64_t offset, uint64
     s->first_expected = o[s->first_bad - offset];
 }
 
-__global__ void stray_reset(kp_stray *s) {
+__global__ void redraw_kernel(kp_draws oracle, uint64_t offset, uint64_t count, kp_suspects *suspects) {
+    uint64_t i = blockIdx.x * (uint64_t)THREADS + threadIdx.x;
+    if (i >= suspects->count || i >= KP_MOST_SUSPECTS) return;
+    kp_suspect *x = &suspects->item[i];
+    if (x->at < offset || x->at >= offset + count) return;
+    double rough[KP_DRAWS];
+    for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle.rough[d][x->at - offset];
+    x->s2 += kp_sum_of_draws(x->o, rough);
+}
+
+void device_redraw(const struct kp_draws *oracle, int64_t offset, int64_t count,
+                   struct kp_suspects *suspects, cudaStream_t stream) {
+    redraw_kernel<<<KP_MOST_SUSPECTS / THREADS, THREADS, 0, stream>>>(*oracle, (uint64_t)offset,
+                                                                    (uint64_t)count, suspects);
+    device_check(cudaGetLastError(), "comparing");
+}
+
+__global__ void stray_reset(kp_stray *s, kp_suspects *suspects) {
     *s = kp_stray{};
     s->first_bad = ~0ull;
+    suspects->count = 0;
 }
 __global__ void spread_reset(kp_spread *s) {
     *s = kp_spread{};
 }
 
-void device_stray_reset(struct kp_stray *s, cudaStream_t stream) {
-    stray_reset<<<1, 1, 0, stream>>>(s);
+void device_stray_reset(struct kp_stray *s, struct kp_suspects *suspects, cudaStream_t stream) {
+    stray_reset<<<1, 1, 0, stream>>>(s, suspects);
     device_check(cudaGetLastError(), "comparing");
 }
 void device_spread_reset(struct kp_spread *s, cudaStream_t stream) {
@@ -153,12 +192,12 @@ void device_spread_reset(struct kp_spread *s, cudaStream_t stream) {
 template <class Y>
 static void stray(const void *y, enum kp_dtype type, const kp_draws *oracle, int64_t offset,
                   int64_t count, int64_t total, const kp_stray_rule *rule, kp_stray *s,
-                  kp_spread *own, cudaStream_t stream) {
+                  kp_suspects *suspects, kp_spread *own, cudaStream_t stream) {
     int64_t each = (count + MOST_BLOCKS - 1) / MOST_BLOCKS;
     if (each < THREADS) each = THREADS;
     stray_kernel<<<(unsigned)((count + each - 1) / each), THREADS, 0, stream>>>(
         (const Y *)y, *oracle, (uint64_t)offset, (uint64_t)count, (uint64_t)each, (uint64_t)total,
-        kp_limits_of(type), *rule, s, own);
+        kp_limits_of(type), *rule, s, suspects, own);
     stray_first<<<1, 1, 0, stream>>>((const Y *)y, oracle->exact, (uint64_t)offset, (uint64_t)count,
                                      s);
     device_check(cudaGetLastError(), "comparing");
@@ -166,8 +205,9 @@ static void stray(const void *y, enum kp_dtype type, const kp_draws *oracle, int
 
 void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *oracle, int64_t offset,
                   int64_t count, int64_t total, const struct kp_stray_rule *rule,
-                  struct kp_stray *s, struct kp_spread *own, cudaStream_t stream) {
-#define BY(T) stray<T>(y, type, oracle, offset, count, total, rule, s, own, stream)
+                  struct kp_stray *s, struct kp_suspects *suspects, struct kp_spread *own,
+                  cudaStream_t stream) {
+#define BY(T) stray<T>(y, type, oracle, offset, count, total, rule, s, suspects, own, stream)
     switch (type) {
     case KP_F64: BY(double); break;
     case KP_F32: BY(float); break;

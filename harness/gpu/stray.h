@@ -59,44 +59,18 @@ KP_BOTH struct kp_type_limits kp_limits_of(enum kp_dtype type) {
                              : exact;
 }
 
-/* The spread of an element; it may be infinite or NaN, if the element depends on an infinity. */
-KP_BOTH double kp_spread_of(double o, const double *rough, struct kp_type_limits type) {
+/* The sum of what draws of noise did to an element, squared. */
+KP_BOTH double kp_sum_of_draws(double o, const double *rough) {
     double s2 = 0;
     for (int d = 0; d < KP_DRAWS; d++) s2 += (rough[d] - o) * (rough[d] - o);
-    return sqrt(s2 / (KP_DRAWS * KP_AMPLIFIED * KP_AMPLIFIED) + type.unit * type.unit * o * o / 3 +
+    return s2;
+}
+
+/* The spread of an element, from that sum over so many draws; it may be infinite or NaN, if the
+ * element depends on an infinity. */
+KP_BOTH double kp_spread_of(double o, double s2, int draws, struct kp_type_limits type) {
+    return sqrt(s2 / (draws * KP_AMPLIFIED * KP_AMPLIFIED) + type.unit * type.unit * o * o / 3 +
                 type.under * type.under);
-}
-
-/* Element i of the oracle with its draws.  Returns whether noise has an effect on it. */
-KP_BOTH bool kp_draws_at(const struct kp_draws *oracle, uint64_t i, double *o, double *rough) {
-    bool any = false;
-    *o = oracle->exact[i];
-    for (int d = 0; d < KP_DRAWS; d++) {
-        rough[d] = oracle->rough[d][i];
-        any |= rough[d] != *o;
-    }
-    return any;
-}
-
-/* The spread that an element without one may have: of those around it, and of some all over the
- * slice of `count`, the larger.  Noise has no effect on a relu's zero, but an honest error may
- * still carry it over the kink, by as much as its neighbours are off. */
-enum { KP_AROUND = 128 };
-KP_BOTH double kp_spread_around(const struct kp_draws *oracle, uint64_t i, uint64_t count,
-                                struct kp_type_limits type) {
-    double o, rough[KP_DRAWS], most = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        uint64_t step = pass ? count / (2 * KP_AROUND) + 1 : 1;
-        uint64_t from = pass || i < KP_AROUND ? 0 : i - KP_AROUND;
-        double sum = 0, n = 0;
-        for (uint64_t k = 0, at = from; k < 2 * KP_AROUND && at < count; k++, at += step) {
-            if (!kp_draws_at(oracle, at, &o, rough)) continue;
-            double s = kp_spread_of(o, rough, type);
-            if (isfinite(s)) sum += s * s, n++;
-        }
-        if (n > 0) most = fmax(most, sqrt(sum / n));
-    }
-    return most;
 }
 
 struct kp_strayed { /* one element */
@@ -123,23 +97,30 @@ KP_BOTH struct kp_strayed kp_stray_of(double y, double o, double spread,
     return e;
 }
 
-/* An element with all that it is judged by. */
-struct kp_judged {
-    double o, rough[KP_DRAWS], spread;
-    struct kp_strayed e;
+/* An element that is off by more than the limit is a suspect: few draws can all miss a step or a
+ * kink that an honest error crosses.  It gets more draws before it is judged.  Where there are more
+ * than this, the output is wrong as it stands. */
+enum { KP_MOST_SUSPECTS = 4096 };
+struct kp_suspect {
+    uint64_t at; /* in the output */
+    double y, o;
+    double s2; /* kp_sum_of_draws() of all draws so far */
+    bool poison;
+};
+struct kp_suspects { /* of an output, against the oracle */
+    unsigned long long count;
+    struct kp_suspect item[KP_MOST_SUSPECTS];
 };
 
-/* How far y strays from element i of a slice of `count`.  One on which noise has no effect, and
- * that is off, may stray as far as those around it. */
-KP_BOTH struct kp_judged kp_judged_at(double y, const struct kp_draws *oracle, uint64_t i,
-                                      uint64_t count, struct kp_type_limits type, double limit) {
-    struct kp_judged j;
-    bool any = kp_draws_at(oracle, i, &j.o, j.rough);
-    j.spread = kp_spread_of(j.o, j.rough, type);
-    j.e = kp_stray_of(y, j.o, j.spread, type);
-    if (j.e.counted && !any && j.e.t > limit && type.unit > 0)
-        j.e = kp_stray_of(y, j.o, fmax(j.spread, kp_spread_around(oracle, i, count, type)), type);
-    return j;
+/* Whether an element is one.  Integers are right or wrong. */
+KP_BOTH bool kp_is_suspect(const struct kp_strayed *e, struct kp_type_limits type, double limit) {
+    return e->counted && !(e->t <= limit) && type.unit > 0;
+}
+
+/* A suspect after so many draws. */
+KP_BOTH struct kp_strayed kp_judge_suspect(const struct kp_suspect *x, int draws,
+                                           struct kp_type_limits type) {
+    return kp_stray_of(x->y, x->o, kp_spread_of(x->o, x->s2, draws, type), type);
 }
 
 /* Elements of each part of an output of n; and the part in which element i lies. */
@@ -150,6 +131,25 @@ KP_BOTH uint64_t kp_part_size(uint64_t n) {
 }
 KP_BOTH int kp_part_of(uint64_t i, uint64_t n) {
     return (int)(i / kp_part_size(n));
+}
+
+/* Add a suspect to what was found of an output of n, after so many draws. */
+KP_BOTH void kp_settle(struct kp_stray *s, const struct kp_suspect *x, int draws, uint64_t n,
+                       struct kp_type_limits type, double limit) {
+    const struct kp_strayed e = kp_judge_suspect(x, draws, type);
+    if (!e.counted) return;
+    int part = kp_part_of(x->at, n);
+    s->part_count[part]++;
+    s->part_t2[part] += e.t * e.t;
+    s->bias += fabs(x->y) < fabs(x->o) ? -e.t : e.t;
+    s->largest = fmax(s->largest, e.t);
+    s->infinite += !isfinite(x->y);
+    if (e.t <= limit) return;
+    s->bad++;
+    s->unwritten += x->poison;
+    if (x->at > s->first_bad) return;
+    s->first_bad = x->at;
+    s->first_expected = x->o, s->first_found = x->y;
 }
 
 #ifdef __cplusplus

@@ -1,7 +1,10 @@
 /* accuracy.c: see accuracy.h. */
 #include "measure/accuracy.h"
 
+#include "base/error.h"
+
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* The noise of a class.  A 16-bit task's results are rounded to their type besides (cuda/exec.h).
@@ -16,6 +19,9 @@ static struct kp_noise noise_of(enum kp_class c, uint64_t seed) {
 
 /* Whoever is compared with the oracle, output by output: the candidate, then the baselines. */
 enum { COMPARED = KP_MAX_OUTPUTS * (1 + KP_MAX_BASELINES) };
+
+/* How often suspects get more draws (stray.h). */
+enum { MOST_REDRAWS = 4 };
 
 size_t accuracy_bytes(const struct kp_task *t) {
     enum kp_math math[KP_MAX_BASELINES];
@@ -41,6 +47,10 @@ bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed) {
             return cudaGetLastError(), false;
     if (most && cudaMalloc(&acc->workspace, most)) return cudaGetLastError(), false;
     device_check(cudaMalloc((void **)&acc->found, COMPARED * sizeof *acc->found), "comparing");
+    device_check(cudaMalloc((void **)&acc->suspects, COMPARED * sizeof *acc->suspects),
+                 "comparing");
+    acc->seen = calloc(COMPARED, sizeof *acc->seen);
+    if (!acc->seen) die(KP_MACHINE, "comparing: out of memory");
     device_check(cudaMalloc((void **)&acc->spread, KP_MAX_OUTPUTS * sizeof *acc->spread),
                  "comparing");
     return true;
@@ -60,6 +70,8 @@ void accuracy_close(struct accuracy *acc) {
     kp_exec_destroy(acc->oracle);
     give_back(acc->workspace);
     give_back(acc->found);
+    give_back(acc->suspects);
+    free(acc->seen);
     give_back(acc->spread);
     referee_close(&acc->r);
     memset(acc, 0, sizeof *acc);
@@ -91,12 +103,93 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
     int64_t total = kp_shape_count(&v->shape);
     size_t at = (size_t)offset * kp_dtype_size(v->dtype);
     struct kp_stray_rule rule = {KP_ELEMENT_LIMIT, c->lost_counts, c->rms[k], acc->r.poison};
-    device_stray((char *)c->outputs[k] + at, v->dtype, values, offset, count, total, &rule,
-                 &acc->found[k], &acc->spread[k], stream);
-    rule.poison = ~acc->r.poison;
-    for (int b = 0; b < acc->nbaselines; b++)
-        device_stray((char *)acc->out[b][k] + at, v->dtype, values, offset, count, total, &rule,
-                     &acc->found[KP_MAX_OUTPUTS * (b + 1) + k], NULL, stream);
+    for (int who = 0; who <= acc->nbaselines; who++) {
+        const char *y = who ? acc->out[who - 1][k] : c->outputs[k];
+        int i = who * KP_MAX_OUTPUTS + k;
+        device_stray(y + at, v->dtype, values, offset, count, total, &rule, &acc->found[i],
+                     &acc->suspects[i], who ? NULL : &acc->spread[k], stream);
+        rule.poison = ~acc->r.poison;
+    }
+}
+
+/* Give the suspects of one slice of output k these draws, too. */
+static void redraw_slice(void *context, int k, int64_t offset, int64_t count,
+                         const struct kp_draws *values, cudaStream_t stream) {
+    struct accuracy *acc = context;
+    for (int who = 0; who <= acc->nbaselines; who++)
+        device_redraw(values, offset, count, &acc->suspects[who * KP_MAX_OUTPUTS + k], stream);
+}
+
+static void to_host(struct accuracy *acc, void *host, const void *device, size_t bytes) {
+    device_check(cudaMemcpyAsync(host, device, bytes, cudaMemcpyDeviceToHost, acc->r.stream),
+                 "comparing");
+}
+
+/* The limits of the output that the i-th comparison is of. */
+static struct kp_type_limits limits_of(const struct kp_task *t, int i) {
+    return kp_limits_of(t->values[t->outputs[i % KP_MAX_OUTPUTS]].dtype);
+}
+
+/* Fetch the suspects as they are after so many draws, and return those that are off by more than
+ * the limit still; *n: how many.  Where there were too many, or an output is wrong without them,
+ * none is returned: more draws are no help.  Free them. */
+static struct kp_place *unsettled(struct accuracy *acc, int draws, const bool *wrong, int *n) {
+    const struct kp_task *t = acc->r.task;
+    struct kp_place *place = calloc(COMPARED, KP_MOST_SUSPECTS * sizeof *place);
+    if (!place) die(KP_MACHINE, "comparing: out of memory");
+    *n = 0;
+    for (int i = 0; i < COMPARED; i++)
+        to_host(acc, &acc->seen[i].count, &acc->suspects[i].count, sizeof acc->seen[i].count);
+    referee_wait(&acc->r);
+    for (int i = 0; i < COMPARED; i++) {
+        struct kp_suspects *s = &acc->seen[i];
+        bool few = s->count <= KP_MOST_SUSPECTS && !wrong[i];
+        if (s->count > KP_MOST_SUSPECTS) s->count = KP_MOST_SUSPECTS;
+        if (!s->count) continue;
+        to_host(acc, s->item, acc->suspects[i].item, s->count * sizeof *s->item);
+        referee_wait(&acc->r);
+        for (size_t k = 0; k < s->count && few; k++) {
+            struct kp_strayed e = kp_judge_suspect(&s->item[k], draws, limits_of(t, i));
+            if (!kp_is_suspect(&e, limits_of(t, i), KP_ELEMENT_LIMIT)) continue;
+            place[(*n)++] = (struct kp_place){i % KP_MAX_OUTPUTS, (int64_t)s->item[k].at};
+        }
+    }
+    return place;
+}
+
+/* Give suspects more draws, until none is left or they have had the most.  wrong: of each
+ * comparison, whether it fails without them.  Returns how many draws they had. */
+static int redraw(struct accuracy *acc, const void *const *tensors, const struct kp_noise *noise,
+                  const bool *wrong) {
+    int draws = KP_DRAWS, n;
+    for (int pass = 1;; pass++, draws += KP_DRAWS) {
+        struct kp_place *place = unsettled(acc, draws, wrong, &n);
+        struct kp_noise other = *noise;
+        other.seed = kp_mix(noise->seed, (uint64_t)pass);
+        bool more = n && pass <= MOST_REDRAWS;
+        if (more)
+            kp_exec_oracle_at(acc->oracle, tensors, acc->workspace, &other, place, n, redraw_slice,
+                              acc, acc->r.stream);
+        free(place);
+        if (!more) return draws;
+    }
+}
+
+/* Judge the suspects, and add them to what was found.  The spread of the candidate's may be the
+ * largest. */
+static void settle(struct accuracy *acc, int draws, const double *rms, struct kp_stray *found,
+                   struct kp_spread *spread) {
+    const struct kp_task *t = acc->r.task;
+    for (int i = 0; i < COMPARED; i++)
+        for (size_t k = 0; k < acc->seen[i].count; k++) {
+            const struct kp_suspect *x = &acc->seen[i].item[k];
+            const struct kp_value *v = &t->values[t->outputs[i % KP_MAX_OUTPUTS]];
+            kp_settle(&found[i], x, draws, (uint64_t)kp_shape_count(&v->shape), limits_of(t, i),
+                      KP_ELEMENT_LIMIT);
+            double own = kp_spread_of(x->o, x->s2, draws, limits_of(t, i));
+            if (i < KP_MAX_OUTPUTS && isfinite(own))
+                spread[i].largest = fmax(spread[i].largest, own / (fabs(x->o) + rms[i]));
+        }
 }
 
 /* The worst over a task's outputs. */
@@ -129,22 +222,27 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
     referee_pointers(r, placement, tensors, c.outputs);
     for (int b = 0; b < acc->nbaselines; b++) accuracy_baseline(acc, placement, b);
     referee_rms(r, acc->out[0], c.rms);
-    for (int i = 0; i < COMPARED; i++) device_stray_reset(&acc->found[i], r->stream);
+    for (int i = 0; i < COMPARED; i++)
+        device_stray_reset(&acc->found[i], &acc->suspects[i], r->stream);
     for (int k = 0; k < KP_MAX_OUTPUTS; k++) device_spread_reset(&acc->spread[k], r->stream);
     bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise,
                               much == KP_ALL ? 0 : KP_SOME_ELEMENTS, compare_slice, &c, r->stream);
-    device_check(cudaMemcpyAsync(host, acc->found, sizeof host, cudaMemcpyDeviceToHost, r->stream),
-                 "comparing");
-    device_check(
-        cudaMemcpyAsync(spread, acc->spread, sizeof spread, cudaMemcpyDeviceToHost, r->stream),
-        "comparing");
+    to_host(acc, host, acc->found, sizeof host);
+    to_host(acc, spread, acc->spread, sizeof spread);
+    bool wrong[COMPARED] = {false};
     referee_wait(r);
+    for (int i = 0; i < COMPARED; i++) {
+        struct kp_judgment j = judge_output(&host[i], &spread[i % KP_MAX_OUTPUTS], class);
+        wrong[i] = !judgment_passes(&j);
+    }
+    settle(acc, redraw(acc, tensors, &noise, wrong), c.rms, host, spread);
     *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);
     for (int b = 0; b < acc->nbaselines; b++)
         out->baseline[b] = judge(r->task, host + KP_MAX_OUTPUTS * (b + 1), spread, class);
     for (int k = 0; k < r->task->noutputs; k++) {
-        out->spread = error_worst(out->spread, spread_as_error(&spread[k]));
+        enum kp_dtype type = r->task->values[r->task->outputs[k]].dtype;
+        out->spread = error_worst(out->spread, spread_as_error(&spread[k], type));
         out->infinite |= host[KP_MAX_OUTPUTS + k].infinite > 0;
     }
     if (!all && much == KP_SOME) compare_all(acc, placement, c.rms, out);

@@ -15,7 +15,8 @@ struct accuracy { /* the referee, and what it compares with */
     void *out[KP_MAX_BASELINES][KP_MAX_OUTPUTS]; /* the baselines' outputs */
     void *workspace;
     struct kp_stray *found;   /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
-    struct kp_spread *spread; /* device: [output] */
+    struct kp_suspects *suspects, *seen; /* the same, on the device and on the host */
+    struct kp_spread *spread;            /* device: [output] */
 };
 
 struct sample_errors {

@@ -266,7 +266,9 @@ unsigned long long referee_checksum(struct referee *r, int placement, bool input
 struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *f) {
     struct kp_error worst = {0, 0};
     for (int k = 0; k < t->noutputs; k++) {
-        double norm = f[k].sum_d2 > 0 ? sqrt(f[k].sum_d2 / f[k].sum_o2) : f[k].sum_d2;
+        enum kp_dtype type = t->values[t->outputs[k]].dtype;
+        double o2 = output_square(f[k].sum_o2, f[k].count, type);
+        double norm = f[k].sum_d2 > 0 ? sqrt(f[k].sum_d2 / o2) : f[k].sum_d2;
         worst = error_worst(worst, (struct kp_error){norm, f[k].max_rel});
     }
     return worst;
@@ -299,8 +301,11 @@ void referee_rms(struct referee *r, void *const *outputs, double *rms) {
                                  cudaMemcpyDeviceToHost, r->stream),
                  "rms");
     referee_wait(r);
-    for (int k = 0; k < t->noutputs; k++)
-        rms[k] = sqrt(rms[k] / (double)kp_shape_count(&t->values[t->outputs[k]].shape));
+    for (int k = 0; k < t->noutputs; k++) {
+        const struct kp_value *v = &t->values[t->outputs[k]];
+        int64_t n = kp_shape_count(&v->shape);
+        rms[k] = sqrt(output_square(rms[k], (unsigned long long)n, v->dtype) / (double)n);
+    }
 }
 
 void referee_wait(struct referee *r) {

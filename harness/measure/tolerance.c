@@ -103,8 +103,14 @@ bool judgment_passes(const struct kp_judgment *j) {
 
 /* ---- Against a baseline -------------------------------------------------------------------- */
 
-struct kp_error spread_as_error(const struct kp_spread *own) {
-    double norm = own->sum_s2 > 0 ? sqrt(own->sum_s2 / own->sum_o2) : 0;
+double output_square(double sum, unsigned long long count, enum kp_dtype type) {
+    double under = kp_limits_of(type).under;
+    return fmax(sum, (double)count * under * under);
+}
+
+struct kp_error spread_as_error(const struct kp_spread *own, enum kp_dtype type) {
+    double o2 = output_square(own->sum_o2, own->count, type);
+    double norm = own->sum_s2 > 0 ? sqrt(own->sum_s2 / o2) : 0;
     return (struct kp_error){norm, own->largest};
 }
 

@@ -67,8 +67,12 @@ struct kp_error {   /* of an output y against another o; the worst over a task's
     double element; /* largest |y - o| / (|o| + rms(o)) */
 };
 
-/* The size of the spreads, as an error. */
-struct kp_error spread_as_error(const struct kp_spread *own);
+/* The sum of an output's squares, as errors are divided by it: no less than that of the smallest
+ * normal numbers.  Below them arithmetic may flush to zero, and an error says nothing. */
+double output_square(double sum, unsigned long long count, enum kp_dtype type);
+
+/* The size of the spreads of an output of this type, as an error. */
+struct kp_error spread_as_error(const struct kp_spread *own, enum kp_dtype type);
 
 /* The limits above as such an error, by the size of the spreads; and how far a timed output may
  * differ from the most accurate baseline's, by the spreads that verify found for the class and the

@@ -273,36 +273,66 @@ static int64_t slices_for(const struct kp_plan *p, int64_t most, int64_t slices)
     return n < 1 ? 1 : n;
 }
 
-/* Enqueue all of the oracle, or some of its slices: each is taken with the chance that leaves as
- * many as are wanted.  Returns whether it was all. */
-static bool run_slices(const struct kp_plan *p, const struct run *r, int64_t most) {
-    run_phase(p, KP_PHASE_WHOLE, r, 0);
-    if (!p->rows) return true;
-    int64_t slices = (p->rows + p->slice - 1) / p->slice, wanted = slices_for(p, most, slices);
-    int64_t left = wanted;
-    for (int64_t i = 0; i < slices; i++) {
-        uint64_t lot = kp_noise_seed(r->noise ? r->noise->seed : 0, -1 - i);
-        if (lot % (uint64_t)(slices - i) >= (uint64_t)left) continue;
-        int64_t row = i * p->slice;
-        run_phase(p, row + p->slice <= p->rows ? KP_PHASE_SLICE : KP_PHASE_REST, r, row);
-        left--;
+/* Which slices are computed: some, drawn by lot, or those that hold one of n places; else all. */
+struct choice {
+    int64_t most; /* elements of outputs; 0: no lot */
+    const struct kp_place *place;
+    int n;
+};
+
+/* Whether slice i holds one of the places. */
+static bool holds(const struct kp_plan *p, const struct choice *c, int64_t i) {
+    for (int k = 0; k < c->n; k++) {
+        int64_t count = kp_shape_count(&p->task->values[p->task->outputs[c->place[k].output]].shape);
+        if (c->place[k].at / (count / p->rows) / p->slice == i) return true;
     }
-    return wanted == slices;
+    return false;
 }
 
-/* See exec.h.  One by one, all slices are computed: what is kept is the whole output. */
+/* Enqueue the chosen slices.  By lot each is taken with the chance that leaves as many as are
+ * wanted.  Returns whether it was all. */
+static bool run_slices(const struct kp_plan *p, const struct run *r, const struct choice *c) {
+    run_phase(p, KP_PHASE_WHOLE, r, 0);
+    if (!p->rows) return true;
+    int64_t slices = (p->rows + p->slice - 1) / p->slice, wanted = slices_for(p, c->most, slices);
+    int64_t left = wanted, done = 0;
+    for (int64_t i = 0; i < slices; i++) {
+        uint64_t lot = kp_noise_seed(r->noise ? r->noise->seed : 0, -1 - i);
+        if (c->place ? !holds(p, c, i) : lot % (uint64_t)(slices - i) >= (uint64_t)left) continue;
+        int64_t row = i * p->slice;
+        run_phase(p, row + p->slice <= p->rows ? KP_PHASE_SLICE : KP_PHASE_REST, r, row);
+        left--, done++;
+    }
+    return done == slices;
+}
+
+/* One by one, all slices are computed: what is kept is the whole output. */
+static bool run_oracle(struct kp_exec *e, struct run *r, const struct choice *c) {
+    const struct kp_plan *p = e->plan;
+    if (p->math != KP_MATH_F64) die(KP_BUG, "a baseline is run by kp_exec_run");
+    if (!e->one_by_one || !r->noise) return run_slices(p, r, c);
+    r->kept = r->workspace + p->shared_bytes + 2 * p->world_bytes;
+    for (r->draw = 1; r->draw <= KP_DRAWS; r->draw++) run_slices(p, r, &(struct choice){0});
+    sink_kept(p, r);
+    return true;
+}
+
+/* See exec.h. */
 bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
                     const struct kp_noise *noise, int64_t most, kp_sink *sink, void *context,
                     cudaStream_t stream) {
-    const struct kp_plan *p = e->plan;
-    if (p->math != KP_MATH_F64) die(KP_BUG, "a baseline is run by kp_exec_run");
     struct run r = {.tensors = tensors, .workspace = workspace, .sink = sink, .context = context};
     r.noise = noise;
     r.stream = stream;
-    if (!noise) return run_slices(p, &r, 0);
-    if (!e->one_by_one) return run_slices(p, &r, most);
-    r.kept = r.workspace + p->shared_bytes + 2 * p->world_bytes;
-    for (r.draw = 1; r.draw <= KP_DRAWS; r.draw++) run_slices(p, &r, 0);
-    sink_kept(p, &r);
-    return true;
+    return run_oracle(e, &r, &(struct choice){.most = noise ? most : 0});
+}
+
+/* See exec.h. */
+void kp_exec_oracle_at(struct kp_exec *e, const void *const tensors[], void *workspace,
+                       const struct kp_noise *noise, const struct kp_place *place, int n,
+                       kp_sink *sink, void *context, cudaStream_t stream) {
+    struct run r = {.tensors = tensors, .workspace = workspace, .sink = sink, .context = context};
+    r.noise = noise;
+    r.stream = stream;
+    run_oracle(e, &r, &(struct choice){.place = place, .n = n});
 }

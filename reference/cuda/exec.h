@@ -59,6 +59,15 @@ bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *worksp
                     const struct kp_noise *noise, int64_t most, kp_sink *sink, void *context,
                     cudaStream_t stream);
 
+/* The same with noise, of those slices alone that hold one of n elements of outputs. */
+struct kp_place {
+    int output;
+    int64_t at; /* in the dense output */
+};
+void kp_exec_oracle_at(struct kp_exec *e, const void *const tensors[], void *workspace,
+                       const struct kp_noise *noise, const struct kp_place *place, int n,
+                       kp_sink *sink, void *context, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -134,10 +134,11 @@ void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtyp
     c->count += (unsigned long long)count;
 }
 
-void device_stray_reset(struct kp_stray *s, cudaStream_t stream) {
+void device_stray_reset(struct kp_stray *s, struct kp_suspects *suspects, cudaStream_t stream) {
     (void)stream;
     memset(s, 0, sizeof *s);
     s->first_bad = ~0ull;
+    suspects->count = 0;
 }
 
 void device_spread_reset(struct kp_spread *s, cudaStream_t stream) {
@@ -145,44 +146,74 @@ void device_spread_reset(struct kp_spread *s, cudaStream_t stream) {
     memset(s, 0, sizeof *s);
 }
 
+/* The draws of an element. */
+static const double *rough_at(const struct kp_draws *oracle, int64_t i, double *rough) {
+    for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle->rough[d][i];
+    return rough;
+}
+
 /* What the oracle's draws do at one element. */
-static void add_own(struct kp_spread *own, const struct kp_judged *j, double rms) {
+static void add_own(struct kp_spread *own, double o, const double *rough, double spread,
+                    double rms) {
     own->count++;
-    own->largest = fmax(own->largest, j->spread / (fabs(j->o) + rms));
-    own->sum_s2 += j->spread * j->spread, own->sum_o2 += j->o * j->o;
+    own->largest = fmax(own->largest, spread / (fabs(o) + rms));
+    own->sum_s2 += spread * spread, own->sum_o2 += o * o;
     for (int d = 0; d < KP_DRAWS; d++) {
-        double t = (j->rough[d] - j->o) / (KP_AMPLIFIED * j->spread);
-        own->t2[d] += t * t, own->bias[d] += j->o < 0 ? -t : t;
+        double t = (rough[d] - o) / (KP_AMPLIFIED * spread);
+        own->t2[d] += t * t, own->bias[d] += o < 0 ? -t : t;
     }
+}
+
+/* Count an element whose error is known. */
+static void add_stray(struct kp_stray *s, const struct kp_suspect *x, const struct kp_strayed *e,
+                      int64_t total, const struct kp_stray_rule *rule) {
+    s->lost += e->lost;
+    s->infinite += e->counted && !isfinite(x->y);
+    if (e->counted ? !(e->t <= rule->limit) : e->lost && rule->lost) {
+        s->bad++;
+        s->unwritten += x->poison;
+        if (s->first_bad == ~0ull) {
+            s->first_bad = x->at;
+            s->first_found = x->y, s->first_expected = x->o;
+        }
+    }
+    if (!e->counted) return;
+    int part = kp_part_of(x->at, (uint64_t)total);
+    s->part_count[part]++;
+    s->part_t2[part] += e->t * e->t;
+    s->bias += fabs(x->y) < fabs(x->o) ? -e->t : e->t;
+    s->largest = fmax(s->largest, e->t);
 }
 
 void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *oracle, int64_t offset,
                   int64_t count, int64_t total, const struct kp_stray_rule *rule,
-                  struct kp_stray *s, struct kp_spread *own, cudaStream_t stream) {
+                  struct kp_stray *s, struct kp_suspects *suspects, struct kp_spread *own,
+                  cudaStream_t stream) {
     struct kp_type_limits limits = kp_limits_of(type);
     (void)stream;
     for (int64_t i = 0; i < count; i++) {
-        double a = load(y, type, i);
-        const struct kp_judged j =
-            kp_judged_at(a, oracle, (uint64_t)i, (uint64_t)count, limits, rule->limit);
-        const struct kp_strayed e = j.e;
-        s->lost += e.lost;
-        s->infinite += e.counted && !isfinite(a);
-        if (e.counted ? !(e.t <= rule->limit) : e.lost && rule->lost) {
-            s->bad++;
-            s->unwritten += is_poison(y, i, kp_dtype_size(type), rule->poison);
-            if (s->first_bad == ~0ull) {
-                s->first_bad = (unsigned long long)(offset + i);
-                s->first_found = a, s->first_expected = j.o;
-            }
-        }
-        if (!e.counted) continue;
-        int part = kp_part_of((uint64_t)(offset + i), (uint64_t)total);
-        s->part_count[part]++;
-        s->part_t2[part] += e.t * e.t;
-        s->bias += fabs(a) < fabs(j.o) ? -e.t : e.t;
-        s->largest = fmax(s->largest, e.t);
-        if (own && limits.unit > 0) add_own(own, &j, rule->rms);
+        double rough[KP_DRAWS], o = oracle->exact[i];
+        struct kp_suspect x = {(uint64_t)(offset + i), load(y, type, i), o,
+                               kp_sum_of_draws(o, rough_at(oracle, i, rough)),
+                               is_poison(y, i, kp_dtype_size(type), rule->poison)};
+        const struct kp_strayed e = kp_judge_suspect(&x, KP_DRAWS, limits);
+        if (own && e.counted && limits.unit > 0)
+            add_own(own, o, rough, kp_spread_of(o, x.s2, KP_DRAWS, limits), rule->rms);
+        if (!kp_is_suspect(&e, limits, rule->limit) || suspects->count++ >= KP_MOST_SUSPECTS)
+            add_stray(s, &x, &e, total, rule);
+        else
+            suspects->item[suspects->count - 1] = x;
+    }
+}
+
+void device_redraw(const struct kp_draws *oracle, int64_t offset, int64_t count,
+                   struct kp_suspects *suspects, cudaStream_t stream) {
+    (void)stream;
+    for (size_t k = 0; k < suspects->count && k < KP_MOST_SUSPECTS; k++) {
+        struct kp_suspect *x = &suspects->item[k];
+        int64_t i = (int64_t)x->at - offset;
+        double rough[KP_DRAWS];
+        if (i >= 0 && i < count) x->s2 += kp_sum_of_draws(x->o, rough_at(oracle, i, rough));
     }
 }
 

@@ -158,6 +158,26 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
     if (bad) die(KP_MACHINE, "the reference: %s", cudaGetErrorString(bad));
 }
 
+/* The oracle's outputs of all worlds. */
+static void compute_worlds(struct kp_exec *e, const void *const tensors[],
+                           const struct kp_noise *noise,
+                           double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS]) {
+    for (int w = 0; w <= (noise ? KP_DRAWS : 0); w++) {
+        struct kp_noise own = noise ? *noise : (struct kp_noise){0};
+        own.seed = kp_mix(own.seed, (uint64_t)w);
+        compute(e, tensors, wide[w], w ? &own : NULL);
+    }
+}
+
+/* Hand over one slice of output k: its first half or its second. */
+static void sink_half(double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS], int draws, int k, int64_t n,
+                      bool second, kp_sink *sink, void *context, cudaStream_t stream) {
+    int64_t half = n / 2, at = second ? half : 0;
+    struct kp_draws all = {.exact = wide[0][k] + at};
+    for (int d = 0; d < draws; d++) all.rough[d] = wide[1 + d][k] + at;
+    if (second || half) sink(context, k, at, second ? n - half : half, &all, stream);
+}
+
 /* In two slices, where there are two elements. */
 bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
                     const struct kp_noise *noise, int64_t most, kp_sink *sink, void *context,
@@ -168,21 +188,32 @@ bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *worksp
     double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS];
     int draws = noise ? KP_DRAWS : 0;
     (void)workspace;
-    for (int w = 0; w <= draws; w++) {
-        struct kp_noise own = noise ? *noise : (struct kp_noise){0};
-        own.seed = kp_mix(own.seed, (uint64_t)w);
-        compute(e, tensors, wide[w], w ? &own : NULL);
-    }
+    compute_worlds(e, tensors, noise, wide);
     for (int k = 0; k < e->task->noutputs; k++) {
-        int64_t n = kp_shape_count(&e->task->values[e->task->outputs[k]].shape), half = n / 2;
-        for (int64_t at = half ? 0 : half; at < n; at = at < half ? half : n) {
-            struct kp_draws all = {.exact = wide[0][k] + at};
-            for (int d = 0; d < draws; d++) all.rough[d] = wide[1 + d][k] + at;
-            if (some && at && most < n) break;
-            sink(context, k, at, at < half ? half : n - half, &all, stream);
-        }
+        int64_t n = kp_shape_count(&e->task->values[e->task->outputs[k]].shape);
+        for (int second = 0; second < 2; second++)
+            if (!(some && second && n > 1 && most < n))
+                sink_half(wide, draws, k, n, second, sink, context, stream);
         some &= most < n;
         for (int w = 0; w <= draws; w++) free(wide[w][k]);
     }
     return !some;
+}
+
+void kp_exec_oracle_at(struct kp_exec *e, const void *const tensors[], void *workspace,
+                       const struct kp_noise *noise, const struct kp_place *place, int n,
+                       kp_sink *sink, void *context, cudaStream_t stream) {
+    double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS];
+    (void)workspace;
+    fake_log("oracle at %d", n);
+    compute_worlds(e, tensors, noise, wide);
+    for (int k = 0; k < e->task->noutputs; k++) {
+        int64_t count = kp_shape_count(&e->task->values[e->task->outputs[k]].shape);
+        bool wanted[2] = {false, false};
+        for (int i = 0; i < n; i++)
+            if (place[i].output == k) wanted[place[i].at >= count / 2] = true;
+        for (int second = 0; second < 2; second++)
+            if (wanted[second]) sink_half(wide, KP_DRAWS, k, count, second, sink, context, stream);
+        for (int w = 0; w <= KP_DRAWS; w++) free(wide[w][k]);
+    }
 }

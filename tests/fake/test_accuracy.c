@@ -52,6 +52,8 @@ static void test_error(void **state) {
     error_is(referee_error(&two, f), 0.2, 0.5);
     f[Z - 1].sum_d2 = 400, f[Z - 1].max_rel = 2;
     error_is(referee_error(&two, f), 1, 2);
+    struct kp_compare zeros[] = {{.sum_d2 = 100 * 0x1p-260, .count = 100}, {.count = 25}};
+    error_is(referee_error(&two, zeros), 0x1p-4, 0); /* against the smallest normal numbers */
 }
 
 /* NaN is worst of all, whichever output and whichever measure has it. */
@@ -200,6 +202,11 @@ static void test_compare(void **state) {
     referee_rms(&r, with, rms);
     near(rms[0], 3);
     near(rms[1], 2);
+    memset(z, 0, sizeof z);
+    referee_rms(&r, with, rms);
+    near(rms[1], 0x1p-126); /* no less than the smallest normal number */
+    for (int i = 0; i < 25; i++) z[i] = 2;
+    referee_rms(&r, with, rms);
     ((float *)bytes_of(&r, Z))[24] = 3;
     referee_compare(&r, 1, with, rms, 0.2, found);
     assert_int_equal(found[0].bad, 0);
@@ -216,15 +223,19 @@ static void test_compare(void **state) {
 enum { A, B, OUT, SIDE = 16, AREA = SIDE * SIDE };
 static struct kp_task *product; /* y = matmul(a, b) */
 
-/* A judge of `product`, without candidate. */
-static struct accuracy judge(void) {
+/* A judge of a task with products, without candidate. */
+static struct accuracy judge_of(struct kp_task *t) {
     struct accuracy acc;
     size_t needed;
     memset(&acc, 0, sizeof acc);
-    assert_true(referee_open(&acc.r, product, 1, 0, 0, 5, &needed));
+    assert_true(referee_open(&acc.r, t, 1, 0, 0, 5, &needed));
     assert_true(accuracy_open(&acc, 1 << 20, &needed));
     assert_int_equal(acc.nbaselines, 2);
     return acc;
+}
+
+static struct accuracy judge(void) {
+    return judge_of(product);
 }
 
 static float *data(const struct accuracy *acc, int buffer) {
@@ -435,6 +446,41 @@ static void test_how_much(void **state) {
     assert_true(judgment_passes(&e.candidate) && !judgment_passes(&e.baseline[0]));
 }
 
+/* y = tanh(2^40 (1 - (1 - off))), as steep as a step: 1, where the candidate has -1.  All other
+ * elements are 0, or as right. */
+static struct sample_errors steep(struct accuracy *acc, double off, uint64_t seed) {
+    struct sample_errors e;
+    referee_fill(&acc->r, 0, KP_DIST_DECLARED, 11);
+    for (int i = 0; i < AREA; i++) {
+        data(acc, A)[i] = i > 1 ? 0 : i ? -0x1p40f : 0x1p40f;
+        data(acc, B)[i] = i == SIDE ? (float)(1 - off) : i < SIDE;
+        data(acc, OUT)[i] = i ? i < SIDE : -1;
+    }
+    accuracy_sample(acc, 0, KP_CLASS_FP32, KP_ALL, seed, &e);
+    return e;
+}
+
+/* Where an honest error carries an element over a step, which the first draws may all miss, more
+ * draws tell; where no draw crosses it, an element on the other side is wrong. */
+static void test_steps(void **state) {
+    (void)state;
+    char message[1024];
+    struct kp_task *t = load_graph("a f32 [16,16]; b f32 [16,16]",
+                                   "p[16,16] = matmul(a, b)\ny[16,16] = tanh(p)", message);
+    struct accuracy acc = judge_of(t);
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        struct sample_errors e = steep(&acc, 0x1p-22, seed);
+        if (!judgment_passes(&e.candidate) || e.found[0].bad || e.candidate.element < 1)
+            fail_msg("seed %d: %g of the limit", (int)seed, e.candidate.of_limit);
+        assert_true(e.spread.element > 0.05);
+    }
+    struct sample_errors e = steep(&acc, 0x1p-10, 3);
+    assert_int_equal(e.found[0].bad, 1);
+    assert_int_equal(e.found[0].first_bad, 0);
+    assert_true(!judgment_passes(&e.candidate) && judgment_passes(&e.baseline[0]));
+    accuracy_close(&acc);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_error),     cmocka_unit_test(test_error_nan),
@@ -444,7 +490,8 @@ int main(void) {
         cmocka_unit_test(test_compare),   cmocka_unit_test(test_sample),
         cmocka_unit_test(test_baselines), cmocka_unit_test(test_spread_size),
         cmocka_unit_test(test_lost),      cmocka_unit_test(test_outside),
-        cmocka_unit_test(test_unwritten), cmocka_unit_test(test_how_much)};
+        cmocka_unit_test(test_unwritten), cmocka_unit_test(test_how_much),
+        cmocka_unit_test(test_steps)};
     char message[1024];
     product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();

@@ -389,8 +389,50 @@ static void test_one_by_one(void **state) {
     }
 }
 
+/* Slices that were computed: the first elements of two outputs of 8 a row and one of 1. */
+static struct {
+    int n, output[16];
+    int64_t offset[16];
+} computed;
+
+static void sink_slices(void *context, int output, int64_t offset, int64_t n,
+                        const struct kp_draws *values, cudaStream_t stream) {
+    (void)context, (void)stream;
+    assert_true(n > 0 && values->rough[KP_DRAWS - 1]);
+    assert_true(computed.n < 16);
+    computed.output[computed.n] = output;
+    computed.offset[computed.n++] = offset;
+}
+
+/* The oracle computes the slices that hold given elements, and no others. */
+static void test_places(void **state) {
+    (void)state;
+    static const struct kp_noise noise = {.seed = 7};
+    const struct kp_place two[] = {{0, 17}, {1, 50}, {0, 23}}; /* rows 2 and 50 */
+    struct fixture f;
+    cJSON *c = cJSON_CreateObject();
+    cJSON_AddStringToObject(c, "name", "places");
+    cJSON_AddStringToObject(c, "tensors", "x 64,8");
+    cJSON_AddStringToObject(c, "graph", "t[64,8] = tanh(x)|s[64] = sum(t; dim=1) -> t s");
+    begin(&f, c, "f32");
+    noisy = true;
+    struct kp_exec *e = kp_exec_create_oracle(f.task, 0); /* row by row */
+    void *workspace = memory((int64_t)kp_exec_workspace(e), 1);
+    memset(&computed, 0, sizeof computed);
+    kp_exec_oracle_at(e, (const void *const *)f.tensor, workspace, &noise, two, 3, sink_slices,
+                      NULL, 0);
+    noisy = false;
+    assert_int_equal(computed.n, 4);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(computed.offset[i], (i < 2 ? 2 : 50) * (computed.output[i] ? 1 : 8));
+    free(workspace);
+    kp_exec_destroy(e);
+    end(&f);
+    cJSON_Delete(c);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_places),
                                        cmocka_unit_test(test_rounding),
                                        cmocka_unit_test(test_one_by_one)};
     kp_program("test_plan");

@@ -21,9 +21,12 @@ static void near(double got, double want) {
 
 /* How many times larger than honest roundings the oracle's noise is. */
 static double amplified(void) {
-    double rough[KP_DRAWS];
-    for (int d = 0; d < KP_DRAWS; d++) rough[d] = 1;
-    return 1 / kp_spread_of(0, rough, kp_limits_of(KP_F32));
+    return 1 / kp_spread_of(0, 7, 7, kp_limits_of(KP_F32));
+}
+
+/* The spread of an element from KP_DRAWS draws. */
+static double spread_of(double o, const double *rough, enum kp_dtype type) {
+    return kp_spread_of(o, kp_sum_of_draws(o, rough), KP_DRAWS, kp_limits_of(type));
 }
 
 /* Draws around o in which honest roundings would be off by `by`, up and down in turn. */
@@ -49,13 +52,13 @@ static void test_spread(void **state) {
     double rough[KP_DRAWS];
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         draws(rough, row[i].o, row[i].by);
-        near(kp_spread_of(row[i].o, rough, kp_limits_of(row[i].type)), row[i].spread);
+        near(spread_of(row[i].o, rough, row[i].type), row[i].spread);
     }
     draws(rough, 0, 0);
     rough[KP_DRAWS - 1] = amplified() * sqrt(KP_DRAWS); /* each draw counts */
-    near(kp_spread_of(0, rough, kp_limits_of(KP_F32)), 1);
+    near(spread_of(0, rough, KP_F32), 1);
     rough[0] = INFINITY;
-    assert_false(isfinite(kp_spread_of(0, rough, kp_limits_of(KP_F32))));
+    assert_false(isfinite(spread_of(0, rough, KP_F32)));
 }
 
 /* How far y is from o, in spreads; what counts, and what is lost. */
@@ -135,96 +138,7 @@ static void test_parts(void **state) {
     }
 }
 
-/* Oracles that are 0, on which noise has no effect but where a test says so. */
-enum { WIDE = 2000, STEP = WIDE / (2 * KP_AROUND) + 1 };
-struct flat {
-    double exact[WIDE], rough[KP_DRAWS][WIDE];
-    struct kp_draws draws;
-};
-
-static struct flat *flat(void) {
-    struct flat *x = calloc(1, sizeof *x);
-    if (!x) abort();
-    x->draws.exact = x->exact;
-    for (int d = 0; d < KP_DRAWS; d++) x->draws.rough[d] = x->rough[d];
-    return x;
-}
-
-/* Element `at` gets this spread. */
-static void put(struct flat *x, int at, double spread) {
-    double rough[KP_DRAWS];
-    draws(rough, 0, spread);
-    for (int d = 0; d < KP_DRAWS; d++) x->rough[d][at] = rough[d];
-}
-
-static double around(const struct flat *x, int i, int count) {
-    return kp_spread_around(&x->draws, (uint64_t)i, (uint64_t)count, kp_limits_of(KP_F32));
-}
-
-/* The spread around an element: of those near it that noise has an effect on, */
-static void test_near(void **state) {
-    (void)state;
-    const int at = 125 * STEP + 1 + KP_AROUND; /* the first near it is none of those all over */
-    struct flat *x = flat();
-    near(around(x, at, WIDE), 0);
-    put(x, at - KP_AROUND, 3);
-    near(around(x, at, WIDE), 3);
-    near(around(x, at + 1, WIDE), 0);
-    put(x, at + 1, 4);
-    near(around(x, at, WIDE), sqrt(12.5));
-    put(x, at + 2, INFINITY);
-    near(around(x, at, WIDE), sqrt(12.5));
-    put(x, 1, 7); /* the first elements have fewer before them */
-    for (int i = 0; i <= KP_AROUND + 1; i++) near(around(x, i, WIDE), 7);
-    near(around(x, KP_AROUND + 2, WIDE), 0);
-    put(x, 2 * KP_AROUND - 1, 1);
-    near(around(x, 0, WIDE), 5);
-    free(x);
-}
-
-/* and of some all over the slice, the larger; nothing beyond the slice. */
-static void test_all_over(void **state) {
-    (void)state;
-    const int at = 60 * STEP + 1;
-    struct flat *x = flat();
-    put(x, at + 2 * KP_AROUND - 1, 3); /* not near it */
-    near(around(x, at, WIDE), 3);
-    put(x, at + 2 * KP_AROUND, 9); /* nor among those */
-    near(around(x, at, WIDE), 3);
-    put(x, at + 1, 5); /* near it, not among those */
-    near(around(x, at, WIDE), 5);
-    for (int k = at - KP_AROUND; k < at + KP_AROUND; k++) put(x, k, 5);
-    assert_true(around(x, at, WIDE) > 4.9);
-    put(x, WIDE - STEP, 1e9); /* behind a slice that ends before it */
-    near(around(x, WIDE - 2 * STEP, WIDE - STEP), around(x, WIDE - 2 * STEP - 1, WIDE - STEP));
-    for (int d = 0; d < KP_DRAWS; d++) x->rough[d][at] = 0;
-    x->rough[KP_DRAWS - 1][at] = amplified(); /* one draw is enough */
-    double o, rough[KP_DRAWS];
-    assert_true(kp_draws_at(&x->draws, (uint64_t)at, &o, rough));
-    assert_false(kp_draws_at(&x->draws, (uint64_t)(WIDE - 1), &o, rough));
-    free(x);
-}
-
-/* An element on which noise has no effect is judged by the spread around it, if it is off by its
- * own; one with an effect, an integer and one that is not off by their own. */
-static void test_judged(void **state) {
-    (void)state;
-    const int at = 60 * STEP + 1;
-    struct flat *x = flat();
-    const struct kp_type_limits f32 = kp_limits_of(KP_F32), whole = kp_limits_of(KP_I64);
-    put(x, at + 1, 3);
-    struct kp_judged j = kp_judged_at(6, &x->draws, (uint64_t)at, WIDE, f32, 10);
-    near(j.e.t, 2);
-    assert_true(j.spread < 1e-30 && j.o == 0);
-    near(kp_judged_at(6, &x->draws, (uint64_t)at, WIDE, f32, INFINITY).e.t, 6 / j.spread);
-    assert_true(isinf(kp_judged_at(6, &x->draws, (uint64_t)at, WIDE, whole, 10).e.t));
-    put(x, at, 1e-3);
-    near(kp_judged_at(6, &x->draws, (uint64_t)at, WIDE, f32, 10).e.t, 6000);
-    free(x);
-}
-
-/* ---- An output in slices
- * -------------------------------------------------------------------------- */
+/* ---- An output in slices -------------------------------------------------------------------- */
 
 enum { COUNT = 4 * KP_LEAST_PART, CUT = 1000 };
 static const uint32_t poison = 0x7b327b11;
@@ -248,17 +162,39 @@ static struct output *right(void) {
     return x;
 }
 
-/* Compare it in two slices. */
+/* One of its two slices; returns how many elements. */
+static int slice(const struct output *x, int at, struct kp_draws *values) {
+    *values = (struct kp_draws){.exact = x->exact + at};
+    for (int d = 0; d < KP_DRAWS; d++) values->rough[d] = x->rough[d] + at;
+    return at ? COUNT - CUT : CUT;
+}
+
+/* Compare it in two slices; the suspects are then in `suspects`. */
+static struct kp_suspects suspects;
 static void compare(const struct output *x, bool lost, struct kp_stray *s, struct kp_spread *own) {
     const struct kp_stray_rule rule = {.limit = 10, .lost = lost, .rms = 2, .poison = poison};
-    device_stray_reset(s, NULL);
+    device_stray_reset(s, &suspects, NULL);
     if (own) device_spread_reset(own, NULL);
     for (int at = 0; at < COUNT; at = at ? COUNT : CUT) {
-        int n = at ? COUNT - CUT : CUT;
-        struct kp_draws values = {.exact = x->exact + at};
-        for (int d = 0; d < KP_DRAWS; d++) values.rough[d] = x->rough[d] + at;
-        device_stray(x->y + at, KP_F32, &values, at, n, COUNT, &rule, s, own, NULL);
+        struct kp_draws values;
+        int n = slice(x, at, &values);
+        device_stray(x->y + at, KP_F32, &values, at, n, COUNT, &rule, s, &suspects, own, NULL);
     }
+}
+
+/* Give the suspects the output's draws once more. */
+static void again(const struct output *x) {
+    for (int at = 0; at < COUNT; at = at ? COUNT : CUT) {
+        struct kp_draws values;
+        int n = slice(x, at, &values);
+        device_redraw(&values, at, n, &suspects, NULL);
+    }
+}
+
+/* Judge the suspects by so many draws. */
+static void settle(struct kp_stray *s, int draws) {
+    for (size_t k = 0; k < suspects.count && k < KP_MOST_SUSPECTS; k++)
+        kp_settle(s, &suspects.item[k], draws, COUNT, kp_limits_of(KP_F32), 10);
 }
 
 /* What is right does not stray; the draws do, by a spread each. */
@@ -316,6 +252,11 @@ static void test_bad(void **state) {
     x->y[2001] = (float)x->exact[2001] + 4; /* 8 */
     memcpy(&x->y[3500], &poison, 4);
     compare(x, true, &s, NULL);
+    assert_int_equal(suspects.count, 3);
+    near(s.largest, 8);
+    assert_true(s.bad == 0 && s.part_count[2] == KP_LEAST_PART - 1);
+    settle(&s, KP_DRAWS);
+    for (int p = 0; p < 4; p++) assert_int_equal(s.part_count[p], KP_LEAST_PART);
     assert_int_equal(s.bad, 3);
     assert_int_equal(s.first_bad, 2000);
     near(s.first_expected, x->exact[2000]);
@@ -326,27 +267,54 @@ static void test_bad(void **state) {
     free(x);
 }
 
-/* An element on which noise has no effect may be off as its neighbours may, and no more. */
-static void test_flat(void **state) {
+/* A suspect gets more draws: one that they carry as far is right, one that they do not is bad. */
+static void test_redraw(void **state) {
     (void)state;
-    const struct {
-        float y;
-        int bad;
-    } row[] = {{0, 0}, {4.5f, 0}, {-4.5f, 0}, {5.5f, 1}, {-5.5f, 1}, {INFINITY, 1}};
-    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        struct output *x = right();
-        struct kp_stray s;
-        x->exact[3000] = 0, x->y[3000] = row[i].y;
-        for (int d = 0; d < KP_DRAWS; d++) x->rough[d][3000] = 0;
-        compare(x, true, &s, NULL);
-        assert_int_equal(s.bad, row[i].bad);
-        if (isfinite(row[i].y) && fabs(s.largest - 2 * fabs(row[i].y)) > 0.01)
-            fail_msg("%g strays by %g", row[i].y, s.largest);
-        x->rough[0][3000] = 1e-9; /* it has a spread of its own */
-        compare(x, true, &s, NULL);
-        assert_int_equal(s.bad, row[i].y != 0);
-        free(x);
-    }
+    struct output *x = right();
+    struct kp_stray s;
+    x->y[400] = (float)x->exact[400] + 8;   /* 16 spreads */
+    x->y[3000] = (float)x->exact[3000] - 8;
+    compare(x, true, &s, NULL);
+    assert_int_equal(suspects.count, 2);
+    struct kp_stray before = s;
+    again(x);
+    settle(&s, 2 * KP_DRAWS);
+    assert_int_equal(s.bad, 2);
+    near(s.largest, 16);
+    near(s.part_t2[2], 256); /* 3000 is in the third part */
+    near(s.bias, 32);
+    s = before;
+    x->rough[2][400] = x->exact[400] + 8 * amplified(); /* one draw of eight, and 64 / 16 of that */
+    again(x);
+    settle(&s, 3 * KP_DRAWS);
+    assert_int_equal(s.bad, 1);
+    assert_int_equal(s.first_bad, 3000);
+    near(s.part_t2[0], 64 / ((23 * 0.25 + 64) / 24));
+    s = before;
+    x->rough[7][3000] = -INFINITY; /* a draw overflows: anything may stand */
+    again(x);
+    settle(&s, 4 * KP_DRAWS);
+    assert_int_equal(s.bad, 0);
+    assert_int_equal(s.part_count[2], KP_LEAST_PART - 1);
+    free(x);
+}
+
+/* Where there are too many, the rest counts at once. */
+static void test_many(void **state) {
+    (void)state;
+    struct output *x = right();
+    struct kp_stray s;
+    for (int i = 0; i < COUNT; i++) x->y[i] = 100;
+    compare(x, true, &s, NULL);
+    assert_true((int)COUNT == KP_MOST_SUSPECTS && suspects.count == COUNT && s.bad == 0);
+    const struct kp_stray_rule rule = {.limit = 10, .lost = true, .rms = 2, .poison = poison};
+    struct kp_draws values;
+    slice(x, 0, &values);
+    device_stray(x->y, KP_F32, &values, 0, 3, COUNT, &rule, &s, &suspects, NULL, NULL);
+    assert_int_equal(suspects.count, COUNT + 3);
+    assert_int_equal(s.bad, 3);
+    assert_int_equal(s.part_count[0], 3);
+    free(x);
 }
 
 /* Where the oracle is infinite only an infinity counts that was lost, as far as the rule says so.
@@ -382,9 +350,10 @@ static void test_integers(void **state) {
     struct kp_stray s;
     struct kp_spread own;
     for (int d = 0; d < KP_DRAWS; d++) values.rough[d] = exact;
-    device_stray_reset(&s, NULL);
+    device_stray_reset(&s, &suspects, NULL);
     device_spread_reset(&own, NULL);
-    device_stray(y, KP_I64, &values, 0, 3, 3, &rule, &s, &own, NULL);
+    device_stray(y, KP_I64, &values, 0, 3, 3, &rule, &s, &suspects, &own, NULL);
+    assert_int_equal(suspects.count, 0);
     assert_int_equal(s.bad, 1);
     assert_int_equal(s.first_bad, 2);
     assert_true(isinf(s.largest));
@@ -397,8 +366,7 @@ int main(void) {
         cmocka_unit_test(test_spread),   cmocka_unit_test(test_stray),
         cmocka_unit_test(test_parts),    cmocka_unit_test(test_right),
         cmocka_unit_test(test_errors),   cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_lost),     cmocka_unit_test(test_near),
-        cmocka_unit_test(test_all_over), cmocka_unit_test(test_judged),
-        cmocka_unit_test(test_flat),     cmocka_unit_test(test_integers)};
+        cmocka_unit_test(test_lost),     cmocka_unit_test(test_redraw),
+        cmocka_unit_test(test_many),     cmocka_unit_test(test_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

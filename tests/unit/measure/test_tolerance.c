@@ -217,14 +217,18 @@ static void test_passes(void **state) {
 static void test_timed(void **state) {
     (void)state;
     const struct kp_spread own = {.sum_s2 = 4, .sum_o2 = 100, .largest = 0.5};
-    struct kp_error spread = spread_as_error(&own);
+    struct kp_error spread = spread_as_error(&own, KP_F32);
     near(spread.norm, 0.2);
     near(spread.element, 0.5);
     near(tolerance_of(spread).norm, 0.2 * KP_RMS_LIMIT);
     near(tolerance_of(spread).element, 0.5 * KP_ELEMENT_LIMIT);
     near(tolerance_when_timed(spread).norm, KP_TIMED_FACTOR * 0.2 * KP_RMS_LIMIT);
     near(tolerance_when_timed(spread).element, KP_TIMED_FACTOR * 0.5 * KP_ELEMENT_LIMIT);
-    near(spread_as_error(&no_draws).norm, 0);
+    near(spread_as_error(&no_draws, KP_F32).norm, 0);
+    const struct kp_spread small = {.count = 4, .sum_s2 = 0x1p-250}; /* that of 4 smallest numbers */
+    near(spread_as_error(&small, KP_F32).norm, 1);
+    near(spread_as_error(&small, KP_F16).norm, 0x1p-101);
+    near(output_square(3, 5, KP_F32), 3);
 }
 
 static void test_worst(void **state) {
