@@ -151,6 +151,8 @@ static void rough(const struct kp_call *c, void *state, void *scratch_, cudaStre
         if (c->present[2]) kp_conv_bias(&g, KP_F64, c->in[2].data, y, stream);
     }
     kp_noise_product(y, q, kp_array_count(&c->out[0]), terms_of(&g), c->noise, stream);
+    if (g.transposed || is_depthwise(&g)) /* products of patches have it */
+        kp_conv_unknown(&g, c->in[1].data, y, stream);
 }
 
 /* Free the cuDNN plan. */

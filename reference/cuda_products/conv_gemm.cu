@@ -131,6 +131,24 @@ __global__ void __launch_bounds__(BLOCK)
         }
 }
 
+/* Grid: an output channel each.  Filters of a convolution are [out, in/groups, taps], of a
+ * transposed one [in, out/groups, taps]. */
+__global__ void __launch_bounds__(BLOCK)
+    unknown_channels(struct kp_conv g, const double *__restrict__ w, double *__restrict__ y) {
+    int64_t taps = g.kernel[0] * g.kernel[1] * g.kernel[2], size = g.out[0] * g.out[1] * g.out[2];
+    int64_t in = g.in_channels / g.groups, out = g.out_channels / g.groups, channel = blockIdx.x;
+    bool infinite = false;
+    for (int64_t k = threadIdx.x; k < in * taps; k += BLOCK) {
+        int64_t source = channel / out * in + k / taps;
+        int64_t at = g.transposed ? (source * out + channel % out) * taps + k % taps
+                                  : channel * in * taps + k;
+        infinite |= isinf(w[at]);
+    }
+    if (!__syncthreads_or(infinite)) return;
+    for (int64_t k = threadIdx.x; k < g.batch * size; k += BLOCK)
+        y[(k / size * g.out_channels + channel) * size + k % size] = (double)NAN;
+}
+
 /* Launch add_bias in packs of V. */
 template <class T, int V>
 void launch_bias(const struct kp_conv *g, const void *bias, void *y, cudaStream_t stream) {
@@ -165,6 +183,12 @@ void launch_depthwise(const struct kp_conv *g, const void *x, const void *w, con
 }
 
 } // namespace
+
+/* See conv_parts.h. */
+void kp_conv_unknown(const struct kp_conv *g, const double *w, double *y, cudaStream_t stream) {
+    unknown_channels<<<(unsigned)g->out_channels, BLOCK, 0, stream>>>(*g, w, y);
+    KP_CUDA(cudaGetLastError());
+}
 
 /* See conv_parts.h. */
 void kp_conv_patches(const struct kp_conv *g, enum kp_dtype dtype, const void *x, int64_t images,

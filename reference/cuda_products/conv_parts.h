@@ -65,6 +65,10 @@ void kp_conv_depthwise(const struct kp_conv *g, enum kp_dtype dtype, const void 
 void kp_conv_bias(const struct kp_conv *g, enum kp_dtype dtype, const void *bias, void *y,
                   cudaStream_t stream);
 
+/* Make NaN what channels have whose filter holds an infinity: where a filter reaches beyond the
+ * input, an implementation may multiply it by zero. */
+void kp_conv_unknown(const struct kp_conv *g, const double *w, double *y, cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif
