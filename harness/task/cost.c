@@ -57,10 +57,24 @@ double flops_adaptive_pool(const struct kp_task *t, const struct kp_op *op) {
     return places;
 }
 
-/* A multiply-add for each element of the result and each place along the inner axis. */
+/* Which triangle of an operand is not zero, if it is a square tensor that is filled so; else 0. */
+static int triangle(const struct kp_task *t, const struct kp_op *op, int operand) {
+    const struct kp_value *v = op_operand(t, op, operand);
+    const int64_t *last = &v->shape.dim[v->shape.n - 1];
+    if (v - t->values >= t->ntensors || v->shape.n < 2 || last[-1] != last[0]) return 0;
+    return t->tensors[v - t->values].fill.wrap & (KP_WRAP_UPPER | KP_WRAP_LOWER);
+}
+
+/* A multiply-add for each element of the result and each place along the inner axis, but where a
+ * triangle of an operand is zero.  Of a sum over k for n rows and columns each, an upper triangle
+ * leaves k >= row on the left and k <= column on the right. */
 double flops_matmul(const struct kp_task *t, const struct kp_op *op) {
     const struct kp_shape *a = &op_operand(t, op, 0)->shape;
-    return 2 * (double)a->dim[a->n - 1] * flops_results(t, op);
+    int left = triangle(t, op, 0), right = triangle(t, op, 1);
+    double n = (double)a->dim[a->n - 1], all = 2 * n * flops_results(t, op);
+    if (!left && !right) return all;
+    if (!left || !right) return all * (n + 1) / (2 * n);
+    return all * (n + 1) * (left == right ? n + 2 : 2 * n + 1) / (6 * n * n);
 }
 
 /* Scores and weighted sum: L x S x E and L x S x Ev products for each head. */
@@ -139,9 +153,8 @@ struct kp_cost task_cost(const struct kp_task *t) {
     return c;
 }
 
-/* Three products of 16-bit halves keep fp32's error.  If a task writes less than this share of its
- * bytes, they are read at the read rate, else at the copy rate. */
-static const double fp32_products = 3, few_writes = 0.05;
+/* Three products of 16-bit halves keep fp32's error. */
+static const double fp32_products = 3;
 
 /* The rate at which products of a class can be computed.  Both of fp32: on the multipliers of that
  * type, or by products of 16-bit halves on tensor cores, whichever is faster. */
@@ -152,10 +165,13 @@ static double product_rate(const cJSON *peaks, const char *class) {
     return !strcmp(class, "tf32") ? json_number(peaks, "tf32_tflops", 0) : half;
 }
 
-/* See taskfile.h. */
+/* See taskfile.h.  What is written, and as much of what is read, moves at the copy rate; what is
+ * read beyond that at the read rate. */
 struct kp_floor task_floor(const struct kp_cost *c, const cJSON *peaks, const char *of_class) {
-    double bytes = c->bytes_in + c->bytes_out, rate = product_rate(peaks, of_class);
-    double gbs = json_number(peaks, c->bytes_out < few_writes * bytes ? "read_gbs" : "copy_gbs", 0);
-    return (struct kp_floor){.bytes_us = gbs > 0 ? bytes / gbs * 1e-3 : 0,
+    double copied = c->bytes_out + fmin(c->bytes_in, c->bytes_out);
+    double rest = c->bytes_in + c->bytes_out - copied, rate = product_rate(peaks, of_class);
+    double copy = json_number(peaks, "copy_gbs", 0), read = json_number(peaks, "read_gbs", 0);
+    bool known = copy > 0 && read > 0;
+    return (struct kp_floor){.bytes_us = known ? (copied / copy + rest / read) * 1e-3 : 0,
                              .flops_us = rate > 0 ? c->mm_flops / rate * 1e-6 : 0};
 }

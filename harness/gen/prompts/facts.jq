@@ -41,10 +41,13 @@ def gpu_facts: (.machine // {}) as $m | (.peaks // {}) as $p
 
 # ---- What the task costs at least, and what the libraries do ----
 
-# The rules are those of harness/measure/time_main.c.
-def floor_bytes: (.peaks // {}) as $p | (.task.cost | [.bytes_in + .bytes_out, .bytes_out]) as [$all, $out]
-    | (if $out < 0.05 * $all then [$p.read_gbs, "reading"] else [$p.copy_gbs, "copying"] end) as [$gbs, $what]
-    | $gbs | known(round_to(2) | "at the measured rate of \($what) that takes about \($all / . / 1000 | us)");
+# The rules are those of harness/task/cost.c.
+def floor_bytes: (.peaks // {}) as $p | (.task.cost | [.bytes_in, .bytes_out]) as [$in, $out]
+    | ($out + ([$in, $out] | min)) as $copied | [$p.copy_gbs, $p.read_gbs]
+    | if all(positive) then map(round_to(2)) as [$copy, $read]
+        | "at the measured rates of copying and reading that takes about "
+          + ($copied / $copy / 1000 + ($in + $out - $copied) / $read / 1000 | us)
+      else null end;
 
 def floor_flops: (.peaks // {} | map_values(if positive then round_to(2) else 0 end)) as $p
     | .task.half as $half | .task.cost.mm_flops as $flops

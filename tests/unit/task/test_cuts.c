@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
+#include <math.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -181,10 +182,38 @@ static void counts_cost(void **state) {
     }
 }
 
+/* Of a product of 3 x 3 tensors whose wraps are given: as many of its 27 multiply-adds as are not
+ * with a zero of a triangle. */
+static void counts_triangles(void **state) {
+    (void)state;
+    const int U = KP_WRAP_UPPER, L = KP_WRAP_LOWER;
+    const struct {
+        int a, b, adds;
+    } row[] = {{0, 0, 27}, {U, 0, 18}, {0, U, 18}, {L, 0, 18}, {U, U, 10}, {L, L, 10}, {U, L, 14},
+               {L, U, 14}, {KP_WRAP_SCALED, U, 18}, {KP_WRAP_SYMMETRIC, KP_WRAP_SOFTMAX, 27}};
+    char message[1024];
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct kp_task *t =
+            load_graph("a f32 [3,3]; b f32 [3,3]", "y[3,3] = matmul(a, b)", message);
+        t->tensors[0].fill.wrap = row[i].a, t->tensors[1].fill.wrap = row[i].b;
+        assert_int_equal(lround(task_cost(t).mm_flops * 1e6), 2000000 * row[i].adds);
+        task_free(t);
+    }
+    struct kp_task *t = load_graph("a f32 [3,4]; b f32 [4,3]", "y[3,3] = matmul(a, b)", message);
+    t->tensors[0].fill.wrap = U;
+    assert_true(task_cost(t).mm_flops == 72); /* not square */
+    task_free(t);
+    t = load_graph("a f32 [3,3]; b f32 [3,3]", "c[3,3] = relu(a)\ny[3,3] = matmul(c, b)", message);
+    t->tensors[0].fill.wrap = U;
+    assert_true(task_cost(t).mm_flops == 54); /* not a tensor */
+    task_free(t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_by_the_rules),
         cmocka_unit_test(counts_cost),
+        cmocka_unit_test(counts_triangles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
