@@ -26,9 +26,10 @@ template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2> struct Tile {
     static constexpr bool HALF = Rest::HALF;
     static constexpr int PART_BYTES = N * TILE_K * 4; /* of the big parts of B, and of the rests */
     static constexpr int B_BYTES = 2 * PART_BYTES, B_WORDS = B_BYTES / 4;
-    /* Registers of a thread that multiplies, and of one that fetches: 512 for the three. */
+    /* Registers of a thread that multiplies, and of one that fetches. A launch of 384 threads gives
+     * each 168; blocks that want more wait for ever. */
     static constexpr int MULTIPLIER = N <= 64 ? 208 : N <= 96 ? 224 : 240;
-    static constexpr int FETCHER = 512 - 2 * MULTIPLIER;
+    static constexpr int FETCHER = 3 * 168 - 2 * MULTIPLIER;
     template <class A> static __host__ __device__ constexpr int stage() {
         return B_BYTES + A::SLAB_BYTES;
     }

@@ -45,6 +45,7 @@ struct Block {
     Warp *warps;
     Barrier all;
     int votes[2] = {0, 0};
+    int registers = 0, chose = 0; /* wanted beyond those of the launch, by so many threads */
     char *shared = nullptr;
     size_t shared_bytes = 0;
 };

@@ -174,8 +174,25 @@ inline int cluster_rank() {
 inline void cluster_sync() {
     emulator::barrier(emulator::cluster_bar, emulator::cluster_live, "cluster_sync");
 }
-template <int R> void registers_take() {}
-template <int R> void registers_give() {}
+} // namespace kp
+namespace emulator {
+/* A block's threads have what the launch gave them, and one that wants more waits until others of
+ * the block gave that: not more in all. */
+inline void registers_want(int count) {
+    Block &b = *self->block;
+    const int each = 65536 / b.threads / 8 * 8;
+    b.registers += count - each;
+    if (++b.chose == b.threads && b.registers > 0)
+        fail("a block wants %d registers more than it has: it waits for ever", b.registers);
+}
+} // namespace emulator
+namespace kp {
+template <int R> void registers_take() {
+    emulator::registers_want(R);
+}
+template <int R> void registers_give() {
+    emulator::registers_want(R);
+}
 template <int CLUSTER, class... P, class... A>
 void launch_cluster(void (*kernel)(P...), int blocks, int threads, cudaStream_t, const A &...a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
