@@ -2,9 +2,9 @@
  *
  * Idea: a number is split in two: big, the nearest of TF32, and small, the rest. Three passes
  * compute small*B + A*small + big*big, the first two in bf16 (Bf16Rest: twice as fast, a product's
- * error is about 2^-20) or in TF32 (Tf32Rest: 2^-22). The tensor cores cut off digits while they
- * add, so they add up only 32 of the depth (the summed axis), a slab; the sums of slabs are added
- * in fp32. An element that is infinite, or rounds to it, makes its sums NaN.
+ * error is about 2^-20) or in TF32 (Tf32Rest: 2^-22), as TileFor chooses. The tensor cores cut off
+ * digits while they add, so they add up only 32 of the depth (the summed axis), a slab; the sums of
+ * slabs are added in fp32. An element that is infinite, or rounds to it, makes its sums NaN.
  *
  * A block computes tiles of 256 rows (of A) by N columns (of B): two warpgroups multiply 128 x N
  * each, a third fetches. A is read as it is and split in registers. B is split beforehand, by
@@ -17,9 +17,10 @@
  *
  * The contract (operands.cuh, stores.cuh and convolve.cuh have those that tasks need):
  *
- * Sizes (Matrices): constants ROWS, COLUMNS, SLABS, BATCHES; B_BATCHES, 1 or BATCHES; BATCH_FASTEST,
- *   whether a tile's batches are computed together; and first_slab() and end_slab(): what of the
- *   depth is not zero for (batch, first row, row behind the last, first column, column behind).
+ * Sizes (Matrices): constants ROWS, COLUMNS, SLABS, BATCHES; TERMS, how many products the shortest
+ *   sums have (TileFor); B_BATCHES, 1 or BATCHES; BATCH_FASTEST, whether a tile's batches are
+ *   computed together; and first_slab() and end_slab(): what of the depth is not zero for (batch,
+ *   first row, row behind the last, first column, column behind).
  * A: ALONG_DEPTH, whether its neighbours in memory run along the depth; SLAB_BYTES;
  *   Place place(batch, row): what one of the 128 threads keeps of the tile from `row` on;
  *   void fetch(place, to, slab): starts its copies of the slab, zeros beyond the edges:
