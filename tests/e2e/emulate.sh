@@ -121,10 +121,12 @@ cat > "$scratch/fake/odd.json" << 'END'
 END
 cat > "$scratch/odd.cu" << 'END'
 #include "task.h"
+#include "convolve.cuh"
 #include "operands.cuh"
 #include "stores.cuh"
+#include "triangle.cuh"
 using Sizes = kp::Matrices<A_DIM0, B_DIM1, A_DIM1>;
-using Tile = kp::Tile<48, kp::Tf32Rest>;
+using Tile = kp::TileFor<Sizes, 48>;
 extern "C" size_t scratch_bytes(void) { return kp::split_bytes<Sizes, Tile>(); }
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch, cudaStream_t stream) {
     const kp::Along<A_DIM0, A_DIM1> a = {{}, in->A};
@@ -132,6 +134,13 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const kp::StoreRows<kp::Same, A_DIM0, B_DIM1> store = {{}, out->out};
     kp::product<Sizes, Tile>(a, b, store, scratch, stream);
 }
+/* Rests are in bf16 where the shortest sums, of a phase or beside a diagonal, have 1024 products. */
+template <class S> constexpr bool HALF = kp::TileFor<S, 16>::HALF;
+template <int CHANNELS, int GROUPS, class Axis> using Conv = kp::Convolution<1, CHANNELS, 16, GROUPS, Axis, Axis>;
+static_assert(HALF<kp::Matrices<256, 16, 1024>> && !HALF<kp::Matrices<256, 16, 1023>> && !HALF<kp::Triangle<4096, 4096, 4096, true>>);
+static_assert(HALF<Conv<128, 1, kp::Axis<8, 3>>> && !HALF<Conv<128, 2, kp::Axis<8, 3>>>);
+static_assert(HALF<Conv<128, 1, kp::TransposedAxis<8, 6, 2>>> && !HALF<Conv<128, 1, kp::TransposedAxis<8, 5, 2>>>);
+static_assert(HALF<Conv<1024, 1, kp::TransposedAxis<8, 1, 2>>>);
 END
 cp "$scratch/odd.cu" "$scratch/sm_90a/odd.cu"
 tests/emulate --task "$scratch/fake/odd.json" "$scratch/odd.cu" "$scratch/sm_90a/odd.cu" > "$out" 2>&1
