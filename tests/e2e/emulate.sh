@@ -87,6 +87,32 @@ check 'one that is not is not there' is $? 1
 emulate sm_90a/forever
 check 'a phase that never ends is a deadlock' grep -q 'deadlock.*mbarrier' "$out"
 
+# Registers: 384 threads have 168 each, and three warpgroups may ask for 504 in all.
+cat > "$scratch/registers" << 'END'
+#include "task.h"
+#include "hopper.cuh"
+__global__ void __launch_bounds__(384, 1) sums(const float *x, float *y) {
+    if (threadIdx.x >= 256)
+        kp::registers_give<FETCHER>();
+    else
+        kp::registers_take<240>();
+    if (threadIdx.x == 0) {
+        float sum = 0;
+        for (int i = 0; i < 64; i++) sum += x[blockIdx.x * 64 + i];
+        y[blockIdx.x] = sum;
+    }
+}
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *, cudaStream_t stream) {
+    kp::launch_cluster<1>(sums, X_DIM0, 384, stream, in->x, out->out);
+}
+END
+sed 's/FETCHER/24/' "$scratch/registers" > "$scratch/sm_90a/shares.cu"
+sed 's/FETCHER/32/' "$scratch/registers" > "$scratch/sm_90a/greedy.cu"
+emulate sm_90a/shares
+check 'a block that asks for the registers it has is right' [ $? = 0 ]
+emulate sm_90a/greedy
+check 'one that asks for more would wait for ever' grep -q 'wants 1024 registers more than it has' "$out"
+
 # Operands of a product that begin anywhere, and sizes that are no multiple of a tile.
 cat > "$scratch/fake/odd.json" << 'END'
 {"schema": 1, "task": "odd", "suite": "fake", "inputs": [{"name": "A", "shape": [301, 77], "dtype": "f32", "fill": "normal(0,1)"},
