@@ -265,8 +265,8 @@ __global__ void __launch_bounds__(32)
     if (threadIdx.x == 0) spread[blockIdx.x] = {(float)mean, (float)(1.0 / sqrt(variance + eps))};
 }
 
-/* y = f((y - mean) * scale * weight + bias, place, channel), with a weight and a bias a channel, of
- * which the bias may be null; f is the base, and a place an index of y. */
+/* y = f((y - mean) * scale * weight + bias, place, channel), with a weight and a bias a channel,
+ * either of which may be null: 1 and 0; f is the base, and a place an index of y. */
 template <class P, class F> struct Normalize : F {
     const Spread *spread;
     const float *weight, *bias;
@@ -288,7 +288,7 @@ template <class P, class F> struct Normalize : F {
                 channel,
                 s.mean,
                 s.scale,
-                __ldg(weight + channel),
+                weight ? __ldg(weight + channel) : 1.0f,
                 bias ? __ldg(bias + channel) : 0.0f};
     }
 };
