@@ -20,6 +20,7 @@ namespace kp {
 template <int IN_, int KERNEL_, int STRIDE = 1, int PAD = 0, int DILATION = 1> struct Axis {
     static constexpr bool TRANSPOSED = false;
     static constexpr int IN = IN_, KERNEL = KERNEL_, TAPS = KERNEL, STEP = DILATION, PHASES = 1;
+    static constexpr int FEWEST = KERNEL; /* taps of a phase that has any */
     static constexpr int OUT = (IN + 2 * PAD - DILATION * (KERNEL - 1) - 1) / STRIDE + 1;
     static constexpr int POINTS = OUT;
     static __device__ __forceinline__ int taps(int) { return KERNEL; }
@@ -37,6 +38,7 @@ struct TransposedAxis {
     static constexpr int EVERY = STRIDE / divisor(STRIDE, DILATION); /* taps of a phase lie apart */
     static constexpr int IN = IN_, KERNEL = KERNEL_, PHASES = STRIDE;
     static constexpr int TAPS = (KERNEL + EVERY - 1) / EVERY, STEP = -(EVERY * DILATION / STRIDE);
+    static constexpr int FEWEST = KERNEL < EVERY ? 1 : KERNEL / EVERY;
     static constexpr int OUT = (IN - 1) * STRIDE - 2 * PAD + DILATION * (KERNEL - 1) + OUT_PAD + 1;
     static constexpr int POINTS = (OUT + STRIDE - 1) / STRIDE;
     /* The first tap of a phase, or KERNEL if it has none. */
@@ -85,6 +87,7 @@ struct Convolution {
     /* What a product asks for (product.cuh). */
     static constexpr long long ROWS = (long long)IMAGES * PIXELS;
     static constexpr int COLUMNS = FILTERS / GROUPS, SLABS = slabs(X::TAPS * Y::TAPS * Z::TAPS);
+    static constexpr int TERMS = DEPTH * X::FEWEST * Y::FEWEST * Z::FEWEST;
     static constexpr int BATCHES = GROUPS * PHASES, B_BATCHES = BATCHES;
     static constexpr bool BATCH_FASTEST = true;
     static_assert(ROWS < 1LL << 30, "rows are counted in 32 bits");

@@ -17,9 +17,10 @@
  *
  * The contract (operands.cuh, stores.cuh and convolve.cuh have those that tasks need):
  *
- * Sizes (Matrices): constants ROWS, COLUMNS, SLABS, BATCHES; B_BATCHES, 1 or BATCHES; BATCH_FASTEST,
- *   whether a tile's batches are computed together; and first_slab() and end_slab(): what of the
- *   depth is not zero for (batch, first row, row behind the last, first column, column behind).
+ * Sizes (Matrices): constants ROWS, COLUMNS, SLABS, BATCHES; TERMS, how many products the shortest
+ *   sums have (TileFor); B_BATCHES, 1 or BATCHES; BATCH_FASTEST, whether a tile's batches are
+ *   computed together; and first_slab() and end_slab(): what of the depth is not zero for (batch,
+ *   first row, row behind the last, first column, column behind).
  * A: ALONG_DEPTH, whether its neighbours in memory run along the depth; SLAB_BYTES;
  *   Place place(batch, row): what one of the 128 threads keeps of the tile from `row` on;
  *   void fetch(place, to, slab): starts its copies of the slab, zeros beyond the edges:

@@ -3,6 +3,8 @@
 #pragma once
 #include "hopper.cuh"
 
+#include <type_traits>
+
 namespace kp {
 
 constexpr int TILE_M = 256, TILE_K = 32, PRODUCT_THREADS = 384;
@@ -42,11 +44,18 @@ template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2> struct Tile {
                   "columns of a tile");
 };
 
+/* The tile for sums of at least S::TERMS products. Rests in bf16 err by 2^-20 of a product, which
+ * hides behind fp32's own rounding in long sums only. Errors on an H200, in METHOD.md's spreads, of
+ * which 3 are allowed: 7 where K is 32, 3.1 to 3.9 at 256, 2.4 to 3 at 363 to 576, 1.6 at 1024. */
+template <class S, int N, int CLUSTER = 2>
+using TileFor = Tile<N, std::conditional_t<(S::TERMS < 1024), Tf32Rest, Bf16Rest>, CLUSTER>;
+
 /* Plain sizes: all of the depth for every tile. */
 template <long long ROWS_, int COLUMNS_, int DEPTH, int BATCHES_ = 1, bool ONE_B = BATCHES_ == 1>
 struct Matrices {
     static constexpr long long ROWS = ROWS_;
     static constexpr int COLUMNS = COLUMNS_, SLABS = (DEPTH + TILE_K - 1) / TILE_K;
+    static constexpr int TERMS = DEPTH;
     static constexpr int BATCHES = BATCHES_, B_BATCHES = ONE_B ? 1 : BATCHES_;
     static constexpr bool BATCH_FASTEST = false;
     static __device__ __forceinline__ int first_slab(int, int, int, int, int) { return 0; }

@@ -10,6 +10,7 @@ namespace kp {
 template <int ROWS, int COLUMNS, int DEPTH, bool UPPER>
 struct Triangle : Matrices<ROWS, COLUMNS, DEPTH> {
     static constexpr int SLABS = Matrices<ROWS, COLUMNS, DEPTH>::SLABS;
+    static constexpr int TERMS = 1; /* on the diagonal */
     static __device__ __forceinline__ int first_slab(int, int row, int, int column, int) {
         return (UPPER ? column : row) / TILE_K;
     }
