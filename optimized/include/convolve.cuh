@@ -209,7 +209,7 @@ template <class C> struct FourPixels {
 template <class F, class C> struct StorePixels : F {
     float *out;
     template <class P>
-    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
+    __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
         constexpr bool FOURS = C::PHASES == 1 && C::PIXELS % 4 == 0;
         const int filter = C::group(batch) * C::COLUMNS + column;
         const FourPixels<C> pixels(batch, row);

@@ -62,21 +62,6 @@ template <class C> struct ChannelMoments {
 template <class F, class C> struct GatherMoments : F {
     ChannelMoments<C> moments;
 
-    template <class P>
-    __device__ __forceinline__ P map(const P &part, int batch, int row, int column) const {
-        const int filter = C::group(batch) * C::COLUMNS + column;
-        P to = part;
-#pragma unroll
-        for (int j = 0; j < P::N / 2; j++) {
-            const int n = j / 4 * 8 + j % 2;
-            if (C::COLUMNS % P::N && column + n >= C::COLUMNS) continue;
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                to.v[i][j] = F::operator()(part.v[i][j], row + part.row(i, j / 2 % 2), filter + n);
-        }
-        return to;
-    }
-
     /* What a warp has of one image. */
     template <class P>
     __device__ __forceinline__ void gather(const P &part, const bool (&own)[4], float2 *to,
@@ -134,8 +119,18 @@ template <class F, class C> struct GatherMoments : F {
     }
 
     template <class P>
-    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
-        take(map(part, batch, row, column), batch, row, column);
+    __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
+        const int filter = C::group(batch) * C::COLUMNS + column;
+#pragma unroll
+        for (int j = 0; j < P::N / 2; j++) {
+            const int n = j / 4 * 8 + j % 2;
+            if (C::COLUMNS % P::N && column + n >= C::COLUMNS) continue;
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                part.v[i][j] =
+                    F::operator()(part.v[i][j], row + part.row(i, j / 2 % 2), filter + n);
+        }
+        take(part, batch, row, column);
     }
 };
 
@@ -143,11 +138,10 @@ template <class F, class C> struct GatherMoments : F {
 template <class F, class C> struct StoreAndGather : GatherMoments<F, C> {
     float *out;
     template <class P>
-    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
-        const P values = this->map(part, batch, row, column);
-        const StorePixels<Same, C> store = {{}, out};
-        store.tile(values, batch, row, column);
-        this->take(values, batch, row, column);
+    __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
+        const StorePixels<F, C> store = {(const F &)*this, out};
+        store.tile(part, batch, row, column);
+        this->take(part, batch, row, column);
     }
 };
 
