@@ -12,7 +12,7 @@
 using Width = kp::Axis<X_DIM3, WEIGHT_DIM3, 4, 2>;
 using Height = kp::Axis<X_DIM2, WEIGHT_DIM2, 4, 2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, WEIGHT_DIM0, 1, Width, Height>;
-using Tile = kp::Tile<96, kp::Tf32Rest>;
+using Tile = kp::TileFor<Conv, 96>;
 
 extern "C" size_t scratch_bytes(void) {
     return kp::split_bytes<Conv, Tile>();

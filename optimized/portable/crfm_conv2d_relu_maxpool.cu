@@ -17,7 +17,7 @@
 using Width = kp::Axis<X_DIM3, WEIGHT_DIM3, 4, 2>;
 using Height = kp::Axis<X_DIM2, WEIGHT_DIM2, 4, 2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, WEIGHT_DIM0, 1, Width, Height>;
-using Tile = kp::Tile<96, kp::Tf32Rest>;
+using Tile = kp::TileFor<Conv, 96>;
 using Pool = kp::PoolShape<kp::Windows<1, 1>, kp::Windows<Height::OUT, 3, 2>,
                            kp::Windows<Width::OUT, 3, 2>, 64, 1, 27>;
 static_assert(Pool::H::OUT == OUT_DIM2 && Pool::W::OUT == OUT_DIM3, "the sizes of the result");

@@ -13,7 +13,7 @@ using Width = kp::Axis<X_DIM4, CONV3D_WEIGHT_DIM4>;
 using Height = kp::Axis<X_DIM3, CONV3D_WEIGHT_DIM3>;
 using Depth = kp::Axis<X_DIM2, CONV3D_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV3D_WEIGHT_DIM0, 1, Width, Height, Depth>;
-using Tile = kp::Tile<64, kp::Tf32Rest>;
+using Tile = kp::TileFor<Conv, 64>;
 
 extern "C" size_t scratch_bytes(void) {
     return kp::split_bytes<Conv, Tile>();

@@ -10,7 +10,7 @@
 
 using Width = kp::Axis<X_DIM2, CONV1D_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV1D_WEIGHT_DIM0, 1, Width>;
-using Tile = kp::Tile<128, kp::Tf32Rest>;
+using Tile = kp::TileFor<Conv, 128>;
 
 extern "C" size_t scratch_bytes(void) {
     return kp::split_bytes<Conv, Tile>();

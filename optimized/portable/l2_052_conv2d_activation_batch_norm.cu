@@ -13,7 +13,7 @@
 using Width = kp::Axis<X_DIM3, CONV_WEIGHT_DIM3>;
 using Height = kp::Axis<X_DIM2, CONV_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height>;
-using Tile = kp::Tile<128, kp::Tf32Rest>;
+using Tile = kp::TileFor<Conv, 128>;
 using Parts = kp::Parts<Conv, X_DIM0, 1>;
 
 struct BiasMish {
