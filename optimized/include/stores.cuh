@@ -53,8 +53,8 @@ template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct Stor
  * n of the tile, which has COLUMNS from `column` on at most; f is told `name` for the first. FOURS:
  * the rows are a float4. What it stores stays in `part`. */
 template <int COLUMNS, long long PITCH, bool FOURS, class P, class F>
-__device__ __forceinline__ void store_columns(P &part, const F &f, int row, int column,
-                                              int name, float *to, const long long (&at)[4],
+__device__ __forceinline__ void store_columns(P &part, const F &f, int row, int column, int name,
+                                              float *to, const long long (&at)[4],
                                               const bool (&inside)[4]) {
 #pragma unroll
     for (int j = 0; j < P::N / 2; j += 4)

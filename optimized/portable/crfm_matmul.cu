@@ -1,6 +1,5 @@
 // provenance: shipped
-/* C = A * B, all 4096 x 4096. Computed as transpose(C) = transpose(B) * transpose(A): reads of B and stores
- * of C are whole lines, and nothing spills without tensor cores.
+/* C = A * B, all 4096 x 4096. Computed as transpose(C) = transpose(B) * transpose(A).
  *
  * Idea: one pass in TF32 and two in bf16 on the tensor cores (product.cuh).
  * Floor: 2 M N K flops over the TF32 rate and 4 M N K over that of bf16, 696 us.

@@ -1,5 +1,6 @@
 // provenance: shipped
-/* C = A * B, all 4096 x 4096, A and B symmetric: C is not, so nothing is saved. Computed as transpose(C) = transpose(B) * transpose(A).
+/* C = A * B, all 4096 x 4096, A and B symmetric: C is not, so nothing is saved. Computed as
+ * transpose(C) = transpose(B) * transpose(A).
  *
  * Idea: one pass in TF32 and two in bf16 on the tensor cores (product.cuh).
  * Floor: 2 M N K flops over the TF32 rate and 4 M N K over that of bf16, 696 us.

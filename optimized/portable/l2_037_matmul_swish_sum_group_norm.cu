@@ -27,52 +27,51 @@ struct StoreGroupNorm {
     const float *matmul_bias, *bias, *weight, *norm_bias;
 
     template <class P>
-    __device__ __forceinline__ void tile(const P &part, int, int row, int column) const {
+    __device__ __forceinline__ void tile(P &part, int, int row, int column) const {
 #pragma unroll
         for (int group = 0; group < 2; group++)
-            if (column + group * GROUP < COLUMNS) normalise(part, row, column, group);
+            if (COLUMNS % P::N == 0 || column + group * GROUP < COLUMNS)
+                normalise(part, row, column + group * GROUP, group * 32);
     }
 
-    /* One group of the thread's four rows: 16 features of each. */
+    /* One group of the thread's four rows, 16 features of each: part.v[][first] and 31 more. */
     template <class P>
-    __device__ __forceinline__ void normalise(const P &part, int row, int column, int group) const {
-        float t[4][16], mean[4] = {}, scale[4] = {};
-        column += group * GROUP;
+    __device__ __forceinline__ void normalise(P &part, int row, int column, int first) const {
+        float mean[4] = {}, scale[4] = {};
 #pragma unroll
         for (int j = 0; j < 8; j++) {
             const float2 mb = __ldg((const float2 *)(matmul_bias + column + 8 * j));
             const float2 b = __ldg((const float2 *)(bias + column + 8 * j));
 #pragma unroll
             for (int r = 0; r < 4; r++) {
-                const float *v = part.v[r / 2] + group * 32 + 4 * j + r % 2 * 2;
-                t[r][2 * j] = swish(v[0] + mb.x) + b.x;
-                t[r][2 * j + 1] = swish(v[1] + mb.y) + b.y;
-                mean[r] += t[r][2 * j] + t[r][2 * j + 1];
+                float *v = part.v[r / 2] + first + 4 * j + r % 2 * 2;
+                v[0] = swish(v[0] + mb.x) + b.x;
+                v[1] = swish(v[1] + mb.y) + b.y;
+                mean[r] += v[0] + v[1];
             }
         }
 #pragma unroll
-        for (int r = 0; r < 4; r++) mean[r] = kp::lanes_sum<4>(mean[r]) * (1.0f / GROUP);
-#pragma unroll
-        for (int r = 0; r < 4; r++)
+        for (int r = 0; r < 4; r++) {
+            mean[r] = kp::lanes_sum<4>(mean[r]) * (1.0f / GROUP);
 #pragma unroll
             for (int j = 0; j < 16; j++) {
-                t[r][j] -= mean[r];
-                scale[r] += t[r][j] * t[r][j];
+                float &v = part.v[r / 2][first + j / 2 * 4 + r % 2 * 2 + j % 2];
+                v -= mean[r];
+                scale[r] += v * v;
             }
-#pragma unroll
-        for (int r = 0; r < 4; r++)
             scale[r] = rsqrtf(kp::lanes_sum<4>(scale[r]) * (1.0f / GROUP) + 1e-5f);
+        }
 #pragma unroll
         for (int j = 0; j < 8; j++) {
             const float2 w = __ldg((const float2 *)(weight + column + 8 * j));
             const float2 b = __ldg((const float2 *)(norm_bias + column + 8 * j));
 #pragma unroll
             for (int r = 0; r < 4; r++) {
+                const float *v = part.v[r / 2] + first + 4 * j + r % 2 * 2;
                 const int m = row + part.row(r / 2, r % 2);
                 if (!kp::whole_tiles(ROWS) && m >= ROWS) continue;
                 __stcs((float2 *)(out + (long long)m * COLUMNS + column + 8 * j),
-                       make_float2(t[r][2 * j] * scale[r] * w.x + b.x,
-                                   t[r][2 * j + 1] * scale[r] * w.y + b.y));
+                       make_float2(v[0] * scale[r] * w.x + b.x, v[1] * scale[r] * w.y + b.y));
             }
         }
     }
