@@ -37,7 +37,7 @@ struct StoreGroupNorm {
     /* One group of the thread's four rows, 16 features of each: part.v[][first] and 31 more. */
     template <class P>
     __device__ __forceinline__ void normalise(P &part, int row, int column, int first) const {
-        float mean[4] = {}, scale[4] = {};
+        float mean[4] = {};
 #pragma unroll
         for (int j = 0; j < 8; j++) {
             const float2 mb = __ldg((const float2 *)(matmul_bias + column + 8 * j));
@@ -52,26 +52,31 @@ struct StoreGroupNorm {
         }
 #pragma unroll
         for (int r = 0; r < 4; r++) {
+            float square = 0.0f;
             mean[r] = kp::lanes_sum<4>(mean[r]) * (1.0f / GROUP);
 #pragma unroll
             for (int j = 0; j < 16; j++) {
                 float &v = part.v[r / 2][first + j / 2 * 4 + r % 2 * 2 + j % 2];
                 v -= mean[r];
-                scale[r] += v * v;
+                square += v * v;
             }
-            scale[r] = rsqrtf(kp::lanes_sum<4>(scale[r]) * (1.0f / GROUP) + 1e-5f);
+            const float scale = rsqrtf(kp::lanes_sum<4>(square) * (1.0f / GROUP) + 1e-5f);
+#pragma unroll
+            for (int j = 0; j < 16; j++)
+                part.v[r / 2][first + j / 2 * 4 + r % 2 * 2 + j % 2] *= scale;
         }
+        float *const to = out + (long long)row * COLUMNS + column;
 #pragma unroll
         for (int j = 0; j < 8; j++) {
-            const float2 w = __ldg((const float2 *)(weight + column + 8 * j));
-            const float2 b = __ldg((const float2 *)(norm_bias + column + 8 * j));
+            const float2 w = *(const float2 *)(weight + column + 8 * j);
+            const float2 b = *(const float2 *)(norm_bias + column + 8 * j);
 #pragma unroll
             for (int r = 0; r < 4; r++) {
                 const float *v = part.v[r / 2] + first + 4 * j + r % 2 * 2;
-                const int m = row + part.row(r / 2, r % 2);
-                if (!kp::whole_tiles(ROWS) && m >= ROWS) continue;
-                __stcs((float2 *)(out + (long long)m * COLUMNS + column + 8 * j),
-                       make_float2(v[0] * scale[r] * w.x + b.x, v[1] * scale[r] * w.y + b.y));
+                const int m = part.row(r / 2, r % 2);
+                if (!kp::whole_tiles(ROWS) && row + m >= ROWS) continue;
+                __stcs((float2 *)(to + m * COLUMNS + 8 * j),
+                       make_float2(v[0] * w.x + b.x, v[1] * w.y + b.y));
             }
         }
     }
