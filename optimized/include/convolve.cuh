@@ -74,12 +74,11 @@ struct Convolution {
     static constexpr int PIXELS = X::POINTS * Y::POINTS * Z::POINTS;
     static constexpr int PHASES = X::PHASES * Y::PHASES * Z::PHASES;
 
-    /* A slab: EACH channels, some of which may be beyond the last, of TAPS taps. */
-    static constexpr int at_least(int n, int power) {
-        return power < n ? at_least(n, power * 2) : power;
-    }
-    static constexpr int EACH = DEPTH >= TILE_K ? TILE_K : at_least(DEPTH, 1);
+    /* A slab: EACH channels, some of which may be beyond the last, of TAPS taps; what is left of it
+     * is zero. */
+    static constexpr int EACH = DEPTH > TILE_K / 2 ? TILE_K : DEPTH;
     static constexpr int TAPS = TILE_K / EACH, SLABS_A_TAP = (DEPTH + TILE_K - 1) / TILE_K;
+    static constexpr int USED = TAPS * EACH;
     static __device__ __host__ __forceinline__ constexpr int slabs(int taps) {
         return TAPS > 1 ? (taps + TAPS - 1) / TAPS : taps * SLABS_A_TAP;
     }
@@ -161,6 +160,11 @@ template <class C> struct Patches : AcrossSlab {
                                   inside && (C::DEPTH % C::EACH == 0 || c + k < C::DEPTH));
             }
         }
+#pragma unroll
+        for (int k = C::USED; k < TILE_K; k++)
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                copy_async<4>(to + AcrossSlab::word(i * 128, k) * 4, data, false);
     }
 };
 
@@ -173,7 +177,8 @@ template <class C> struct Filters {
         using Y = typename C::Y;
         const int j = C::TAPS > 1 ? slab * C::TAPS + k / C::EACH : slab / C::SLABS_A_TAP;
         const int c = C::TAPS > 1 ? k % C::EACH : slab % C::SLABS_A_TAP * TILE_K + k;
-        if (column >= C::COLUMNS || c >= C::DEPTH || j >= C::taps_of(batch)) return 0.0f;
+        if (column >= C::COLUMNS || c >= C::DEPTH || k >= C::USED || j >= C::taps_of(batch))
+            return 0.0f;
         const int taps_x = X::taps(C::x(batch)), taps_y = Y::taps(C::y(batch));
         const int x = X::tap(C::x(batch), j % taps_x), y = Y::tap(C::y(batch), j / taps_x % taps_y);
         const int z = C::Z::tap(C::z(batch), j / (taps_x * taps_y));
@@ -209,7 +214,7 @@ template <class C> struct FourPixels {
 template <class F, class C> struct StorePixels : F {
     float *out;
     template <class P>
-    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
+    __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
         constexpr bool FOURS = C::PHASES == 1 && C::PIXELS % 4 == 0;
         const int filter = C::group(batch) * C::COLUMNS + column;
         const FourPixels<C> pixels(batch, row);

@@ -62,21 +62,6 @@ template <class C> struct ChannelMoments {
 template <class F, class C> struct GatherMoments : F {
     ChannelMoments<C> moments;
 
-    template <class P>
-    __device__ __forceinline__ P map(const P &part, int batch, int row, int column) const {
-        const int filter = C::group(batch) * C::COLUMNS + column;
-        P to = part;
-#pragma unroll
-        for (int j = 0; j < P::N / 2; j++) {
-            const int n = j / 4 * 8 + j % 2;
-            if (C::COLUMNS % P::N && column + n >= C::COLUMNS) continue;
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                to.v[i][j] = F::operator()(part.v[i][j], row + part.row(i, j / 2 % 2), filter + n);
-        }
-        return to;
-    }
-
     /* What a warp has of one image. */
     template <class P>
     __device__ __forceinline__ void gather(const P &part, const bool (&own)[4], float2 *to,
@@ -134,8 +119,18 @@ template <class F, class C> struct GatherMoments : F {
     }
 
     template <class P>
-    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
-        take(map(part, batch, row, column), batch, row, column);
+    __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
+        const int filter = C::group(batch) * C::COLUMNS + column;
+#pragma unroll
+        for (int j = 0; j < P::N / 2; j++) {
+            const int n = j / 4 * 8 + j % 2;
+            if (C::COLUMNS % P::N && column + n >= C::COLUMNS) continue;
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                part.v[i][j] =
+                    F::operator()(part.v[i][j], row + part.row(i, j / 2 % 2), filter + n);
+        }
+        take(part, batch, row, column);
     }
 };
 
@@ -143,11 +138,10 @@ template <class F, class C> struct GatherMoments : F {
 template <class F, class C> struct StoreAndGather : GatherMoments<F, C> {
     float *out;
     template <class P>
-    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
-        const P values = this->map(part, batch, row, column);
-        const StorePixels<Same, C> store = {{}, out};
-        store.tile(values, batch, row, column);
-        this->take(values, batch, row, column);
+    __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
+        const StorePixels<F, C> store = {(const F &)*this, out};
+        store.tile(part, batch, row, column);
+        this->take(part, batch, row, column);
     }
 };
 
@@ -265,8 +259,8 @@ __global__ void __launch_bounds__(32)
     if (threadIdx.x == 0) spread[blockIdx.x] = {(float)mean, (float)(1.0 / sqrt(variance + eps))};
 }
 
-/* y = f((y - mean) * scale * weight + bias, place, channel), with a weight and a bias a channel, of
- * which the bias may be null; f is the base, and a place an index of y. */
+/* y = f((y - mean) * scale * weight + bias, place, channel), with a weight and a bias a channel,
+ * either of which may be null: 1 and 0; f is the base, and a place an index of y. */
 template <class P, class F> struct Normalize : F {
     const Spread *spread;
     const float *weight, *bias;
@@ -288,7 +282,7 @@ template <class P, class F> struct Normalize : F {
                 channel,
                 s.mean,
                 s.scale,
-                __ldg(weight + channel),
+                weight ? __ldg(weight + channel) : 1.0f,
                 bias ? __ldg(bias + channel) : 0.0f};
     }
 };

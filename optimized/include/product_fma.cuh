@@ -29,7 +29,8 @@ __device__ __forceinline__ void multiply_slab(const float *slab, const float *b,
         if constexpr (A::ALONG_DEPTH) {
 #pragma unroll
             for (int r = 0; r < 4; r++) {
-                const float4 f = *(const float4 *)(slab + AlongSlab::word(first + r * 8, k));
+                const float4 f =
+                    *(const float4 *)(slab + AlongSlab::word(first, k) + r * 8 * TILE_K);
                 a[r][0] = f.x, a[r][1] = f.y, a[r][2] = f.z, a[r][3] = f.w;
             }
         } else {

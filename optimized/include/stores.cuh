@@ -51,10 +51,10 @@ template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct Stor
 
 /* f(value, row, column) to to[n * PITCH + at[r]] for a thread's rows r that are inside and columns
  * n of the tile, which has COLUMNS from `column` on at most; f is told `name` for the first. FOURS:
- * the rows are a float4. */
+ * the rows are a float4. What it stores stays in `part`. */
 template <int COLUMNS, long long PITCH, bool FOURS, class P, class F>
-__device__ __forceinline__ void store_columns(const P &part, const F &f, int row, int column,
-                                              int name, float *to, const long long (&at)[4],
+__device__ __forceinline__ void store_columns(P &part, const F &f, int row, int column, int name,
+                                              float *to, const long long (&at)[4],
                                               const bool (&inside)[4]) {
 #pragma unroll
     for (int j = 0; j < P::N / 2; j += 4)
@@ -64,10 +64,11 @@ __device__ __forceinline__ void store_columns(const P &part, const F &f, int row
             if (COLUMNS % P::N && column + n >= COLUMNS) continue;
             float *p = to + n * PITCH, v[4];
 #pragma unroll
-            for (int r = 0; r < 4; r++)
-                if (inside[FOURS ? 0 : r])
-                    v[r] =
-                        f(part.v[r / 2][j + r % 2 * 2 + e], row + part.row(r / 2, r % 2), name + n);
+            for (int r = 0; r < 4; r++) {
+                float &of = part.v[r / 2][j + r % 2 * 2 + e];
+                if (inside[FOURS ? 0 : r]) of = f(of, row + part.row(r / 2, r % 2), name + n);
+                v[r] = of;
+            }
             if constexpr (FOURS) {
                 if (inside[0]) *(float4 *)(p + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
             } else {
@@ -83,7 +84,7 @@ __device__ __forceinline__ void store_columns(const P &part, const F &f, int row
 template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct StoreColumns : F {
     float *out;
     template <class P>
-    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
+    __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
         constexpr bool FOURS = !P::ALONG_DEPTH && ROWS % 4 == 0 && BATCH % 4 == 0;
         long long at[4];
         bool inside[4];

@@ -1,57 +1,96 @@
 // provenance: shipped
-/* t = swish(x * transpose(W) + matmul_bias) + bias; out = group norm of t in 64 groups of 64
- * features, with a weight and a bias a feature.
+/* group norm (groups of 64 features) of swish(linear) + bias, x 32768 x 1024, weight 4096 x 1024,
+ * with a bias of its own. A group is what four neighbouring lanes of the product hold of a row, so
+ * that all of it is done in the epilogue.
  *
- * Idea: a group is what eight neighbouring lanes of the product hold of a row (gemm.cuh), so that
- * all of it is done in the epilogue, with shuffles: one kernel, no intermediate in memory.
- * Floor: 2 M N K flops over the fp32 rate.
- * Measured: see results/. */
+ * Idea: three TF32 passes on the tensor cores (product.cuh). Rests in bf16 would miss the tolerance
+ * here on badly scaled contents: the norm can divide by little.
+ * Floor: 6 M N K flops over the TF32 rate, 2016 us; 0.64 GiB, 161 us.
+ * Not measured yet. */
 #include "task.h"
-#include "activation.cuh"
-#include "gemm.cuh"
-#include "reduce.cuh"
+#include "operands.cuh"
+#include "states.cuh"
 
 constexpr int ROWS = X_DIM0, DEPTH = X_DIM1, COLUMNS = MATMUL_WEIGHT_DIM0, GROUP = 64;
-static_assert(ROWS % 128 == 0 && COLUMNS % TILE_N == 0 && DEPTH % TILE_K == 0, "whole tiles");
+static_assert(COLUMNS % GROUP == 0, "whole groups");
+using Sizes = kp::Matrices<ROWS, COLUMNS, DEPTH>;
+using Tile = kp::Tile<128, kp::Tf32Rest>;
 
-/* Epilogue: the features, normalised over the group of 64 that this lane's eight belong to. */
+/* v * sigmoid(v) by the fast exponential and division: a few units in the last place. */
+__device__ __forceinline__ float swish(float v) {
+    return __fdividef(v, 1.0f + __expf(-v));
+}
+
+/* The features, normalised over their group. */
 struct StoreGroupNorm {
     float *out;
     const float *matmul_bias, *bias, *weight, *norm_bias;
 
-    __device__ __forceinline__ void row(int, int m, int n, const float (&v)[8]) const {
-        float t[8], sum = 0;
+    template <class P>
+    __device__ __forceinline__ void tile(P &part, int, int row, int column) const {
+#pragma unroll
+        for (int group = 0; group < 2; group++)
+            if (COLUMNS % P::N == 0 || column + group * GROUP < COLUMNS)
+                normalise(part, row, column + group * GROUP, group * 32);
+    }
+
+    /* One group of the thread's four rows, 16 features of each: part.v[][first] and 31 more. */
+    template <class P>
+    __device__ __forceinline__ void normalise(P &part, int row, int column, int first) const {
+        float mean[4] = {};
 #pragma unroll
         for (int j = 0; j < 8; j++) {
-            const int column = n + j + j / 4 * 28;
-            t[j] = Swish()(v[j] + __ldg(matmul_bias + column)) + __ldg(bias + column);
-            sum += t[j];
+            const float2 mb = __ldg((const float2 *)(matmul_bias + column + 8 * j));
+            const float2 b = __ldg((const float2 *)(bias + column + 8 * j));
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                float *v = part.v[r / 2] + first + 4 * j + r % 2 * 2;
+                v[0] = swish(v[0] + mb.x) + b.x;
+                v[1] = swish(v[1] + mb.y) + b.y;
+                mean[r] += v[0] + v[1];
+            }
         }
-        const float mean = warp_reduce<8>(sum, Add()) * (1.0f / GROUP);
-        float square = 0;
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            float square = 0.0f;
+            mean[r] = kp::lanes_sum<4>(mean[r]) * (1.0f / GROUP);
+#pragma unroll
+            for (int j = 0; j < 16; j++) {
+                float &v = part.v[r / 2][first + j / 2 * 4 + r % 2 * 2 + j % 2];
+                v -= mean[r];
+                square += v * v;
+            }
+            const float scale = rsqrtf(kp::lanes_sum<4>(square) * (1.0f / GROUP) + 1e-5f);
+#pragma unroll
+            for (int j = 0; j < 16; j++)
+                part.v[r / 2][first + j / 2 * 4 + r % 2 * 2 + j % 2] *= scale;
+        }
+        float *const to = out + (long long)row * COLUMNS + column;
 #pragma unroll
         for (int j = 0; j < 8; j++) {
-            t[j] -= mean;
-            square += t[j] * t[j];
-        }
-        const float variance = warp_reduce<8>(square, Add()) * (1.0f / GROUP);
-        const float scale = 1.0f / sqrtf(variance + 1e-5f);
+            const float2 w = *(const float2 *)(weight + column + 8 * j);
+            const float2 b = *(const float2 *)(norm_bias + column + 8 * j);
 #pragma unroll
-        for (int j = 0; j < 8; j++) {
-            const int column = n + j + j / 4 * 28;
-            t[j] = t[j] * scale * __ldg(weight + column) + __ldg(norm_bias + column);
+            for (int r = 0; r < 4; r++) {
+                const float *v = part.v[r / 2] + first + 4 * j + r % 2 * 2;
+                const int m = part.row(r / 2, r % 2);
+                if (!kp::whole_tiles(ROWS) && row + m >= ROWS) continue;
+                __stcs((float2 *)(to + m * COLUMNS + 8 * j),
+                       make_float2(v[0] * w.x + b.x, v[1] * w.y + b.y));
+            }
         }
-        float *p = out + (long long)m * COLUMNS + n;
-        *(float4 *)p = make_float4(t[0], t[1], t[2], t[3]);
-        *(float4 *)(p + 32) = make_float4(t[4], t[5], t[6], t[7]);
     }
 };
 
-extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,
+extern "C" size_t scratch_bytes(void) {
+    return kp::split_bytes<Sizes, Tile>();
+}
+
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const AlongDepth x = {in->x, DEPTH, 0};
-    const AlongDepth weight = {in->matmul_weight, DEPTH, 0};
+    const kp::Along<ROWS, DEPTH> x = {{}, in->x};
+    const kp::Along<COLUMNS, DEPTH> weight = {{}, in->matmul_weight};
     const StoreGroupNorm store = {out->out, in->matmul_bias, in->bias, in->group_norm_weight,
                                   in->group_norm_bias};
-    product<128>(x, weight, store, ROWS, COLUMNS, DEPTH, 1, stream);
+    kp::product<Sizes, Tile>(x, weight, store, scratch, stream);
 }

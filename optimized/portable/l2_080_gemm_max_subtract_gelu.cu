@@ -1,52 +1,64 @@
 // provenance: shipped
-/* t = the largest of each row of x * transpose(W) + bias; out = gelu(t - mean(t)), the mean over
- * that one value: zero wherever t is finite. Computed as written, which shows a t that is not.
+/* t = the largest of each row of linear, x 1024 x 8192, weight 8192 x 8192, with bias; gelu(t -
+ * mean(t)), the mean over that one value: zero wherever t is finite. Computed as written, which
+ * shows a t that is not. Computed as weight * transpose(x), as the smaller operand is to be split
+ * beforehand.
  *
- * Idea: the product's epilogue reduces each row over the 64 columns of a warp and stores only that
- * (gemm.cuh); a warp a row joins them.
- * Floor: 2 M N K flops over the fp32 rate.
- * Measured: see results/. */
+ * Idea: one pass in TF32 and two in bf16 on the tensor cores (product.cuh), whose epilogue leaves
+ * the largest of 32 features of a row (reducing_stores.cuh): 1 MB; a small kernel joins them.
+ * Floor: 2 M N K flops over the TF32 rate and 4 M N K over that of bf16, 696 us; 288 MiB, 71 us.
+ * Not measured yet. */
 #include "task.h"
-#include "activation.cuh"
-#include "gemm.cuh"
-#include "reduce.cuh"
+#include "activations.cuh"
+#include "extremes.cuh"
+#include "operands.cuh"
+#include "reducing_stores.cuh"
 
-constexpr int ROWS = X_DIM0, DEPTH = X_DIM1, COLUMNS = GEMM_WEIGHT_DIM0, PARTS = COLUMNS / 64;
-static_assert(ROWS % 128 == 0 && COLUMNS % TILE_N == 0 && DEPTH % TILE_K == 0, "whole tiles");
+using Sizes = kp::Matrices<GEMM_WEIGHT_DIM0, X_DIM0, X_DIM1>;
+using Tile = kp::TileFor<Sizes, 128>;
 
-/* Epilogue: part[row][columns / 64] = the largest value of 64 columns, with bias. */
-struct StoreMax {
-    float *part;
+struct Linear {
     const float *bias;
-    __device__ __forceinline__ void row(int, int m, int n, const float (&v)[8]) const {
-        float top = v[0] + __ldg(bias + n);
-#pragma unroll
-        for (int j = 1; j < 8; j++) top = fmaxf(top, v[j] + __ldg(bias + n + j + j / 4 * 28));
-        top = warp_reduce<8>(top, Max());
-        if (threadIdx.x % 8 == 0) part[m * PARTS + n / 64] = top;
+    __device__ __forceinline__ float operator()(float v, int feature, int) const {
+        return v + __ldg(bias + feature);
     }
 };
 
-/* out[row] from the row's parts, a warp a row. */
-__global__ void __launch_bounds__(256)
-    join_kernel(const float *__restrict__ part, float *__restrict__ out) {
-    const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;
-    float top = part[row * PARTS + lane];
-    for (int p = lane + 32; p < PARTS; p += 32) top = fmaxf(top, part[row * PARTS + p]);
-    top = warp_reduce(top, Max());
-    const float mean = top / OUT_DIM1;
-    if (lane == 0) out[row] = Gelu()(top - mean);
-}
+struct Largest {
+    struct State {
+        float top;
+    };
+    static constexpr float NEUTRAL = -INFINITY;
+    static __device__ __forceinline__ State none() { return {-INFINITY}; }
+    static __device__ __forceinline__ void take(State &s, const float4 (&v)[1]) {
+        const float top = kp::larger(kp::larger(v[0].x, v[0].y), kp::larger(v[0].z, v[0].w));
+        s.top = kp::larger(s.top, top);
+    }
+    static __device__ __forceinline__ State join(State a, State b) {
+        return {kp::larger(a.top, b.top)};
+    }
+    static __device__ __forceinline__ float value(State s) { return s.top; }
+};
+
+struct Finish {
+    __device__ __forceinline__ float operator()(float top) const {
+        const float mean = top / OUT_DIM1;
+        return kp::Gelu()(top - mean);
+    }
+};
+
+using Store = kp::ReduceColumns<Linear, Largest, Sizes, Tile>;
 
 extern "C" size_t scratch_bytes(void) {
-    return (size_t)ROWS * PARTS * sizeof(float);
+    return kp::split_bytes<Sizes, Tile>() + kp::parts_bytes<Store>();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const AlongDepth x = {in->x, DEPTH, 0};
-    const AlongDepth weight = {in->gemm_weight, DEPTH, 0};
-    const StoreMax store = {(float *)scratch, in->gemm_bias};
-    product<128>(x, weight, store, ROWS, COLUMNS, DEPTH, 1, stream);
-    join_kernel<<<ROWS / 8, 256, 0, stream>>>((const float *)scratch, out->out);
+    const kp::Along<GEMM_WEIGHT_DIM0, X_DIM1> weight = {{}, in->gemm_weight};
+    const kp::Along<X_DIM0, X_DIM1> x = {{}, in->x};
+    auto *part = (Store::State *)((char *)scratch + kp::split_bytes<Sizes, Tile>());
+    const Store store = {{in->gemm_bias}, part};
+    kp::product<Sizes, Tile>(weight, x, store, scratch, stream);
+    kp::join_parts<Store, Finish>(part, out->out, stream);
 }

@@ -1,6 +1,4 @@
-/* norm.cuh, layer_norm.cuh, batch_norm.cuh and instance_norm.cuh against plain double. */
-#include "batch_norm.cuh"
-#include "instance_norm.cuh"
+/* norm.cuh and layer_norm.cuh against plain double. */
 #include "layer_norm.cuh"
 #include "include_rows.cuh"
 
@@ -117,76 +115,6 @@ template <int ROWS> static void test_layer_norm(int columns, double eps) {
     unchanged(x, host, "x");
 }
 
-/* ---- batch_norm.cuh ---- */
-
-/* In place: all images of a channel share its mean and scale. */
-static void test_batch_norm(int images, int channels, int pixels, double eps) {
-    begin("batch_norm (%d x %d x %d, eps %g)", images, channels, pixels, eps);
-    Random random(pixels);
-    std::vector<float> host((size_t)images * channels * pixels);
-    for (size_t i = 0; i < host.size(); i++)
-        host[i] = norm_value(random, (long long)(i / pixels % channels));
-    const std::vector<float> weights = uniform(channels, 4, -2, 2), biases = uniform(channels, 5);
-    const Buffer<float> x(host), weight(weights), bias(biases);
-    const Buffer<unsigned char> scratch(batch_norm_scratch(images, channels));
-    batch_norm(x.data, weight.data, bias.data, images, channels, pixels, eps, scratch.data, 0);
-    ran();
-    std::vector<Want> want(host.size());
-    std::vector<float> all((size_t)images * pixels);
-    for (int c = 0; c < channels; c++) {
-        const auto at = [&](int i) { return ((size_t)i * channels + c) * pixels; };
-        for (int i = 0; i < images; i++)
-            std::copy_n(&host[at(i)], pixels, &all[(size_t)i * pixels]);
-        const Stats s = stats_of(all.data(), all.size(), eps);
-        for (int i = 0; i < images; i++)
-            for (int p = 0; p < pixels; p++)
-                want[at(i) + p] = normal(host[at(i) + p], s, weights[c], biases[c]);
-    }
-    compare(x, want);
-    scratch.guarded("scratch");
-}
-
-/* The moments of planes at another number of threads than batch_norm()'s, and how they lie: the
- * images of a channel next to each other. */
-template <int THREADS> static void test_plane_moments(int images, int channels, int fours) {
-    begin("plane_moments_kernel<%d> (%d x %d x %d)", THREADS, images, channels, 4 * fours);
-    const std::vector<float> host = norm_rows((size_t)images * channels, 4 * fours, fours);
-    const Buffer<float> x(host);
-    const Buffer<double> part((size_t)images * channels * 2);
-    plane_moments_kernel<THREADS>
-        <<<dim3(channels, images), THREADS>>>((const float4 *)x.data, (Moments *)part.data, fours);
-    ran();
-    std::vector<Want> want(part.count);
-    for (int i = 0; i < images * channels; i++) {
-        double sum = 0, square = 0, size = 0;
-        for (int k = 0; k < 4 * fours; k++) {
-            const double v = host[(size_t)i * 4 * fours + k];
-            sum += v, square += v * v, size += std::fabs(v);
-        }
-        const int to = i % channels * images + i / channels;
-        want[2 * to] = {sum, 4 * U * size};
-        want[2 * to + 1] = {square, 12 * U * square};
-    }
-    compare(part, want);
-}
-
-/* ---- instance_norm.cuh ---- */
-
-template <int FOURS> static void test_instance_norm(int planes, double eps, float factor) {
-    begin("instance_norm_kernel<%d> (%d planes, eps %g)", FOURS, planes, eps);
-    const std::vector<float> host = norm_rows(planes, 4 * FOURS, FOURS);
-    const Buffer<float> x(host);
-    instance_norm_kernel<FOURS><<<planes, INSTANCE_THREADS>>>((float4 *)x.data, eps, factor);
-    ran();
-    std::vector<Want> want;
-    for (int r = 0; r < planes; r++) {
-        const float *row = &host[(size_t)r * 4 * FOURS];
-        const Stats s = stats_of(row, 4 * FOURS, eps);
-        for (int c = 0; c < 4 * FOURS; c++) want.push_back(normal(row[c], s, factor, 0));
-    }
-    compare(x, want);
-}
-
 int main() {
     start(false);
     test_moments<32>(4, 1, 1e-5);
@@ -200,17 +128,5 @@ int main() {
     test_layer_norm<4>(NORM_CHUNK, 1e-5);
     test_layer_norm<8>(5 * NORM_CHUNK, 0.1);
     test_layer_norm<4>(37 * NORM_CHUNK, 1e-5);
-    test_plane_moments<32>(3, 5, 1);
-    test_plane_moments<64>(2, 3, 129);
-    test_batch_norm(1, 4, 4, 1e-5);
-    test_batch_norm(3, 5, 36, 1e-5);
-    test_batch_norm(2, 7, 4 * NORM_THREADS, 1e-3);
-    test_batch_norm(2, 4, 4 * (2 * NORM_THREADS + 1), 1e-5);
-    test_batch_norm(5, 64, 4 * 777, 1e-5);
-    test_instance_norm<513>(1, 1e-5, 0.5f);
-    test_instance_norm<1024>(5, 0.1, -1.0f);
-    test_instance_norm<1537>(3, 1e-5, 0.5f);
-    test_instance_norm<8192>(6, 1e-5, 0.5f);
-    test_instance_norm<900>(700, 1e-5, 0.5f);
     finish();
 }
