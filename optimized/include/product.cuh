@@ -68,7 +68,7 @@ __global__ void __launch_bounds__(256) split_kernel(B b, float *__restrict__ blo
 
 /* The product: each block, or cluster, tile after tile. */
 template <class S, class T, class A, class Store>
-__global__ void KP_CLUSTER(T::CLUSTER) __launch_bounds__(PRODUCT_THREADS, 1)
+__global__ void KP_CLUSTER(T::CLUSTER) __launch_bounds__(T::THREADS, 1)
     product_kernel(A a, const float *blocks, Store store) {
     extern __shared__ __align__(1024) unsigned char memory[];
     run_block<S, T, A>(a, blocks, store, memory);
@@ -96,7 +96,7 @@ static void product(const A &a, const B &b, const Store &store, void *scratch,
             b, (float *)scratch);
     launch_cluster<T::CLUSTER>(product_kernel<S, T, A, Store>,
                                T::CLUSTER * (TILES < at_once ? (int)TILES : at_once),
-                               PRODUCT_THREADS, stream, a, (const float *)scratch, store);
+                               T::THREADS, stream, a, (const float *)scratch, store);
 }
 
 } // namespace kp

@@ -57,6 +57,7 @@ __device__ __forceinline__ void run_block(const A &a, const float *blocks, const
                                           const unsigned char *memory) {
     constexpr int BLOCK = TILE_K * T::N, STAGE = BLOCK * 4 + A::SLAB_BYTES; /* words, bytes */
     constexpr int COLUMNS = (S::COLUMNS + T::N - 1) / T::N;
+    constexpr int FETCHING = T::THREADS - 256; /* threads; the first 128 of them fetch A */
     const bool fetching = threadIdx.x >= 256;
     for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
          index += gridDim.x / T::CLUSTER) {
@@ -71,9 +72,9 @@ __device__ __forceinline__ void run_block(const A &a, const float *blocks, const
             const int stage = (slab - at.first) % 2;
             if (fetching && slab < at.end) {
                 const uint32_t to = shared_address(memory) + stage * STAGE;
-                for (int i = threadIdx.x % 128 * 4; i < BLOCK; i += 128 * 4)
+                for (int i = (threadIdx.x - 256) * 4; i < BLOCK; i += FETCHING * 4)
                     copy_async<16>(to + i * 4, b + (long long)slab * T::B_WORDS + i);
-                a.fetch(place, to + BLOCK * 4, slab);
+                if (threadIdx.x < 384) a.fetch(place, to + BLOCK * 4, slab);
                 copies_wait();
             } else if (!fetching && slab > at.first) {
                 const float *from = (const float *)(memory + (stage ^ 1) * STAGE);

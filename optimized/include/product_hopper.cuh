@@ -1,7 +1,7 @@
 /* product_hopper.cuh: how product.cuh multiplies with sm_90a's instructions.
  *
  * A block's first eight warps, two warpgroups, multiply 128 rows each, their part of A in
- * registers; the other four fetch. The blocks of a cluster share what they fetch of B: each copies
+ * registers; the others fetch. The blocks of a cluster share what they fetch of B: each copies
  * a part to all. Barriers in shared memory say which stage is full and which empty. */
 #pragma once
 #include "product_parts.cuh"
@@ -147,6 +147,7 @@ __device__ __forceinline__ void fetch_all(const A &a, const float *blocks, uint3
     const uint32_t full = stages + STAGES * STAGE, empty = full + STAGES * 8;
     const int rank = T::CLUSTER > 1 ? cluster_rank() : 0;
     int stage = 0, turn = 1; /* of the barriers: the first wait is for nothing */
+    int others = threadIdx.x / 128 - 2; /* slabs until this warpgroup's next */
     for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
@@ -155,15 +156,18 @@ __device__ __forceinline__ void fetch_all(const A &a, const float *blocks, uint3
         const float *b =
             blocks + (block + at.first) * T::B_WORDS + rank * (T::B_WORDS / T::CLUSTER);
         for (int slab = at.first; slab < at.end; slab++, b += T::B_WORDS) {
-            const uint32_t to = stages + stage * STAGE;
-            bar_wait(empty + stage * 8, turn);
-            if (threadIdx.x % 128 == 0) {
-                bar_expect(full + stage * 8, T::B_BYTES);
-                copy_bulk<T::CLUSTER>(to + rank * (T::B_BYTES / T::CLUSTER), b,
-                                      T::B_BYTES / T::CLUSTER, full + stage * 8);
+            if (others == 0) {
+                const uint32_t to = stages + stage * STAGE;
+                bar_wait(empty + stage * 8, turn);
+                if (threadIdx.x % 128 == 0) {
+                    bar_expect(full + stage * 8, T::B_BYTES);
+                    copy_bulk<T::CLUSTER>(to + rank * (T::B_BYTES / T::CLUSTER), b,
+                                          T::B_BYTES / T::CLUSTER, full + stage * 8);
+                }
+                a.fetch(place, to + T::B_BYTES, slab);
+                bar_arrive_copied(full + stage * 8);
             }
-            a.fetch(place, to + T::B_BYTES, slab);
-            bar_arrive_copied(full + stage * 8);
+            others = others ? others - 1 : T::FETCHERS - 1;
             if (++stage == STAGES) stage = 0, turn ^= 1;
         }
     }

@@ -7,7 +7,7 @@
 
 namespace kp {
 
-constexpr int TILE_M = 256, TILE_K = 32, PRODUCT_THREADS = 384;
+constexpr int TILE_M = 256, TILE_K = 32;
 
 /* Whether no tile lies beyond so many rows, nor does the other tile of a cluster of two. */
 __host__ __device__ constexpr bool whole_tiles(long long rows) {
@@ -28,10 +28,14 @@ template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2> struct Tile {
     static constexpr bool HALF = Rest::HALF;
     static constexpr int PART_BYTES = N * TILE_K * 4; /* of the big parts of B, and of the rests */
     static constexpr int B_BYTES = 2 * PART_BYTES, B_WORDS = B_BYTES / 4;
-    /* Registers of a thread that multiplies, and of one that fetches. A launch of 384 threads gives
-     * each 168; blocks that want more wait for ever. */
-    static constexpr int MULTIPLIER = N <= 64 ? 208 : N <= 96 ? 224 : 240;
-    static constexpr int FETCHER = 3 * 168 - 2 * MULTIPLIER;
+    /* Warpgroups that fetch, slabs in turns. Where tiles are narrow, one takes longer to gather a
+     * slab than two to multiply it. */
+    static constexpr int FETCHERS = N <= 64 ? 2 : 1, THREADS = (2 + FETCHERS) * 128;
+    /* Registers of a thread at its launch, of one that multiplies, and of one that fetches; blocks
+     * that want more than they were launched with wait for ever. */
+    static constexpr int LAUNCHED = 65536 / THREADS / 8 * 8;
+    static constexpr int MULTIPLIER = N <= 64 ? 192 : N <= 96 ? 224 : 240;
+    static constexpr int FETCHER = ((2 + FETCHERS) * LAUNCHED - 2 * MULTIPLIER) / FETCHERS;
     template <class A> static __host__ __device__ constexpr int stage() {
         return B_BYTES + A::SLAB_BYTES;
     }
