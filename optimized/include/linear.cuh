@@ -1,8 +1,8 @@
 /* linear.cuh: a linear layer, rows of features in and out: out = f(x * transpose(weight) + bias),
  * plus a residual. The product is product.cuh's, with the weight as the operand that is split
  * beforehand, so it should be the smaller one; the rest is its epilogue. All three passes are in
- * TF32: layers in a row pass on what rests in bf16 lose where one product is all of a sum (a weight
- * far larger than the others), 2^-20 instead of 2^-22.
+ * TF32, however long the sums: layers in a row pass on what rests in bf16 lose where one product is
+ * all of a sum (a weight far larger than the others), 2^-20 instead of 2^-22.
  *
  * Bias and residual are read a few columns ahead of their stores: all of them at once do not fit
  * the registers. */

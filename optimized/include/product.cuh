@@ -2,9 +2,9 @@
  *
  * Idea: a number is split in two: big, the nearest of TF32, and small, the rest. Three passes
  * compute small*B + A*small + big*big, the first two in bf16 (Bf16Rest: twice as fast, a product's
- * error is about 2^-20) or in TF32 (Tf32Rest: 2^-22). The tensor cores cut off digits while they
- * add, so they add up only 32 of the depth (the summed axis), a slab; the sums of slabs are added
- * in fp32. An element that is infinite, or rounds to it, makes its sums NaN.
+ * error is about 2^-20) or in TF32 (Tf32Rest: 2^-22), as TileFor chooses. The tensor cores cut off
+ * digits while they add, so they add up only 32 of the depth (the summed axis), a slab; the sums of
+ * slabs are added in fp32. An element that is infinite, or rounds to it, makes its sums NaN.
  *
  * A block computes tiles of 256 rows (of A) by N columns (of B): two warpgroups multiply 128 x N
  * each, a third fetches. A is read as it is and split in registers. B is split beforehand, by

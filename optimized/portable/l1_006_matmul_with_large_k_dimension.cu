@@ -13,7 +13,7 @@
 constexpr int PARTS = 66;
 
 using Sizes = kp::SplitDepth<A_DIM0, B_DIM1, A_DIM1, PARTS>;
-using Tile = kp::Tile<128, kp::Bf16Rest, 1>;
+using Tile = kp::TileFor<Sizes, 128, 1>;
 
 extern "C" size_t scratch_bytes(void) {
     return kp::split_bytes<Sizes, Tile>() + Sizes::parts_bytes();

@@ -9,7 +9,7 @@
 #include "stores.cuh"
 
 using Sizes = kp::Matrices<B_DIM1, A_DIM0, A_DIM1>;
-using Tile = kp::Tile<128>;
+using Tile = kp::TileFor<Sizes, 128>;
 
 extern "C" size_t scratch_bytes(void) {
     return kp::split_bytes<Sizes, Tile>();

@@ -14,7 +14,7 @@ using Width = kp::TransposedAxis<X_DIM4, CONV_TRANSPOSE3D_WEIGHT_DIM4>;
 using Height = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE3D_WEIGHT_DIM3>;
 using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE3D_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE3D_WEIGHT_DIM1, 1, Width, Height, Depth>;
-using Tile = kp::Tile<48>;
+using Tile = kp::TileFor<Conv, 48>;
 
 extern "C" size_t scratch_bytes(void) {
     return kp::split_bytes<Conv, Tile>();

@@ -13,7 +13,7 @@
 using Width = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE2D_WEIGHT_DIM3>;
 using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE2D_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE2D_WEIGHT_DIM1, 1, Width, Height>;
-using Tile = kp::Tile<64>;
+using Tile = kp::TileFor<Conv, 64>;
 
 extern "C" size_t scratch_bytes(void) {
     return kp::split_bytes<Conv, Tile>();

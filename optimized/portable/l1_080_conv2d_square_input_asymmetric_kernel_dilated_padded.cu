@@ -13,7 +13,7 @@
 using Width = kp::Axis<X_DIM3, CONV2D_WEIGHT_DIM3, 1, 4, 3>;
 using Height = kp::Axis<X_DIM2, CONV2D_WEIGHT_DIM2, 1, 2, 2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV2D_WEIGHT_DIM0, 1, Width, Height>;
-using Tile = kp::Tile<64>;
+using Tile = kp::TileFor<Conv, 64>;
 
 extern "C" size_t scratch_bytes(void) {
     return kp::split_bytes<Conv, Tile>();

@@ -18,7 +18,7 @@
 using Width = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 1, 1>;
 using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 1, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
-using Tile = kp::Tile<128>;
+using Tile = kp::TileFor<Conv, 128>;
 using Channels = kp::Parts<Conv, X_DIM0, 1>;
 constexpr int GROUPS = 8, EACH = Conv::FILTERS / GROUPS, AREA = OUT_DIM2 * OUT_DIM3;
 constexpr int SIZE = EACH * AREA; /* of a group of an image */

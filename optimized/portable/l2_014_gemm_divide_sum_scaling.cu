@@ -13,7 +13,7 @@
 #include "row_ops.cuh"
 
 using Sizes = kp::Matrices<WEIGHT_DIM0, X_DIM0, X_DIM1>;
-using Tile = kp::Tile<128>;
+using Tile = kp::TileFor<Sizes, 128>;
 
 struct Half {
     __device__ __forceinline__ float operator()(float v, int, int) const { return v * 0.5f; }

@@ -19,7 +19,8 @@ constexpr int ROWS = X_DIM0, HIDDEN = LINEAR1_WEIGHT_DIM0, FEATURES = LINEAR2_WE
 
 using Sizes1 = kp::Matrices<ROWS, HIDDEN, X_DIM1>;
 using Sizes2 = kp::Matrices<ROWS, FEATURES, HIDDEN>;
-using Tile = kp::Tile<128>;
+using Tile1 = kp::TileFor<Sizes1, 128>;
+using Tile2 = kp::TileFor<Sizes2, 128>;
 
 struct Linear {
     const float *bias;
@@ -35,10 +36,11 @@ struct Gate : Linear {
 };
 
 using Store1 = kp::StoreRows<Gate, ROWS, HIDDEN>;
-using Store2 = kp::ReduceRows<Linear, kp::LogSumExp, Sizes2, Tile>;
+using Store2 = kp::ReduceRows<Linear, kp::LogSumExp, Sizes2, Tile2>;
 
 /* The split weights, of one product after the other; hidden; the parts of rows. */
-constexpr size_t SPLIT1 = kp::split_bytes<Sizes1, Tile>(), SPLIT2 = kp::split_bytes<Sizes2, Tile>();
+constexpr size_t SPLIT1 = kp::split_bytes<Sizes1, Tile1>();
+constexpr size_t SPLIT2 = kp::split_bytes<Sizes2, Tile2>();
 constexpr size_t SPLIT = SPLIT1 > SPLIT2 ? SPLIT1 : SPLIT2;
 constexpr size_t HIDDEN_BYTES = (size_t)ROWS * HIDDEN * sizeof(float);
 
@@ -56,7 +58,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const kp::Along<FEATURES, HIDDEN> weight2 = {{}, in->linear2_weight};
     const Store1 store1 = {{{in->linear1_bias}}, hidden};
     const Store2 store2 = {{in->linear2_bias}, part};
-    kp::product<Sizes1, Tile>(x, weight1, store1, scratch, stream);
-    kp::product<Sizes2, Tile>(gated, weight2, store2, scratch, stream);
+    kp::product<Sizes1, Tile1>(x, weight1, store1, scratch, stream);
+    kp::product<Sizes2, Tile2>(gated, weight2, store2, scratch, stream);
     kp::join_parts<Store2, kp::Itself>(part, out->out, stream);
 }

@@ -16,7 +16,7 @@
 #include "row_ops.cuh"
 
 using Sizes = kp::Matrices<MATMUL_WEIGHT_DIM0, X_DIM0, X_DIM1>;
-using Tile = kp::Tile<128>;
+using Tile = kp::TileFor<Sizes, 128>;
 static_assert(MATMUL_WEIGHT_DIM0 % (kp::TILE_M * Tile::CLUSTER) == 0 && X_DIM0 % Tile::N == 0,
               "whole tiles: all lanes of a warp have features");
 

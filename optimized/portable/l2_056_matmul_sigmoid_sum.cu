@@ -15,7 +15,7 @@
 #include "row_ops.cuh"
 
 using Sizes = kp::Matrices<LINEAR_WEIGHT_DIM0, X_DIM0, X_DIM1>;
-using Tile = kp::Tile<128>;
+using Tile = kp::TileFor<Sizes, 128>;
 
 struct Gate {
     const float *linear_bias;

@@ -13,7 +13,7 @@
 #include "stores.cuh"
 
 using Sizes = kp::Matrices<LINEAR_WEIGHT_DIM0, X_DIM0, X_DIM1>;
-using Tile = kp::Tile<128>;
+using Tile = kp::TileFor<Sizes, 128>;
 
 struct Finish {
     const float *linear_bias;

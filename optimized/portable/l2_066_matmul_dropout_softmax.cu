@@ -17,7 +17,7 @@
 constexpr int ROWS = X_DIM0, FEATURES = MATMUL_WEIGHT_DIM0, THREADS = 256;
 
 using Sizes = kp::Matrices<FEATURES, ROWS, X_DIM1>;
-using Tile = kp::Tile<64>;
+using Tile = kp::TileFor<Sizes, 64>;
 
 struct Dropout {
     const float *matmul_bias, *kept;

@@ -17,7 +17,7 @@
 constexpr int ROWS = X_DIM0, FEATURES = LINEAR_WEIGHT_DIM0, THREADS = 256;
 
 using Sizes = kp::Matrices<FEATURES, ROWS, X_DIM1>;
-using Tile = kp::Tile<128>;
+using Tile = kp::TileFor<Sizes, 128>;
 
 struct Activated {
     const float *linear_bias;

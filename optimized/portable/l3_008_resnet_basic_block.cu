@@ -7,8 +7,7 @@
  * (channel_norm.cuh). What has three channels is computed twice instead of being stored and read:
  * the first convolution for its statistics, then with norm and ReLU in its epilogue; the shortcut
  * for its statistics, then by the last kernel, which normalises and adds.
- * Floor: one product in TF32 and two in bf16, 198 us; 0.12 GiB, 31 us. This method moves 0.65 GiB,
- * 163 us.
+ * Floor: products in TF32, 298 us; 0.12 GiB, 31 us. This method moves 0.65 GiB, 163 us.
  * Not measured yet. */
 #include "task.h"
 #include "activations.cuh"
@@ -21,8 +20,7 @@ using Height = kp::Axis<X_DIM2, 3, 1, 1>;
 using First = kp::Convolution<X_DIM0, DEPTH, FILTERS, 1, Width, Height>;
 using Second = kp::Convolution<X_DIM0, FILTERS, FILTERS, 1, Width, Height>;
 using Shortcut = kp::Convolution<X_DIM0, DEPTH, FILTERS, 1, kp::Axis<PIXELS, 1>>;
-using FineTile = kp::Tile<64, kp::Tf32Rest>; /* of few products, which lose digits one by one */
-using Tile = kp::Tile<64>;
+template <class C> using Tile = kp::TileFor<C, 64>;
 using Parts = kp::ProductParts<First>; /* of all three */
 static_assert(PIXELS % 4 == 0, "whole float4");
 
@@ -74,7 +72,7 @@ struct Scratch {
         second[OUT_ELEMENTS]; /* what the second convolution reads, makes */
     kp::Centred parts[Parts::COUNT * FILTERS];
     kp::ChannelNorm first_norm[FILTERS], shortcut_norm[FILTERS], second_norm[FILTERS];
-    alignas(16) char split[kp::split_bytes<Second, Tile>()];
+    alignas(16) char split[kp::split_bytes<Second, Tile<Second>>()];
 };
 
 extern "C" size_t scratch_bytes(void) {
@@ -82,13 +80,13 @@ extern "C" size_t scratch_bytes(void) {
 }
 
 /* Enqueues norm = the batch norm of the convolution C of x, which `base` stores. */
-template <class C, class T, class Base>
+template <class C, class Base>
 static void convolve_and_join(const float *x, const float *filters, const Base &base,
                               const float *weight, const float *bias, kp::ChannelNorm *norm,
                               Scratch *s, cudaStream_t stream) {
     const kp::Patches<C> patches = {{}, x};
     const kp::WithMoments<C, Base> store = {base, s->parts};
-    kp::product<C, T>(patches, kp::Filters<C>{filters}, store, s->split, stream);
+    kp::product<C, Tile<C>>(patches, kp::Filters<C>{filters}, store, s->split, stream);
     kp::join_channels<Parts>(s->parts, weight, bias, 1e-5, norm, stream);
 }
 
@@ -97,15 +95,14 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     Scratch *s = (Scratch *)scratch;
     const kp::StoreNothing nothing;
     const kp::StorePixels<kp::Same, Second> second = {{}, s->second};
-    convolve_and_join<First, FineTile>(in->x, in->conv1_weight, nothing, in->bn1_weight,
-                                       in->bn1_bias, s->first_norm, s, stream);
-    convolve_and_join<Shortcut, FineTile>(in->x, in->downsample_0_weight, nothing,
-                                          in->downsample_1_weight, in->downsample_1_bias,
-                                          s->shortcut_norm, s, stream);
-    kp::convolve<First, FineTile>(in->x, in->conv1_weight, s->between, NormRelu{s->first_norm},
-                                  s->split, stream);
-    convolve_and_join<Second, Tile>(s->between, in->conv2_weight, second, in->bn2_weight,
-                                    in->bn2_bias, s->second_norm, s, stream);
+    convolve_and_join<First>(in->x, in->conv1_weight, nothing, in->bn1_weight, in->bn1_bias,
+                             s->first_norm, s, stream);
+    convolve_and_join<Shortcut>(in->x, in->downsample_0_weight, nothing, in->downsample_1_weight,
+                                in->downsample_1_bias, s->shortcut_norm, s, stream);
+    kp::convolve<First, Tile<First>>(in->x, in->conv1_weight, s->between, NormRelu{s->first_norm},
+                                     s->split, stream);
+    convolve_and_join<Second>(s->between, in->conv2_weight, second, in->bn2_weight, in->bn2_bias,
+                              s->second_norm, s, stream);
     const dim3 grid((PIXELS / 4 + THREADS - 1) / THREADS, FILTERS / EACH, X_DIM0);
     finish_kernel<<<grid, THREADS, 0, stream>>>(s->second, in->x, in->downsample_0_weight,
                                                 s->second_norm, s->shortcut_norm, out->out);

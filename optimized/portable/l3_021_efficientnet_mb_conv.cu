@@ -25,7 +25,7 @@ constexpr double EPS = 1e-5;
 
 using Expand = kp::Matrices<PIXELS, HIDDEN, DEPTH, IMAGES, true>;
 using Project = kp::Matrices<LEFT, FILTERS, HIDDEN, IMAGES, true>;
-using Tile = kp::Tile<96, kp::Tf32Rest>; /* few products, which lose digits one by one */
+template <class Sizes> using Tile = kp::TileFor<Sizes, 96>;
 using Height = kp::Windows<X_DIM2, DEPTHWISE_CONV_0_WEIGHT_DIM2, 2, 2>;
 using Width = kp::Windows<X_DIM3, DEPTHWISE_CONV_0_WEIGHT_DIM3, 2, 2>;
 static_assert(Height::OUT == OUT_DIM2 && Width::OUT == OUT_DIM3, "size of the result");
@@ -162,8 +162,8 @@ struct Norm {
 /* What scratch holds. */
 struct Scratch {
     kp::ChannelNorm expand_norm[HIDDEN], depthwise_norm[HIDDEN], project_norm[FILTERS];
-    alignas(16) char split_expand[kp::split_bytes<Expand, Tile>()];
-    alignas(16) char split_project[kp::split_bytes<Project, Tile>()];
+    alignas(16) char split_expand[kp::split_bytes<Expand, Tile<Expand>>()];
+    alignas(16) char split_project[kp::split_bytes<Project, Tile<Project>>()];
     kp::Centred expand_parts[kp::ProductParts<Expand>::BYTES / sizeof(kp::Centred)];
     kp::Centred depthwise_parts[DepthwiseParts::BYTES / sizeof(kp::Centred)];
     kp::Centred project_parts[kp::ProductParts<Project>::BYTES / sizeof(kp::Centred)];
@@ -182,7 +182,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const kp::Along<HIDDEN, DEPTH> expand = {{}, in->expand_conv_0_weight};
     using StoreExpanded = kp::StoreColumns<kp::Same, PIXELS, HIDDEN, (long long)HIDDEN * PIXELS>;
     const kp::WithMoments<Expand, StoreExpanded> expanded = {{{}, s->expanded}, s->expand_parts};
-    kp::product<Expand, Tile>(x, expand, expanded, s->split_expand, stream);
+    kp::product<Expand, Tile<Expand>>(x, expand, expanded, s->split_expand, stream);
     kp::join_channels<kp::ProductParts<Expand>>(s->expand_parts, in->expand_conv_1_weight,
                                                 in->expand_conv_1_bias, EPS, s->expand_norm,
                                                 stream);
@@ -199,7 +199,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     using StoreProjected = kp::StoreColumns<kp::Same, LEFT, FILTERS, (long long)FILTERS * LEFT>;
     const kp::WithMoments<Project, StoreProjected> projected = {{{}, s->projected},
                                                                 s->project_parts};
-    kp::product<Project, Tile>(hidden, project, projected, s->split_project, stream);
+    kp::product<Project, Tile<Project>>(hidden, project, projected, s->split_project, stream);
     kp::join_channels<kp::ProductParts<Project>>(s->project_parts, in->project_conv_1_weight,
                                                  in->project_conv_1_bias, EPS, s->project_norm,
                                                  stream);

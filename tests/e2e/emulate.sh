@@ -87,6 +87,32 @@ check 'one that is not is not there' is $? 1
 emulate sm_90a/forever
 check 'a phase that never ends is a deadlock' grep -q 'deadlock.*mbarrier' "$out"
 
+# Registers: 384 threads have 168 each, and three warpgroups may ask for 504 in all.
+cat > "$scratch/registers" << 'END'
+#include "task.h"
+#include "hopper.cuh"
+__global__ void __launch_bounds__(384, 1) sums(const float *x, float *y) {
+    if (threadIdx.x >= 256)
+        kp::registers_give<FETCHER>();
+    else
+        kp::registers_take<240>();
+    if (threadIdx.x == 0) {
+        float sum = 0;
+        for (int i = 0; i < 64; i++) sum += x[blockIdx.x * 64 + i];
+        y[blockIdx.x] = sum;
+    }
+}
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *, cudaStream_t stream) {
+    kp::launch_cluster<1>(sums, X_DIM0, 384, stream, in->x, out->out);
+}
+END
+sed 's/FETCHER/24/' "$scratch/registers" > "$scratch/sm_90a/shares.cu"
+sed 's/FETCHER/32/' "$scratch/registers" > "$scratch/sm_90a/greedy.cu"
+emulate sm_90a/shares
+check 'a block that asks for the registers it has is right' [ $? = 0 ]
+emulate sm_90a/greedy
+check 'one that asks for more would wait for ever' grep -q 'wants 1024 registers more than it has' "$out"
+
 # Operands of a product that begin anywhere, and sizes that are no multiple of a tile.
 cat > "$scratch/fake/odd.json" << 'END'
 {"schema": 1, "task": "odd", "suite": "fake", "inputs": [{"name": "A", "shape": [301, 77], "dtype": "f32", "fill": "normal(0,1)"},
@@ -95,10 +121,12 @@ cat > "$scratch/fake/odd.json" << 'END'
 END
 cat > "$scratch/odd.cu" << 'END'
 #include "task.h"
+#include "convolve.cuh"
 #include "operands.cuh"
 #include "stores.cuh"
+#include "triangle.cuh"
 using Sizes = kp::Matrices<A_DIM0, B_DIM1, A_DIM1>;
-using Tile = kp::Tile<48, kp::Tf32Rest>;
+using Tile = kp::TileFor<Sizes, 48>;
 extern "C" size_t scratch_bytes(void) { return kp::split_bytes<Sizes, Tile>(); }
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch, cudaStream_t stream) {
     const kp::Along<A_DIM0, A_DIM1> a = {{}, in->A};
@@ -106,6 +134,13 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const kp::StoreRows<kp::Same, A_DIM0, B_DIM1> store = {{}, out->out};
     kp::product<Sizes, Tile>(a, b, store, scratch, stream);
 }
+/* Rests are in bf16 where the shortest sums, of a phase or beside a diagonal, have 1024 products. */
+template <class S> constexpr bool HALF = kp::TileFor<S, 16>::HALF;
+template <int CHANNELS, int GROUPS, class Axis> using Conv = kp::Convolution<1, CHANNELS, 16, GROUPS, Axis, Axis>;
+static_assert(HALF<kp::Matrices<256, 16, 1024>> && !HALF<kp::Matrices<256, 16, 1023>> && !HALF<kp::Triangle<4096, 4096, 4096, true>>);
+static_assert(HALF<Conv<128, 1, kp::Axis<8, 3>>> && !HALF<Conv<128, 2, kp::Axis<8, 3>>>);
+static_assert(HALF<Conv<128, 1, kp::TransposedAxis<8, 6, 2>>> && !HALF<Conv<128, 1, kp::TransposedAxis<8, 5, 2>>>);
+static_assert(HALF<Conv<1024, 1, kp::TransposedAxis<8, 1, 2>>>);
 END
 cp "$scratch/odd.cu" "$scratch/sm_90a/odd.cu"
 tests/emulate --task "$scratch/fake/odd.json" "$scratch/odd.cu" "$scratch/sm_90a/odd.cu" > "$out" 2>&1
