@@ -63,11 +63,17 @@ template <class S, class Base> struct WithMoments : Base {
     Centred *parts; /* ProductParts<S> */
 
     template <class P>
-    __device__ __forceinline__ void tile(const P &part, int batch, int row, int column) const {
+    __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
+        if (whole_tiles(S::ROWS) || row / 32 < ProductParts<S>::OF_A_RUN)
+            gather(part, batch, row, column);
+        Base::tile(part, batch, row, column); /* may change what it stores in `part` */
+    }
+
+private:
+    template <class P>
+    __device__ __forceinline__ void gather(const P &part, int batch, int row, int column) const {
         using Of = ProductParts<S>;
-        Base::tile(part, batch, row, column);
         const int index = row / 32, lanes = threadIdx.x % 32 / 4; /* the four that share rows */
-        if (!whole_tiles(S::ROWS) && index >= Of::OF_A_RUN) return;
         const float share = 1.0f / Of::size(index);
         Centred *to = parts + ((long long)batch * Of::OF_A_RUN + index) * S::COLUMNS;
         bool inside[4];

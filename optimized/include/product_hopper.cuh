@@ -147,7 +147,7 @@ __device__ __forceinline__ void fetch_all(const A &a, const float *blocks, uint3
     const uint32_t full = stages + STAGES * STAGE, empty = full + STAGES * 8;
     const int rank = T::CLUSTER > 1 ? cluster_rank() : 0;
     int stage = 0, turn = 1; /* of the barriers: the first wait is for nothing */
-    int others = threadIdx.x / 128 - 2; /* slabs until this warpgroup's next */
+    int others = T::FETCHERS > 1 ? threadIdx.x / 128 - 2 : 0; /* slabs until this warpgroup's next */
     for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
