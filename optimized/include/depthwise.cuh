@@ -4,7 +4,7 @@
  * comes from L1 and L2. 3 x 3 filters at a stride of 1 without padding, over rows of whole float4,
  * have a kernel of their own, which reads and stores whole float4 (see there). */
 #pragma once
-#include "conv.cuh"
+#include "gemm.cuh" /* Same */
 
 constexpr int DEPTHWISE_ROWS = 10; /* of the result, a thread; more are slower */
 constexpr int DEPTHWISE_THREADS = 128, DEPTHWISE_FEW_ROWS = 4; /* of the general kernel */

@@ -1,11 +1,17 @@
-/* include_epilogues.cuh: functions of an epilogue on conv.cuh's hook, and what they make of a sum.
- */
+/* include_epilogues.cuh: functions of an epilogue on a channel's values, and what they make of a
+ * sum. */
 #pragma once
 #include <algorithm>
 #include "activation.cuh"
-#include "conv.cuh"
+#include "gemm.cuh"
 
 /* Epilogues' functions, and what they do to a value of a channel. */
+struct AddBias {
+    const float *bias;
+    __device__ __forceinline__ float operator()(float v, int channel) const {
+        return v + __ldg(bias + channel);
+    }
+};
 struct BiasedRelu {
     const float *bias;
     __device__ __forceinline__ float operator()(float v, int channel) const {

@@ -1,4 +1,4 @@
-/* include_products.cuh: plain products and convolutions in double. */
+/* include_products.cuh: plain products in double. */
 #pragma once
 #include <cuda_bf16.h>
 #include "include_test.cuh"
@@ -83,52 +83,3 @@ template <class E> static std::vector<Want> tensor_want(const Exact &c, int dept
 static inline std::vector<Want> half_want(const Exact &c, int depth) {
     return tensor_want<__half>(c, depth, 16);
 }
-
-/* A convolution over up to three axes, and its operands. */
-struct Convolution {
-    int images, channels, d, h, w, filters, kd, kh, kw, stride, pad;
-
-    int out(int size, int taps) const {
-        return (size + 2 * (taps > 1 ? pad : 0) - taps) / stride + 1;
-    }
-    int pixels() const { return out(d, kd) * out(h, kh) * out(w, kw); }
-    int depth() const { return channels * kd * kh * kw; }
-    size_t in_count() const { return (size_t)images * channels * d * h * w; }
-    size_t weight_count() const { return (size_t)filters * depth(); }
-    size_t out_count() const { return (size_t)images * filters * pixels(); }
-
-    /* One row of the output += one tap. `from` is the row of the image at the tap's first column,
-     * which may lie in the padding: columns first to last of the output have a value. */
-    static void add(double *value, double *size, const float *from, double f, int first, int last,
-                    int step) {
-        for (int i = first; i < last; i++) {
-            const double v = f * from[(long long)i * step];
-            value[i] += v;
-            size[i] += std::fabs(v);
-        }
-    }
-
-    Exact plain(const std::vector<float> &x, const std::vector<float> &weight) const {
-        Exact y(out_count());
-        const int od = out(d, kd), oh = out(h, kh), ow = out(w, kw), right = kw > 1 ? pad : 0;
-        size_t at = 0;
-        for (int i = 0; i < images; i++)
-            for (int n = 0; n < filters; n++)
-                for (int z = 0; z < od; z++)
-                    for (int r = 0; r < oh; r++, at += ow)
-                        for (int t = 0; t < depth(); t++) {
-                            const int tap = t % kw, row = r * stride + t / kw % kh - (kh > 1) * pad;
-                            const int plane = z * stride + t / (kw * kh) % kd;
-                            const int channel = t / (kw * kh * kd);
-                            if (row < 0 || row >= h) continue;
-                            int first = 0, last = ow;
-                            while (first * stride + tap - right < 0) first++;
-                            while ((last - 1) * stride + tap - right >= w) last--;
-                            const long long line =
-                                ((((long long)i * channels + channel) * d + plane) * h + row) * w;
-                            add(&y.value[at], &y.size[at], x.data() + line + tap - right,
-                                weight[(size_t)n * depth() + t], first, last, stride);
-                        }
-        return y;
-    }
-};

@@ -35,7 +35,8 @@ static std::vector<Want> normal_want(const std::vector<float> &t, const std::vec
     return want;
 }
 
-template <class P> static void test_norm(int step) {
+/* With a weight and a bias a channel, or with neither: PLAIN. */
+template <class P, bool PLAIN = false> static void test_norm(int step) {
     using C = typename P::C;
     using T = kp::Tile<16>;
     using Moments = kp::ChannelMoments<C>;
@@ -48,7 +49,8 @@ template <class P> static void test_norm(int step) {
     std::vector<float> identity((size_t)C::CHANNELS * C::FILTERS);
     for (int c = 0; c < C::CHANNELS; c++) identity[(size_t)c * C::FILTERS + c] = 1;
     const std::vector<float> t = spread_out<C>(host, step);
-    const std::vector<float> w = uniform(C::FILTERS, 4, -2, 2), b = uniform(C::FILTERS, 5);
+    const std::vector<float> w = uniform(C::FILTERS, 4, PLAIN ? 1 : -2, PLAIN ? 1 : 2);
+    const std::vector<float> b = uniform(C::FILTERS, 5, PLAIN ? 0 : -1, PLAIN ? 0 : 1);
     const Buffer<float> x(host), filters(identity), weight(w), bias(b), y(t.size());
     const Buffer<unsigned char> split(kp::split_bytes<C, T>());
     const Buffer<unsigned char> scratch(Moments::bytes() + P::COUNT * sizeof(kp::Spread));
@@ -56,7 +58,8 @@ template <class P> static void test_norm(int step) {
     kp::Spread *spread = (kp::Spread *)moments.end();
     kp::convolve_moments<C, T>(x.data, filters.data, y.data, kp::Same(), moments, split.data, 0);
     kp::join_moments<P>(moments, 1e-5, spread, 0);
-    kp::normalize<P>(spread, weight.data, bias.data, kp::Same(), y.data, 0);
+    kp::normalize<P>(spread, PLAIN ? nullptr : weight.data, PLAIN ? nullptr : bias.data, kp::Same(),
+                     y.data, 0);
     ran();
     compare(y, normal_want<P>(t, w, b, 1e-5));
     scratch.guarded("scratch");
@@ -70,6 +73,7 @@ template <int IMAGES, int FILTERS, int GROUP, class X, class Y> static void test
     test_norm<kp::Parts<C, IMAGES, 1>>(step);
     test_norm<kp::Parts<C, 1, GROUP>>(step);
     test_norm<kp::Parts<C, 1, 1>>(step);
+    test_norm<kp::Parts<C, 1, 1>, true>(step);
 }
 
 int main() {
