@@ -21,6 +21,9 @@ __device__ __forceinline__ float swish(float v) {
     return __fdividef(v, 1.0f + __expf(-v));
 }
 
+/* Deviations are squared in this unit, so that squares of 2^110 do not overflow. */
+constexpr float UNIT = 0x1p-50f;
+
 /* The features, normalised over their group. */
 struct StoreGroupNorm {
     float *out;
@@ -57,10 +60,11 @@ struct StoreGroupNorm {
 #pragma unroll
             for (int j = 0; j < 16; j++) {
                 float &v = part.v[r / 2][first + j / 2 * 4 + r % 2 * 2 + j % 2];
-                v -= mean[r];
+                v = (v - mean[r]) * UNIT;
                 square += v * v;
             }
-            const float scale = rsqrtf(kp::lanes_sum<4>(square) * (1.0f / GROUP) + 1e-5f);
+            square = kp::lanes_sum<4>(square) * (1.0f / GROUP);
+            const float scale = rsqrtf(square + 1e-5f * UNIT * UNIT);
 #pragma unroll
             for (int j = 0; j < 16; j++)
                 part.v[r / 2][first + j / 2 * 4 + r % 2 * 2 + j % 2] *= scale;
