@@ -49,7 +49,7 @@ static const char *after_space(const char *p) {
 /* See parse.h.  cJSON keeps no positions, so this walks the text again; it is valid JSON here.
  * The task object is at depth 1; its keys are the strings before a colon.  The array after the
  * key is at depth 2; its elements begin after '[' and ','.  Elements are asked for one after the
- * other, and a graph may have thousands, so the walk goes on from the last one. */
+ * other, and graphs are long, so the walk goes on from the last one. */
 int parse_line_of(struct kp_source *s, const char *key, int index) {
     size_t length = strlen(key);
     const char *found = NULL, *p = s->text;
