@@ -130,7 +130,7 @@ struct lex lex_at(const char *p) {
         return word(p);
     } else {
         for (size_t i = 0; i < sizeof signs / sizeof *signs; i++)
-            if (!strncmp(p, signs[i], strlen(signs[i]))) {
+            if (*p == *signs[i] && !strncmp(p, signs[i], strlen(signs[i]))) {
                 end = p + strlen(signs[i]);
                 break;
             }

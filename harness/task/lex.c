@@ -20,11 +20,16 @@ bool parse_fail(struct kp_source *s, int line, const char *format, ...) {
     return false;
 }
 
+/* How many lines begin after `from` and not after `at`. */
+static int lines_between(const char *from, const char *at) {
+    int lines = 0;
+    for (; from < at && *from; from++) lines += *from == '\n';
+    return lines;
+}
+
 /* See parse.h. */
 int parse_line_at(const struct kp_source *s, const char *at) {
-    int line = 1;
-    for (const char *p = s->text; p < at && *p; p++) line += *p == '\n';
-    return line;
+    return 1 + lines_between(s->text, at);
 }
 
 /* The end of the string whose opening quote is at p: the character after the closing quote, or
@@ -43,18 +48,22 @@ static const char *after_space(const char *p) {
 
 /* See parse.h.  cJSON keeps no positions, so this walks the text again; it is valid JSON here.
  * The task object is at depth 1; its keys are the strings before a colon.  The array after the
- * key is at depth 2; its elements begin after '[' and ','. */
-int parse_line_of(const struct kp_source *s, const char *key, int index) {
+ * key is at depth 2; its elements begin after '[' and ','.  Elements are asked for one after the
+ * other, and graphs are long, so the walk goes on from the last one. */
+int parse_line_of(struct kp_source *s, const char *key, int index) {
     size_t length = strlen(key);
-    const char *found = NULL;
+    const char *found = NULL, *p = s->text;
     int depth = 0, element = 0;
-    for (const char *p = s->text; *p;) {
+    bool later = s->last.key && index > s->last.index && !strncmp(s->last.key, key, length) &&
+                 s->last.key[length] == '"';
+    if (later) found = s->last.key, p = s->last.at, depth = 2, element = s->last.index + 1;
+    while (*p) {
         if (*p == '"') {
             const char *end = after_string(p);
             bool is_key = depth == 1 && *after_space(end) == ':';
             if (is_key && found) break;
             if (is_key && (size_t)(end - p) == length + 2 && !strncmp(p + 1, key, length))
-                found = p;
+                found = p + 1;
             if (found && index < 0) return parse_line_at(s, p);
             p = end;
             continue;
@@ -63,7 +72,11 @@ int parse_line_of(const struct kp_source *s, const char *key, int index) {
         depth -= *p == ']' || *p == '}';
         bool starts = found && depth == 2 && (*p == '[' || *p == ',');
         p++;
-        if (starts && element++ == index) return parse_line_at(s, after_space(p));
+        if (!starts || element++ != index) continue;
+        const char *at = after_space(p);
+        int line = later ? s->last.line + lines_between(s->last.at, at) : parse_line_at(s, at);
+        s->last.key = found, s->last.at = at, s->last.index = index, s->last.line = line;
+        return line;
     }
     return found ? parse_line_at(s, found) : 1;
 }

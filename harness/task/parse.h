@@ -11,6 +11,10 @@ struct kp_source {
     const char *text; /* the whole file, NUL-terminated */
     char *message;    /* receives the first error */
     size_t size;      /* of message */
+    struct {          /* the element that parse_line_of found last */
+        const char *key, *at;
+        int index, line;
+    } last;
 };
 
 /* Store "PATH:LINE: ..." as the error (line 0: "PATH: ...").  Only the first error is kept.
@@ -23,7 +27,7 @@ int parse_line_at(const struct kp_source *s, const char *at);
 
 /* Line of element `index` of the top-level array `key`, or of the key if index is -1.  Returns 1
  * if there is no such key. */
-int parse_line_of(const struct kp_source *s, const char *key, int index);
+int parse_line_of(struct kp_source *s, const char *key, int index);
 
 /* The lexer.  Each function skips blanks and reads one token: it moves *p past the token and
  * returns true.  Otherwise it leaves *p at the text that is no such token and returns false. */
