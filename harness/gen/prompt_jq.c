@@ -33,30 +33,36 @@ static pid_t start_writer(const char *text, int *fd) {
     return writer;
 }
 
-/* Add MODULE.jq to a program, after the modules that it includes; each once: `names` holds those
+/* The text of MODULE.jq. */
+static char *module_text(const char *module) {
+    char *path = text_format(PROMPT_FOLDER "/%s.jq", module);
+    if (access(path, F_OK)) {
+        free(path);
+        path = text_format("harness/judge/%s.jq", module);
+    }
+    char *text = file_read(path, NULL);
+    free(path);
+    return text;
+}
+
+/* Add a module to a program, after the modules that it includes; each once: `names` holds those
  * that were added. */
 static void add_module(struct text *program, struct text *names, const char *module) {
     char *name = text_format("(%s)", module), include[64];
-    if (!names->s || !strstr(names->s, name)) {
-        text_add(names, name, strlen(name));
-        char *path = text_format(PROMPT_FOLDER "/%s.jq", module);
-        if (access(path, F_OK)) {
-            free(path);
-            path = text_format("harness/judge/%s.jq", module);
-        }
-        char *source = file_read(path, NULL);
-        for (const char *line = source, *next; *line; line = next) {
-            next = strchrnul(line, '\n');
-            next += *next == '\n';
-            if (sscanf(line, "include \"%63[a-z]\";", include) == 1)
-                add_module(program, names, include);
-            else
-                text_add(program, line, (size_t)(next - line));
-        }
-        free(source);
-        free(path);
-    }
+    bool added = names->s && strstr(names->s, name);
+    if (!added) text_add(names, name, strlen(name));
     free(name);
+    if (added) return;
+    char *text = module_text(module);
+    for (const char *line = text, *next; *line; line = next) {
+        next = strchrnul(line, '\n');
+        next += *next == '\n';
+        if (sscanf(line, "include \"%63[a-z]\";", include) == 1)
+            add_module(program, names, include);
+        else
+            text_add(program, line, (size_t)(next - line));
+    }
+    free(text);
 }
 
 cJSON *prompt_jq(const char *module, const char *expression, const cJSON *data) {

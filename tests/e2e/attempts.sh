@@ -218,13 +218,13 @@ world
 present 1 h200
 for i in $(seq 8); do reply 1 relu "$(kernel "1.1$i" "$([ "$i" -gt 2 ] || echo WRONG)")"; done
 echo 'No kernel.' > "$scratch/answer.none"
-reply 24 relu "$scratch/answer.none"
-ask_make -j32 search TASKS=l1_019 MODE=best_of_n ROUNDS=4 WIDTH=8 BUDGET_USD=5 FORCE=1
-check '32 attempts side by side are 32 whole lines' lines 32 '^\[[0-9]+/32\] best_of_n\.r1a[0-9]+: [^][;]+x?; [0-9]+ right(, best here 1\.1[0-9]x)?; 0\.00 of 5 USD(; [0-9]+ min left)?$'
-check 'and nowhere else is a piece of one' lines 32 '/32\]|min left'
-check 'counted in order' is "$(sed -n 's|^\[\([0-9]*\)/32\].*|\1|p' "$out" | tr '\n' ' ')" "$(seq -s ' ' 32) "
-check 'each of its own' is "$(grep -o '^\[[0-9]*/32\] [^:]*' "$out" | cut -d' ' -f2 | sort -u | wc -l)" 32
-check 'with the sums of all' is "$(tail -n 1 "$out" | cut -d';' -f1,2)" 'search: 32 of 32 attempts, 6 right; 0.00 of 5 USD'
+reply 56 relu "$scratch/answer.none"
+ask_make -j64 search TASKS=l1_019 MODE=best_of_n ROUNDS=8 WIDTH=8 BUDGET_USD=5 FORCE=1
+check '64 attempts side by side are 64 whole lines' lines 64 '^\[[0-9]+/64\] best_of_n\.r1a[0-9]+: [^][;]+x?; [0-9]+ right(, best here 1\.1[0-9]x)?; 0\.00 of 5 USD(; [0-9]+ min left)?$'
+check 'and nowhere else is a piece of one' lines 64 '/64\]|min left'
+check 'counted in order' is "$(sed -n 's|^\[\([0-9]*\)/64\].*|\1|p' "$out" | tr '\n' ' ')" "$(seq -s ' ' 64) "
+check 'each of its own' is "$(grep -o '^\[[0-9]*/64\] [^:]*' "$out" | cut -d' ' -f2 | sort -u | wc -l)" 64
+check 'with the sums of all' is "$(tail -n 1 "$out" | cut -d';' -f1,2)" 'search: 64 of 64 attempts, 6 right; 0.00 of 5 USD'
 
 # Eight calls side by side at list prices: the run ends in one make, and shows what was spent.
 world

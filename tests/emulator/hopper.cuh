@@ -110,6 +110,15 @@ inline void multiply(WarpGroup &w, char *base, size_t index) {
                 }
     }
 }
+/* A block's threads have what the launch gave them, and one that wants more waits until others of
+ * the block gave that: not more in all. */
+inline void registers_want(int count) {
+    Block &b = *self->block;
+    const int each = 65536 / b.threads / 8 * 8;
+    b.registers += count - each;
+    if (++b.chose == b.threads && b.registers > 0)
+        fail("a block wants %d registers more than it has: it waits for ever", b.registers);
+}
 } // namespace emulator
 namespace kp {
 constexpr int WARP_ARRIVALS = 1;
@@ -174,19 +183,6 @@ inline int cluster_rank() {
 inline void cluster_sync() {
     emulator::barrier(emulator::cluster_bar, emulator::cluster_live, "cluster_sync");
 }
-} // namespace kp
-namespace emulator {
-/* A block's threads have what the launch gave them, and one that wants more waits until others of
- * the block gave that: not more in all. */
-inline void registers_want(int count) {
-    Block &b = *self->block;
-    const int each = 65536 / b.threads / 8 * 8;
-    b.registers += count - each;
-    if (++b.chose == b.threads && b.registers > 0)
-        fail("a block wants %d registers more than it has: it waits for ever", b.registers);
-}
-} // namespace emulator
-namespace kp {
 template <int R> void registers_take() {
     emulator::registers_want(R);
 }
