@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); all 96
  * filters in a tile.
  * Floor: three products in TF32, 155 us; 0.16 GiB, 41 us.
- * Not measured yet. */
+ * Measured: 343.5 us on an H200, 45 % of the floor. */
 #include "task.h"
 #include "convolve.cuh"
 

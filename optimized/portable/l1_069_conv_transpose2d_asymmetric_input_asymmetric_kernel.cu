@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); 128
  * filters a tile.
  * Floor: three products in TF32, 3780 us; 1.53 GiB, 383 us.
- * Not measured yet. */
+ * Measured: 4059 us on an H200, 93 % of the floor. */
 #include "task.h"
 #include "convolve.cuh"
 #include "stores.cuh"

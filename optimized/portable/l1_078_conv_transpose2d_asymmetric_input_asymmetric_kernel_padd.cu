@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); 32
  * filters a tile.
  * Floor: three products in TF32, 1323 us; 1.00 GiB, 250 us.
- * Not measured yet. */
+ * Measured: 3487 us on an H200, 38 % of the floor. */
 #include "task.h"
 #include "convolve.cuh"
 #include "stores.cuh"

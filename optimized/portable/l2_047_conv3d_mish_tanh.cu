@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); 64
  * filters a tile; the rest in its epilogue.
  * Floor: three products in TF32, 1497 us; 0.69 GiB, 173 us.
- * Not measured yet. */
+ * Measured: 2907 us on an H200, 51 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve.cuh"

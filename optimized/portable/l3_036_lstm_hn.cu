@@ -5,7 +5,7 @@
  * (recurrent.cuh).
  * Floor: 512 steps, in each of which 96 of 132 multiprocessors do 0.65 MFLOP: 0.75 ms; and the way
  * of a word to the others, about 1 us a step, half of which products hide.
- * Not measured yet. */
+ * Measured: 1682 us on an H200, 45 % of the floor without the way of words. */
 #include "task.h"
 #include "recurrent.cuh"
 
