@@ -96,7 +96,8 @@ __device__ __forceinline__ void pack_all(const float (&v)[4][4], uint32_t (&to)[
             to[u][e] = pack_bf16(v[e / 2 * 2][e % 2 + 2 * u], v[e / 2 * 2 + 1][e % 2 + 2 * u]);
 }
 
-/* sum = the product of one slab, rows of tile i; the block of B is at `big`. */
+/* sum = the product of one slab, rows of tile i; the block of B is at `big`. The two warpgroups
+ * take turns: while one's products run the other adds, loads and splits. */
 template <class T, class A>
 __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, int i,
                                               float (&sum)[T::N / 2]) {
@@ -104,6 +105,7 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
     using OnBf16 = Wgmma<Bf16, T::N>;
     constexpr uint64_t NEXT = 32 >> 4;
     const uint64_t rest = big + (T::PART_BYTES >> 4);
+    const int own = 1 + threadIdx.x / 128;
     float v[4][4];
     uint32_t a_big[4][4], a_half[2][4], a_small[4][4];
     load_part<A>(slab, i, v);
@@ -120,12 +122,14 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
     if constexpr (T::HALF) {
         uint32_t packed[2][4];
         pack_all(v, packed);
+        turn_wait(own);
         wgmma_begin();
         OnBf16::template multiply<false>(sum, packed[0], rest);
         OnBf16::template multiply<true>(sum, packed[1], rest + NEXT);
         OnBf16::template multiply<true>(sum, a_half[0], rest + 2 * NEXT);
         OnBf16::template multiply<true>(sum, a_half[1], rest + 3 * NEXT);
     } else {
+        turn_wait(own);
         wgmma_begin();
         OnTf32::template multiply<false>(sum, a_small[0], big);
 #pragma unroll
@@ -137,6 +141,7 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
 #pragma unroll
     for (int s = 0; s < 4; s++) OnTf32::template multiply<true>(sum, a_big[s], big + s * NEXT);
     wgmma_end();
+    turn_pass(3 - own);
     wgmma_wait<0>();
 }
 
@@ -179,6 +184,7 @@ __device__ __forceinline__ void multiply_all(const Store &store, const unsigned 
     constexpr int STAGES = T::template stages<A>(), STAGE = T::template stage<A>();
     const uint32_t full = stages + STAGES * STAGE, empty = full + STAGES * 8;
     int stage = 0, turn = 0;
+    if (threadIdx.x >= 128) turn_pass(1); /* the first turn is the first warpgroup's */
     for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
@@ -200,6 +206,7 @@ __device__ __forceinline__ void multiply_all(const Store &store, const unsigned 
         store.tile(part, at.batch, at.m * TILE_M + first_row<A::ALONG_DEPTH>(),
                    at.n * T::N + threadIdx.x % 4 * 2);
     }
+    if (threadIdx.x < 128) turn_wait(1); /* which the other has passed on */
 }
 
 /* The block's whole work. */

@@ -49,28 +49,62 @@ template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct Stor
     }
 };
 
+/* The transpose of v[4] of four lanes: lane i gets what all four had in v[i]. */
+__device__ __forceinline__ void transpose_four(float (&v)[4]) {
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2)
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            if (r & step) continue;
+            const bool upper = threadIdx.x & step;
+            const float other = __shfl_xor_sync(0xffffffffu, upper ? v[r] : v[r + step], step);
+            if (upper)
+                v[r] = other;
+            else
+                v[r + step] = other;
+        }
+}
+
 /* f(value, row, column) to to[n * PITCH + at[r]] for a thread's rows r that are inside and columns
  * n of the tile, which has COLUMNS from `column` on at most; f is told `name` for the first. FOURS:
- * the rows are a float4. What it stores stays in `part`. */
+ * the rows are a float4. Others go, where a thread's rows are neighbours, to neighbouring lanes, so
+ * that a warp writes 32 rows of a column at a time. What it stores stays in `part`. */
 template <int COLUMNS, long long PITCH, bool FOURS, class P, class F>
 __device__ __forceinline__ void store_columns(P &part, const F &f, int row, int column, int name,
                                               float *to, const long long (&at)[4],
                                               const bool (&inside)[4]) {
+    constexpr bool LANES = !FOURS && !P::ALONG_DEPTH;
+    const int lane = threadIdx.x % 4; /* of four that have the same rows, and each two columns */
+    long long own_at = at[0];
+    bool own_inside = inside[0];
+#pragma unroll
+    for (int r = 1; r < 4; r++)
+        if (LANES && lane == r) own_at = at[r], own_inside = inside[r];
+    if (LANES) to += own_at - 2 * lane * PITCH;
 #pragma unroll
     for (int j = 0; j < P::N / 2; j += 4)
 #pragma unroll
         for (int e = 0; e < 2; e++) {
             const int n = 2 * j + e;
-            if (COLUMNS % P::N && column + n >= COLUMNS) continue;
+            const bool some = COLUMNS % P::N == 0 || column + n < COLUMNS;
+            if (!LANES && !some) continue;
             float *p = to + n * PITCH, v[4];
 #pragma unroll
             for (int r = 0; r < 4; r++) {
                 float &of = part.v[r / 2][j + r % 2 * 2 + e];
-                if (inside[FOURS ? 0 : r]) of = f(of, row + part.row(r / 2, r % 2), name + n);
+                if (some && inside[FOURS ? 0 : r])
+                    of = f(of, row + part.row(r / 2, r % 2), name + n);
                 v[r] = of;
             }
             if constexpr (FOURS) {
                 if (inside[0]) *(float4 *)(p + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
+            } else if constexpr (LANES) {
+                transpose_four(v);
+#pragma unroll
+                for (int c = 0; c < 4; c++)
+                    if (own_inside &&
+                        (COLUMNS % P::N == 0 || column + n + 2 * (c - lane) < COLUMNS))
+                        p[2 * c * PITCH] = v[c];
             } else {
 #pragma unroll
                 for (int r = 0; r < 4; r++)
