@@ -2,7 +2,7 @@
  *
  * Idea: a number is split in two: big, the nearest of TF32, and small, the rest. Three passes
  * compute small*B + A*small + big*big, the first two in bf16 (Bf16Rest: twice as fast, a product's
- * error is about 2^-20) or in TF32 (Tf32Rest: 2^-22), as TileFor chooses. The tensor cores cut off
+ * error is about 2^-20), in TF32 (Tf32Rest: 2^-22), or one so and one so, as TileFor chooses. The tensor cores cut off
  * digits while they add, so they add up only 32 of the depth (the summed axis), a slab; the sums of
  * slabs are added in fp32. An element that is infinite, or rounds to it, makes its sums NaN.
  *

@@ -27,7 +27,7 @@ __device__ __forceinline__ float nearest_tf32(float v) {
 }
 
 /* Writes a block of B from a slab in shared memory: two halves of 128 bytes a column, in
- * wgmma_operand()'s order: the big parts of its 32 slots; then the rests or, with HALF, the 32
+ * wgmma_operand()'s order: the big parts of its 32 slots; then the rests or, with B_HALF, the 32
  * numbers and the 32 rests in bf16. 256 threads. */
 template <class T, bool A_ALONG_DEPTH>
 __device__ __forceinline__ void write_block(const float (&slab)[TILE_K][T::N + 1], float *block) {
@@ -41,10 +41,10 @@ __device__ __forceinline__ void write_block(const float (&slab)[TILE_K][T::N + 1
         for (int e = 0; e < 4; e++) {
             const float x = slab[depth_of_slot<A_ALONG_DEPTH>(piece * 4 + e)][n];
             big[e] = nearest_tf32(x);
-            if (!T::HALF) rest[e] = __float_as_uint(nearest_tf32(x - big[e]));
+            if (!T::B_HALF) rest[e] = __float_as_uint(nearest_tf32(x - big[e]));
         }
 #pragma unroll
-        for (int e = 0; T::HALF && e < 4; e++) {
+        for (int e = 0; T::B_HALF && e < 4; e++) {
             const int slot = piece % 4 * 8 + e * 2;
             float x = slab[depth_of_half_slot<A_ALONG_DEPTH>(slot)][n];
             float y = slab[depth_of_half_slot<A_ALONG_DEPTH>(slot + 1)][n];
@@ -107,9 +107,9 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
     const uint64_t rest = big + (T::PART_BYTES >> 4);
     const int own = 1 + threadIdx.x / 128;
     float v[4][4];
-    uint32_t a_big[4][4], a_half[2][4], a_small[4][4];
+    uint32_t a_big[4][4], a_half[2][4], a_small[4][4], half_small[2][4];
     load_part<A>(slab, i, v);
-    if (T::HALF) pack_all(v, a_half);
+    if (T::B_HALF) pack_all(v, a_half);
 #pragma unroll
     for (int s = 0; s < 4; s++)
 #pragma unroll
@@ -117,24 +117,24 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
             const float b = nearest_tf32(v[s][e]);
             a_big[s][e] = __float_as_uint(b);
             v[s][e] -= b;
-            if (!T::HALF) a_small[s][e] = __float_as_uint(v[s][e]); /* the digits of TF32 count */
+            if (!T::A_HALF) a_small[s][e] = __float_as_uint(v[s][e]); /* the digits of TF32 count */
         }
-    if constexpr (T::HALF) {
-        uint32_t packed[2][4];
-        pack_all(v, packed);
-        turn_wait(own);
-        wgmma_begin();
-        OnBf16::template multiply<false>(sum, packed[0], rest);
-        OnBf16::template multiply<true>(sum, packed[1], rest + NEXT);
-        OnBf16::template multiply<true>(sum, a_half[0], rest + 2 * NEXT);
-        OnBf16::template multiply<true>(sum, a_half[1], rest + 3 * NEXT);
+    if (T::A_HALF) pack_all(v, half_small);
+    turn_wait(own);
+    wgmma_begin();
+    if constexpr (T::A_HALF) {
+        OnBf16::template multiply<false>(sum, half_small[0], rest);
+        OnBf16::template multiply<true>(sum, half_small[1], rest + NEXT);
     } else {
-        turn_wait(own);
-        wgmma_begin();
         OnTf32::template multiply<false>(sum, a_small[0], big);
 #pragma unroll
         for (int s = 1; s < 4; s++)
             OnTf32::template multiply<true>(sum, a_small[s], big + s * NEXT);
+    }
+    if constexpr (T::B_HALF) {
+        OnBf16::template multiply<true>(sum, a_half[0], rest + 2 * NEXT);
+        OnBf16::template multiply<true>(sum, a_half[1], rest + 3 * NEXT);
+    } else {
 #pragma unroll
         for (int s = 0; s < 4; s++) OnTf32::template multiply<true>(sum, a_big[s], rest + s * NEXT);
     }

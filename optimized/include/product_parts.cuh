@@ -14,18 +14,21 @@ __host__ __device__ constexpr bool whole_tiles(long long rows) {
     return rows % (2 * TILE_M) == 0;
 }
 
-/* How the rests are multiplied. */
+/* How the rests are multiplied: A's with B, and B's with A; HALF: in bf16. */
 struct Bf16Rest {
-    static constexpr bool HALF = true;
+    static constexpr bool A_HALF = true, B_HALF = true;
+};
+struct MixedRest {
+    static constexpr bool A_HALF = false, B_HALF = true;
 };
 struct Tf32Rest {
-    static constexpr bool HALF = false;
+    static constexpr bool A_HALF = false, B_HALF = false;
 };
 
 /* A tile of N columns; CLUSTER blocks share B. */
 template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2> struct Tile {
     static constexpr int N = N_, CLUSTER = CLUSTER_;
-    static constexpr bool HALF = Rest::HALF;
+    static constexpr bool A_HALF = Rest::A_HALF, B_HALF = Rest::B_HALF;
     static constexpr int PART_BYTES = N * TILE_K * 4; /* of the big parts of B, and of the rests */
     static constexpr int B_BYTES = 2 * PART_BYTES, B_WORDS = B_BYTES / 4;
     /* Warpgroups that fetch, slabs in turns. Where tiles are narrow, one takes longer to gather a
@@ -48,11 +51,16 @@ template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2> struct Tile {
                   "columns of a tile");
 };
 
-/* The tile for sums of at least S::TERMS products. Rests in bf16 err by 2^-20 of a product, which
- * hides behind fp32's own rounding in long sums only. Errors on an H200, in METHOD.md's spreads, of
- * which 3 are allowed: 7 where K is 32, 3.1 to 3.9 at 256, 2.4 to 3 at 363 to 576, 1.6 at 1024. */
-template <class S, int N, int CLUSTER = 2>
-using TileFor = Tile<N, std::conditional_t<(S::TERMS < 1024), Tf32Rest, Bf16Rest>, CLUSTER>;
+/* The rests for sums of at least so many products. Rests in bf16 err by 2^-20 of a product, which
+ * hides behind fp32's own rounding in long sums only. Errors on an H200 with both in bf16, in
+ * METHOD.md's spreads, of which 3 are allowed: 7 where K is 32, 3.1 to 3.9 at 256, 2.4 to 3 at 363
+ * to 576, 1.6 at 1024; with one it is 1 / sqrt(2) of that. */
+template <int TERMS>
+using RestFor = std::conditional_t<(TERMS < 320), Tf32Rest,
+                                   std::conditional_t<(TERMS < 1024), MixedRest, Bf16Rest>>;
+
+/* The tile for the sums of S. */
+template <class S, int N, int CLUSTER = 2> using TileFor = Tile<N, RestFor<S::TERMS>, CLUSTER>;
 
 /* Plain sizes: all of the depth for every tile. */
 template <long long ROWS_, int COLUMNS_, int DEPTH, int BATCHES_ = 1, bool ONE_B = BATCHES_ == 1>

@@ -10,7 +10,7 @@ namespace kp {
 template <int ROWS, int COLUMNS, int DEPTH, bool UPPER>
 struct Triangle : Matrices<ROWS, COLUMNS, DEPTH> {
     static constexpr int SLABS = Matrices<ROWS, COLUMNS, DEPTH>::SLABS;
-    static constexpr int TERMS = 1; /* on the diagonal */
+    static constexpr int TERMS = DEPTH / 2; /* on average; a few are shorter */
     static __device__ __forceinline__ int first_slab(int, int row, int, int column, int) {
         return (UPPER ? column : row) / TILE_K;
     }

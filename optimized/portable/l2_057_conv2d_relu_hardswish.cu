@@ -20,7 +20,7 @@ struct Finish {
     __device__ __forceinline__ float operator()(float v, int, int filter) const {
         v += __ldg(conv_bias + filter);
         const float r = kp::Relu()(v);
-        return r * kp::Clamp{0.0f, 1.0f}((r + 3.0f) / 6.0f);
+        return r * kp::Clamp{0.0f, 1.0f}((r + 3.0f) * (1.0f / 6.0f));
     }
 };
 
