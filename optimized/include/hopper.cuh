@@ -147,16 +147,6 @@ template <int REGISTERS> __device__ __forceinline__ void registers_give() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(REGISTERS));
 }
 
-/* Two warpgroups that take turns: turn_wait() in both, until the other has passed the turn `own`;
- * turn_pass() of the turn that the other waits for. Turns are barriers of the block, 1 to 15. */
-__device__ __forceinline__ void turn_wait(int own) {
-    asm volatile("bar.sync %0, 256;" ::"r"(own) : "memory");
-}
-
-__device__ __forceinline__ void turn_pass(int others) {
-    asm volatile("bar.arrive %0, 256;" ::"r"(others) : "memory");
-}
-
 /* Enqueues a kernel that has __cluster_dims__(CLUSTER, 1, 1) or may have: with all the shared
  * memory that a block can have, as the host does not know what the kernel was compiled for. */
 template <int CLUSTER, class... Parameters, class... Arguments>

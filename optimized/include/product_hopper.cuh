@@ -96,8 +96,7 @@ __device__ __forceinline__ void pack_all(const float (&v)[4][4], uint32_t (&to)[
             to[u][e] = pack_bf16(v[e / 2 * 2][e % 2 + 2 * u], v[e / 2 * 2 + 1][e % 2 + 2 * u]);
 }
 
-/* sum = the product of one slab, rows of tile i; the block of B is at `big`. The two warpgroups
- * take turns: while one's products run the other adds, loads and splits. */
+/* sum = the product of one slab, rows of tile i; the block of B is at `big`. */
 template <class T, class A>
 __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, int i,
                                               float (&sum)[T::N / 2]) {
@@ -105,7 +104,6 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
     using OnBf16 = Wgmma<Bf16, T::N>;
     constexpr uint64_t NEXT = 32 >> 4;
     const uint64_t rest = big + (T::PART_BYTES >> 4);
-    const int own = 1 + threadIdx.x / 128;
     float v[4][4];
     uint32_t a_big[4][4], a_half[2][4], a_small[4][4], half_small[2][4];
     load_part<A>(slab, i, v);
@@ -120,7 +118,6 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
             if (!T::A_HALF) a_small[s][e] = __float_as_uint(v[s][e]); /* the digits of TF32 count */
         }
     if (T::A_HALF) pack_all(v, half_small);
-    turn_wait(own);
     wgmma_begin();
     if constexpr (T::A_HALF) {
         OnBf16::template multiply<false>(sum, half_small[0], rest);
@@ -141,7 +138,6 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
 #pragma unroll
     for (int s = 0; s < 4; s++) OnTf32::template multiply<true>(sum, a_big[s], big + s * NEXT);
     wgmma_end();
-    turn_pass(3 - own);
     wgmma_wait<0>();
 }
 
@@ -184,7 +180,6 @@ __device__ __forceinline__ void multiply_all(const Store &store, const unsigned 
     constexpr int STAGES = T::template stages<A>(), STAGE = T::template stage<A>();
     const uint32_t full = stages + STAGES * STAGE, empty = full + STAGES * 8;
     int stage = 0, turn = 0;
-    if (threadIdx.x >= 128) turn_pass(1); /* the first turn is the first warpgroup's */
     for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
@@ -206,7 +201,6 @@ __device__ __forceinline__ void multiply_all(const Store &store, const unsigned 
         store.tile(part, at.batch, at.m * TILE_M + first_row<A::ALONG_DEPTH>(),
                    at.n * T::N + threadIdx.x % 4 * 2);
     }
-    if (threadIdx.x < 128) turn_wait(1); /* which the other has passed on */
 }
 
 /* The block's whole work. */

@@ -1,7 +1,6 @@
 /* hopper.cuh: optimized/include/hopper.cuh for tests/emulate. Copies and products happen as late as
  * they may; barriers count, and too many arrivals are an error. */
 #pragma once
-#include <map>
 #include <unordered_map>
 #include <vector>
 namespace emulator {
@@ -11,10 +10,6 @@ struct Bar {
 };
 inline std::unordered_map<uint32_t, Bar> bars;
 inline Barrier cluster_bar;
-struct Turn { /* of two warpgroups of a block */
-    int arrived = 0, phase = 0;
-};
-inline std::map<std::pair<const void *, int>, Turn> turns;
 inline Bar &bar_at(uint32_t a) {
     auto i = bars.find(a);
     if (i == bars.end()) {
@@ -194,16 +189,6 @@ template <int R> void registers_take() {
 template <int R> void registers_give() {
     emulator::registers_want(R);
 }
-inline void turn_pass(int turn) {
-    emulator::Turn &t = emulator::turns[{emulator::self->block, turn}];
-    if (++t.arrived == 256) t.arrived = 0, t.phase++;
-}
-inline void turn_wait(int turn) {
-    emulator::Turn &t = emulator::turns[{emulator::self->block, turn}];
-    const int phase = t.phase;
-    turn_pass(turn);
-    while (t.phase == phase) emulator::wait_change(&t.phase, phase, "turn_wait");
-}
 template <int CLUSTER, class... P, class... A>
 void launch_cluster(void (*kernel)(P...), int blocks, int threads, cudaStream_t, const A &...a) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -212,7 +197,7 @@ void launch_cluster(void (*kernel)(P...), int blocks, int threads, cudaStream_t,
     const int bytes = 99 * 1024;
 #endif
     if (blocks % CLUSTER) emulator::fail("%d blocks are not whole clusters", blocks);
-    emulator::bars.clear(), emulator::turns.clear(), emulator::warpgroups.clear(),
+    emulator::bars.clear(), emulator::warpgroups.clear(),
         emulator::cluster_bar = emulator::Barrier();
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     emulator::cluster_size = CLUSTER;
