@@ -168,30 +168,24 @@ template <class C> struct Patches : AcrossSlab {
     }
 };
 
-/* Where in the weight a filter of a batch has channel c of its tap j. */
-template <class C>
-__device__ __forceinline__ long long filter_word(int batch, int column, int c, int j) {
-    using X = typename C::X;
-    using Y = typename C::Y;
-    const int taps_x = X::taps(C::x(batch)), taps_y = Y::taps(C::y(batch));
-    const int x = X::tap(C::x(batch), j % taps_x), y = Y::tap(C::y(batch), j / taps_x % taps_y);
-    const int z = C::Z::tap(C::z(batch), j / (taps_x * taps_y));
-    const int first = C::group(batch) * (X::TRANSPOSED ? C::DEPTH : C::COLUMNS);
-    const int filter =
-        X::TRANSPOSED ? (first + c) * C::COLUMNS + column : (first + column) * C::DEPTH + c;
-    return (long long)filter * C::KERNEL + (z * Y::KERNEL + y) * X::KERNEL + x;
-}
-
 /* The right operand. */
 template <class C> struct Filters {
     static constexpr bool ALONG_DEPTH = true;
     const float *data;
     __device__ __forceinline__ float at(int batch, int column, int slab, int k) const {
+        using X = typename C::X;
+        using Y = typename C::Y;
         const int j = C::TAPS > 1 ? slab * C::TAPS + k / C::EACH : slab / C::SLABS_A_TAP;
         const int c = C::TAPS > 1 ? k % C::EACH : slab % C::SLABS_A_TAP * TILE_K + k;
         if (column >= C::COLUMNS || c >= C::DEPTH || k >= C::USED || j >= C::taps_of(batch))
             return 0.0f;
-        return __ldg(data + filter_word<C>(batch, column, c, j));
+        const int taps_x = X::taps(C::x(batch)), taps_y = Y::taps(C::y(batch));
+        const int x = X::tap(C::x(batch), j % taps_x), y = Y::tap(C::y(batch), j / taps_x % taps_y);
+        const int z = C::Z::tap(C::z(batch), j / (taps_x * taps_y));
+        const int first = C::group(batch) * (X::TRANSPOSED ? C::DEPTH : C::COLUMNS);
+        const int filter =
+            X::TRANSPOSED ? (first + c) * C::COLUMNS + column : (first + column) * C::DEPTH + c;
+        return __ldg(data + (long long)filter * C::KERNEL + (z * Y::KERNEL + y) * X::KERNEL + x);
     }
 };
 

@@ -8,7 +8,7 @@
  * Not measured yet. */
 #include "task.h"
 #include "activations.cuh"
-#include "channels_last.cuh"
+#include "convolve.cuh"
 
 using Width = kp::TransposedAxis<X_DIM4, CONV_TRANSPOSE_WEIGHT_DIM4, 2, 1, 1, 1>;
 using Height = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 2, 1, 1, 1>;
@@ -25,12 +25,11 @@ struct Finish {
 };
 
 extern "C" size_t scratch_bytes(void) {
-    return kp::channels_last_bytes<Conv, Tile>();
+    return kp::split_bytes<Conv, Tile>();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     const Finish finish = {in->conv_transpose_bias, in->bias};
-    kp::convolve_last<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, finish, scratch,
-                                  stream);
+    kp::convolve<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, finish, scratch, stream);
 }
