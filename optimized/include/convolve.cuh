@@ -2,8 +2,8 @@
  * (product.cuh) whose left operand, the patches, is never stored.
  *
  * Rows are the output pixels of all images, columns the filters of a group, and the depth runs over
- * the filter's positions (taps), and over channels within: a slab is 32 channels of one tap, or a
- * few taps of fewer channels. A slab of 256 pixels is gathered word by word, neighbours from
+ * the filter's positions (taps), and over channels within: a slab is 32 channels of one tap, or
+ * pieces of 16, 8 or fewer. A slab of 256 pixels is gathered word by word, neighbours from
  * neighbours, zeros for the padding; L1 and L2 see each element once a tap.
  *
  * A transposed convolution with stride s is s convolutions along each axis, its phases: outputs of
@@ -74,13 +74,17 @@ struct Convolution {
     static constexpr int PIXELS = X::POINTS * Y::POINTS * Z::POINTS;
     static constexpr int PHASES = X::PHASES * Y::PHASES * Z::PHASES;
 
-    /* A slab: EACH channels, some of which may be beyond the last, of TAPS taps; what is left of it
-     * is zero. */
-    static constexpr int EACH = DEPTH > TILE_K / 2 ? TILE_K : DEPTH;
-    static constexpr int TAPS = TILE_K / EACH, SLABS_A_TAP = (DEPTH + TILE_K - 1) / TILE_K;
-    static constexpr int USED = TAPS * EACH;
+    /* A slab is PIECES pieces of EACH channels of a tap, which has PIECES_A_TAP of them. What is
+     * left of a slab is zero, and so are channels beyond the last. */
+    static constexpr int EACH = DEPTH % 32 == 0   ? 32
+                                : DEPTH <= 16     ? DEPTH
+                                : DEPTH % 16 == 0 ? 16
+                                : DEPTH % 8 == 0  ? 8
+                                                  : 32;
+    static constexpr int PIECES = TILE_K / EACH, PIECES_A_TAP = (DEPTH + EACH - 1) / EACH;
+    static constexpr int USED = PIECES * EACH;
     static __device__ __host__ __forceinline__ constexpr int slabs(int taps) {
-        return TAPS > 1 ? (taps + TAPS - 1) / TAPS : taps * SLABS_A_TAP;
+        return (taps * PIECES_A_TAP + PIECES - 1) / PIECES;
     }
 
     /* What a product asks for (product.cuh). */
@@ -140,15 +144,15 @@ template <class C> struct Patches : AcrossSlab {
     __device__ __forceinline__ void fetch(const Place &p, uint32_t to, int slab) const {
         to += AcrossSlab::word(threadIdx.x % 128, 0) * 4;
 #pragma unroll
-        for (int t = 0; t < C::TAPS; t++) {
-            const int j = C::TAPS > 1 ? slab * C::TAPS + t : slab / C::SLABS_A_TAP;
-            const int c = C::TAPS > 1 ? 0 : slab % C::SLABS_A_TAP * TILE_K;
+        for (int t = 0; t < C::PIECES; t++) {
+            const int piece = slab * C::PIECES + t, j = piece / C::PIECES_A_TAP;
+            const int c = piece % C::PIECES_A_TAP * C::EACH;
             const int x = j % p.taps_x * X::STEP, y = j / p.taps_x % p.taps_y * Y::STEP;
             const int z = j / (p.taps_x * p.taps_y) * Z::STEP;
             const long long further = (long long)c * C::AREA + (z * Y::IN + y) * X::IN + x;
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                const bool inside = (C::TAPS == 1 || j < p.all) &&
+                const bool inside = (C::PIECES == 1 || j < p.all) &&
                                     (unsigned)(p.x[i] + x) < (unsigned)X::IN &&
                                     (unsigned)(p.y[i] + y) < (unsigned)Y::IN &&
                                     (unsigned)(p.z[i] + z) < (unsigned)Z::IN;
@@ -175,8 +179,8 @@ template <class C> struct Filters {
     __device__ __forceinline__ float at(int batch, int column, int slab, int k) const {
         using X = typename C::X;
         using Y = typename C::Y;
-        const int j = C::TAPS > 1 ? slab * C::TAPS + k / C::EACH : slab / C::SLABS_A_TAP;
-        const int c = C::TAPS > 1 ? k % C::EACH : slab % C::SLABS_A_TAP * TILE_K + k;
+        const int piece = slab * C::PIECES + k / C::EACH, j = piece / C::PIECES_A_TAP;
+        const int c = piece % C::PIECES_A_TAP * C::EACH + k % C::EACH;
         if (column >= C::COLUMNS || c >= C::DEPTH || k >= C::USED || j >= C::taps_of(batch))
             return 0.0f;
         const int taps_x = X::taps(C::x(batch)), taps_y = Y::taps(C::y(batch));
