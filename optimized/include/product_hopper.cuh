@@ -96,8 +96,9 @@ __device__ __forceinline__ void pack_all(const float (&v)[4][4], uint32_t (&to)[
             to[u][e] = pack_bf16(v[e / 2 * 2][e % 2 + 2 * u], v[e / 2 * 2 + 1][e % 2 + 2 * u]);
 }
 
-/* sum = the product of one slab, rows of tile i; the block of B is at `big`. */
-template <class T, class A>
+/* sum = the product of one slab, or with ADD += that, rows of tile i; the block of B is at `big`.
+ */
+template <class T, class A, bool ADD>
 __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, int i,
                                               float (&sum)[T::N / 2]) {
     using OnTf32 = Wgmma<Tf32, T::N>;
@@ -120,10 +121,10 @@ __device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, i
     if (T::A_HALF) pack_all(v, half_small);
     wgmma_begin();
     if constexpr (T::A_HALF) {
-        OnBf16::template multiply<false>(sum, half_small[0], rest);
+        OnBf16::template multiply<ADD>(sum, half_small[0], rest);
         OnBf16::template multiply<true>(sum, half_small[1], rest + NEXT);
     } else {
-        OnTf32::template multiply<false>(sum, a_small[0], big);
+        OnTf32::template multiply<ADD>(sum, a_small[0], big);
 #pragma unroll
         for (int s = 1; s < 4; s++)
             OnTf32::template multiply<true>(sum, a_small[s], big + s * NEXT);
@@ -148,7 +149,8 @@ __device__ __forceinline__ void fetch_all(const A &a, const float *blocks, uint3
     const uint32_t full = stages + STAGES * STAGE, empty = full + STAGES * 8;
     const int rank = T::CLUSTER > 1 ? cluster_rank() : 0;
     int stage = 0, turn = 1; /* of the barriers: the first wait is for nothing */
-    int others = T::FETCHERS > 1 ? threadIdx.x / 128 - 2 : 0; /* slabs until this warpgroup's next */
+    int others =
+        T::FETCHERS > 1 ? threadIdx.x / 128 - 2 : 0; /* slabs until this warpgroup's next */
     for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
@@ -184,19 +186,26 @@ __device__ __forceinline__ void multiply_all(const Store &store, const unsigned 
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
         Part<A::ALONG_DEPTH, T::N> part = {};
-        float sum[T::N / 2];
-        for (int slab = at.first; slab < at.end; slab++) {
-            const float *from = (const float *)(memory + stage * STAGE + T::B_BYTES);
-            const uint64_t big = wgmma_operand(stages + stage * STAGE);
-            bar_wait(full + stage * 8, turn);
-            multiply_slab<T, A>(from, big, 0, sum);
+        for (int slab = at.first; slab < at.end; slab += T::RUN) {
+            const bool pair = T::RUN > 1 && slab + 1 < at.end;
+            const int second = stage + 1 == STAGES ? 0 : stage + 1;
 #pragma unroll
-            for (int j = 0; j < T::N / 2; j++) part.v[0][j] += sum[j];
-            multiply_slab<T, A>(from, big, 1, sum);
-            bar_arrive_warp<T::CLUSTER>(empty + stage * 8);
+            for (int i = 0; i < 2; i++) {
+                float sum[T::N / 2];
+                auto multiply = [&](auto add, int at, int phase) {
+                    if (i == 0) bar_wait(full + at * 8, phase);
+                    multiply_slab<T, A, add.value>(
+                        (const float *)(memory + at * STAGE + T::B_BYTES),
+                        wgmma_operand(stages + at * STAGE), i, sum);
+                    if (i == 1) bar_arrive_warp<T::CLUSTER>(empty + at * 8);
+                };
+                multiply(std::false_type(), stage, turn);
+                if (pair) multiply(std::true_type(), second, turn ^ (second == 0));
 #pragma unroll
-            for (int j = 0; j < T::N / 2; j++) part.v[1][j] += sum[j];
-            if (++stage == STAGES) stage = 0, turn ^= 1;
+                for (int j = 0; j < T::N / 2; j++) part.v[i][j] += sum[j];
+            }
+            for (int done = 0; done < (pair ? 2 : 1); done++)
+                if (++stage == STAGES) stage = 0, turn ^= 1;
         }
         store.tile(part, at.batch, at.m * TILE_M + first_row<A::ALONG_DEPTH>(),
                    at.n * T::N + threadIdx.x % 4 * 2);

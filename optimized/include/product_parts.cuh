@@ -25,9 +25,11 @@ struct Tf32Rest {
     static constexpr bool A_HALF = false, B_HALF = false;
 };
 
-/* A tile of N columns; CLUSTER blocks share B. */
-template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2> struct Tile {
-    static constexpr int N = N_, CLUSTER = CLUSTER_;
+/* A tile of N columns; CLUSTER blocks share B. RUN: how many slabs, 1 or 2, the tensor cores add up
+ * before the sum is added in fp32. */
+template <int N_, class Rest = Bf16Rest, int CLUSTER_ = 2, int RUN_ = Rest::B_HALF ? 2 : 1>
+struct Tile {
+    static constexpr int N = N_, CLUSTER = CLUSTER_, RUN = RUN_;
     static constexpr bool A_HALF = Rest::A_HALF, B_HALF = Rest::B_HALF;
     static constexpr int PART_BYTES = N * TILE_K * 4; /* of the big parts of B, and of the rests */
     static constexpr int B_BYTES = 2 * PART_BYTES, B_WORDS = B_BYTES / 4;
