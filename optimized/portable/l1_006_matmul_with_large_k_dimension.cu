@@ -13,8 +13,8 @@
 constexpr int PARTS = 66;
 
 using Sizes = kp::SplitDepth<A_DIM0, B_DIM1, A_DIM1, PARTS>;
-using Tile =
-    kp::Tile<128, kp::Bf16Rest, 1, 1>; /* sums of so many show what runs of slabs cut off */
+/* Each slab is added in fp32: sums of so many show what longer runs cut off. */
+using Tile = kp::Tile<128, kp::Bf16Rest, 1, 1>;
 
 extern "C" size_t scratch_bytes(void) {
     return kp::split_bytes<Sizes, Tile>() + Sizes::parts_bytes();
