@@ -1,6 +1,7 @@
 /* device.cu: see device.h; what empties and scrubs the GPU is in flush.cu.  Plain grid-stride
  * kernels, each obviously right, and all at or near the speed of memory. */
 #include "gpu/device.h"
+#include "gpu/stray.h"
 #include "gpu/widen.cuh"
 #include "base/error.h"
 
@@ -105,14 +106,9 @@ void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
 
 /* ---- Comparison -------------------------------------------------------------- */
 
-__global__ void compare_reset_kernel(kp_compare *c) {
+__global__ void compare_reset(kp_compare *c) {
     *c = kp_compare{};
     c->first_bad = ~0ull;
-}
-
-void device_compare_reset(struct kp_compare *c, cudaStream_t stream) {
-    compare_reset_kernel<<<1, 1, 0, stream>>>(c);
-    device_check(cudaGetLastError(), "comparing");
 }
 
 __device__ static void atomic_max(double *to,
@@ -126,103 +122,71 @@ __device__ static bool is_poison(const unsigned char *p, size_t i, int size, uin
     return true;
 }
 
-template <class Y, class O>
-__global__ void compare_kernel(const Y *y, const O *o, int64_t offset, int64_t count, double rms,
-                               double tolerance, uint32_t poison, bool exact, kp_compare *c) {
-    double d2 = 0, o2 = 0, worst = 0;
+template <class T>
+__global__ void compare_kernel(const T *y, const T *b, int64_t count, kp_stray_rule rule,
+                               kp_type_limits type, kp_compare *c) {
+    double d2 = 0, b2 = 0, largest = 0;
     unsigned long long bad = 0, first = ~0ull, unwritten = 0;
     FOR_EACH(i, count) {
-        double a = widen(y[i]), b = widen(o[i]), d = a - b, e = fabs(d) / (fabs(b) + rms);
-        if (a == b || (isnan(a) && isnan(b))) d = e = 0;
-        if (exact && d != 0) d = e = INFINITY;
-        if (!isfinite(d)) d = INFINITY, e = INFINITY; /* also of NaN, which must not look small */
+        const double found = widen(y[i]), expected = widen(b[i]);
+        const double t = kp_apart(found, expected, &rule, type);
+        const double d = t > 0 && isfinite(t) ? found - expected : t;
         d2 += d * d;
-        o2 += isfinite(b) ? b * b : 0;
-        worst = fmax(worst, e);
-        if (!(e <= tolerance)) {
+        b2 += isfinite(expected) ? expected * expected : 0;
+        largest = fmax(largest, t);
+        if (!(t <= rule.limit)) {
             bad++;
             if ((unsigned long long)i < first) first = i;
         }
-        if (d != 0 && is_poison((const unsigned char *)y, i, sizeof(Y), poison)) unwritten++;
+        if (t > 0 && is_poison((const unsigned char *)y, i, sizeof(T), rule.poison)) unwritten++;
     }
     __shared__ double s[2][32];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     for (int k = 16; k; k >>= 1) {
         d2 += __shfl_down_sync(~0u, d2, k);
-        o2 += __shfl_down_sync(~0u, o2, k);
-        worst = fmax(worst, __shfl_down_sync(~0u, worst, k));
+        b2 += __shfl_down_sync(~0u, b2, k);
+        largest = fmax(largest, __shfl_down_sync(~0u, largest, k));
     }
-    if (!lane) s[0][warp] = d2, s[1][warp] = o2;
-    if (!lane) atomic_max(&c->max_rel, worst);
+    if (!lane) s[0][warp] = d2, s[1][warp] = b2;
+    if (!lane) atomic_max(&c->largest, largest);
     __syncthreads();
     if (threadIdx.x == 0) {
-        for (int k = 1; k < kThreads / 32; k++) d2 += s[0][k], o2 += s[1][k];
+        for (int k = 1; k < kThreads / 32; k++) d2 += s[0][k], b2 += s[1][k];
         atomicAdd(&c->sum_d2, d2);
-        atomicAdd(&c->sum_o2, o2);
-        if (blockIdx.x == 0) atomicAdd(&c->count, (unsigned long long)count);
+        atomicAdd(&c->sum_b2, b2);
+        if (blockIdx.x == 0) c->count = (unsigned long long)count;
     }
     if (bad) atomicAdd(&c->bad, bad);
     if (unwritten) atomicAdd(&c->unwritten, unwritten);
-    if (first != ~0ull) atomicMin(&c->first_bad, (unsigned long long)offset + first);
+    if (first != ~0ull) atomicMin(&c->first_bad, first);
 }
 
-/* Store the two values at the first bad index, if it lies in this slice. */
-template <class Y, class O>
-__global__ void compare_first(const Y *y, const O *o, int64_t offset, int64_t count,
-                              kp_compare *c) {
-    unsigned long long f = c->first_bad;
-    if (f == ~0ull || f < (unsigned long long)offset || f >= (unsigned long long)(offset + count))
-        return;
-    c->first_found = widen(y[f - offset]);
-    c->first_expected = widen(o[f - offset]);
+/* Store the two values at the first bad index. */
+template <class T> __global__ void compare_first(const T *y, const T *b, kp_compare *c) {
+    if (c->first_bad == ~0ull) return;
+    c->first_found = widen(y[c->first_bad]);
+    c->first_expected = widen(b[c->first_bad]);
 }
 
-template <class Y, class O>
-static void compare_launch(const void *y, const void *o, int64_t offset, int64_t count, double rms,
-                           double tolerance, uint32_t poison, bool exact, kp_compare *c,
-                           cudaStream_t s) {
+template <class T>
+static void compare(const void *y, const void *b, enum kp_dtype type, int64_t count,
+                    const kp_stray_rule *rule, kp_compare *c, cudaStream_t s) {
+    compare_reset<<<1, 1, 0, s>>>(c);
     compare_kernel<<<grid_for((size_t)count, 4), kThreads, 0, s>>>(
-        (const Y *)y, (const O *)o, offset, count, rms, tolerance, poison, exact, c);
-    compare_first<<<1, 1, 0, s>>>((const Y *)y, (const O *)o, offset, count, c);
+        (const T *)y, (const T *)b, count, *rule, kp_limits_of(type), c);
+    compare_first<<<1, 1, 0, s>>>((const T *)y, (const T *)b, c);
 }
 
-template <class Y>
-static void compare_with(const void *y, const void *o, enum kp_dtype to, int64_t offset,
-                         int64_t count, double rms, double tolerance, uint32_t poison, bool exact,
-                         kp_compare *c, cudaStream_t s) {
-    if (to == KP_F64)
-        compare_launch<Y, double>(y, o, offset, count, rms, tolerance, poison, exact, c, s);
-    else
-        compare_launch<Y, Y>(y, o, offset, count, rms, tolerance, poison, exact, c, s);
-}
-
-void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtype to,
-                    int64_t offset, int64_t count, double rms, double tolerance, uint32_t poison,
-                    struct kp_compare *c, cudaStream_t s) {
-    if (to != KP_F64 && to != ty)
-        die(KP_BUG, "comparing %s with %s", kp_dtype_name(ty), kp_dtype_name(to));
-    switch (ty) {
-    case KP_F64:
-        compare_with<double>(y, o, to, offset, count, rms, tolerance, poison, false, c, s);
-        break;
-    case KP_F32:
-        compare_with<float>(y, o, to, offset, count, rms, tolerance, poison, false, c, s);
-        break;
-    case KP_F16:
-        compare_with<__half>(y, o, to, offset, count, rms, tolerance, poison, false, c, s);
-        break;
-    case KP_BF16:
-        compare_with<__nv_bfloat16>(y, o, to, offset, count, rms, tolerance, poison, false, c, s);
-        break;
-    case KP_I64:
-        compare_with<long long>(y, o, to, offset, count, rms, tolerance, poison, true, c, s);
-        break;
-    case KP_I32:
-        compare_with<int>(y, o, to, offset, count, rms, tolerance, poison, true, c, s);
-        break;
-    case KP_BOOL:
-        compare_with<unsigned char>(y, o, to, offset, count, rms, tolerance, poison, true, c, s);
-        break;
+void device_compare(const void *y, const void *b, enum kp_dtype type, int64_t count,
+                    const struct kp_stray_rule *rule, struct kp_compare *c, cudaStream_t s) {
+    switch (type) {
+    case KP_F64: compare<double>(y, b, type, count, rule, c, s); break;
+    case KP_F32: compare<float>(y, b, type, count, rule, c, s); break;
+    case KP_F16: compare<__half>(y, b, type, count, rule, c, s); break;
+    case KP_BF16: compare<__nv_bfloat16>(y, b, type, count, rule, c, s); break;
+    case KP_I64: compare<long long>(y, b, type, count, rule, c, s); break;
+    case KP_I32: compare<int>(y, b, type, count, rule, c, s); break;
+    case KP_BOOL: compare<unsigned char>(y, b, type, count, rule, c, s); break;
     }
     device_check(cudaGetLastError(), "comparing");
 }
