@@ -1,7 +1,6 @@
 /* device.cu: see device.h; what empties and scrubs the GPU is in flush.cu.  Plain grid-stride
  * kernels, each obviously right, and all at or near the speed of memory. */
 #include "gpu/device.h"
-#include "gpu/stray.h"
 #include "gpu/widen.cuh"
 #include "base/error.h"
 
@@ -104,92 +103,7 @@ void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
     canaries(list, n, word, changed, stream);
 }
 
-/* ---- Comparison -------------------------------------------------------------- */
-
-__global__ void compare_reset(kp_compare *c) {
-    *c = kp_compare{};
-    c->first_bad = ~0ull;
-}
-
-__device__ static void atomic_max(double *to,
-                                  double x) { /* x >= 0: its bits are in the order of integers */
-    atomicMax((unsigned long long *)to, (unsigned long long)__double_as_longlong(x));
-}
-
-__device__ static bool is_poison(const unsigned char *p, size_t i, int size, uint32_t word) {
-    for (int k = 0; k < size; k++)
-        if (p[i * size + k] != (unsigned char)(word >> 8 * ((i * size + k) & 3))) return false;
-    return true;
-}
-
-template <class T>
-__global__ void compare_kernel(const T *y, const T *b, int64_t count, kp_stray_rule rule,
-                               kp_type_limits type, kp_compare *c) {
-    double d2 = 0, b2 = 0, largest = 0;
-    unsigned long long bad = 0, first = ~0ull, unwritten = 0;
-    FOR_EACH(i, count) {
-        const double found = widen(y[i]), expected = widen(b[i]);
-        const double t = kp_apart(found, expected, &rule, type);
-        const double d = t > 0 && isfinite(t) ? found - expected : t;
-        d2 += d * d;
-        b2 += isfinite(expected) ? expected * expected : 0;
-        largest = fmax(largest, t);
-        if (!(t <= rule.limit)) {
-            bad++;
-            if ((unsigned long long)i < first) first = i;
-        }
-        if (t > 0 && is_poison((const unsigned char *)y, i, sizeof(T), rule.poison)) unwritten++;
-    }
-    __shared__ double s[2][32];
-    int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    for (int k = 16; k; k >>= 1) {
-        d2 += __shfl_down_sync(~0u, d2, k);
-        b2 += __shfl_down_sync(~0u, b2, k);
-        largest = fmax(largest, __shfl_down_sync(~0u, largest, k));
-    }
-    if (!lane) s[0][warp] = d2, s[1][warp] = b2;
-    if (!lane) atomic_max(&c->largest, largest);
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        for (int k = 1; k < kThreads / 32; k++) d2 += s[0][k], b2 += s[1][k];
-        atomicAdd(&c->sum_d2, d2);
-        atomicAdd(&c->sum_b2, b2);
-        if (blockIdx.x == 0) c->count = (unsigned long long)count;
-    }
-    if (bad) atomicAdd(&c->bad, bad);
-    if (unwritten) atomicAdd(&c->unwritten, unwritten);
-    if (first != ~0ull) atomicMin(&c->first_bad, first);
-}
-
-/* Store the two values at the first bad index. */
-template <class T> __global__ void compare_first(const T *y, const T *b, kp_compare *c) {
-    if (c->first_bad == ~0ull) return;
-    c->first_found = widen(y[c->first_bad]);
-    c->first_expected = widen(b[c->first_bad]);
-}
-
-template <class T>
-static void compare(const void *y, const void *b, enum kp_dtype type, int64_t count,
-                    const kp_stray_rule *rule, kp_compare *c, cudaStream_t s) {
-    compare_reset<<<1, 1, 0, s>>>(c);
-    compare_kernel<<<grid_for((size_t)count, 4), kThreads, 0, s>>>(
-        (const T *)y, (const T *)b, count, *rule, kp_limits_of(type), c);
-    compare_first<<<1, 1, 0, s>>>((const T *)y, (const T *)b, c);
-}
-
-void device_compare(const void *y, const void *b, enum kp_dtype type, int64_t count,
-                    const struct kp_stray_rule *rule, struct kp_compare *c, cudaStream_t s) {
-    switch (type) {
-    case KP_F64: compare<double>(y, b, type, count, rule, c, s); break;
-    case KP_F32: compare<float>(y, b, type, count, rule, c, s); break;
-    case KP_F16: compare<__half>(y, b, type, count, rule, c, s); break;
-    case KP_BF16: compare<__nv_bfloat16>(y, b, type, count, rule, c, s); break;
-    case KP_I64: compare<long long>(y, b, type, count, rule, c, s); break;
-    case KP_I32: compare<int>(y, b, type, count, rule, c, s); break;
-    case KP_BOOL: compare<unsigned char>(y, b, type, count, rule, c, s); break;
-    }
-    device_check(cudaGetLastError(), "comparing");
-}
+/* ---- Sums ------------------------------------------------------------------- */
 
 template <class T> __global__ void squares_kernel(const T *x, int64_t n, double *sum) {
     double s = 0;
