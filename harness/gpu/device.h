@@ -7,7 +7,8 @@
 #include "gpu/values.h"
 
 struct kp_draws; /* of the oracle: cuda_base/arithmetic.h */
-struct kp_stray; /* this and the next three: stray.h */
+struct kp_stray; /* this and the next four: stray.h */
+struct kp_compare;
 struct kp_suspects;
 struct kp_spread;
 struct kp_stray_rule;
@@ -43,28 +44,9 @@ void device_canaries(const struct kp_guarded *list, int n, uint32_t word, cudaSt
 void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
                            unsigned long long *changed, cudaStream_t stream);
 
-/* What a comparison of y with o finds, summed over calls (slices); d = y - o.  NaN against NaN and
- * equal infinities are no difference.  Any other difference that is not finite counts as
- * infinite. */
-struct kp_compare {
-    double sum_d2, sum_o2;
-    double max_rel;               /* largest |d| / (|o| + rms) */
-    unsigned long long count;     /* elements compared */
-    unsigned long long bad;       /* not (|d| <= tolerance * (|o| + rms)) */
-    unsigned long long first_bad; /* its index, ~0 if none */
-    unsigned long long unwritten; /* elements that differ and still are poison, bit for bit */
-    double first_expected, first_found;
-};
-
-/* Set *c (device memory) to nothing compared. */
-void device_compare_reset(struct kp_compare *c, cudaStream_t stream);
-
-/* Compare `count` elements of y (dtype ty) with o (dtype to: the same, or f64).  The first is
- * element `offset` of the output.  Integer types are compared exactly: d is 0 or infinite.  c is
- * device memory. */
-void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtype to,
-                    int64_t offset, int64_t count, double rms, double tolerance, uint32_t poison,
-                    struct kp_compare *c, cudaStream_t stream);
+/* Set *c (device memory) to what comparing `count` elements of y with a baseline's b finds. */
+void device_compare(const void *y, const void *b, enum kp_dtype type, int64_t count,
+                    const struct kp_stray_rule *rule, struct kp_compare *c, cudaStream_t stream);
 
 /* Set these (device memory) to nothing compared. */
 void device_stray_reset(struct kp_stray *s, struct kp_suspects *suspects, cudaStream_t stream);

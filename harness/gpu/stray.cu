@@ -1,4 +1,4 @@
-/* stray.cu: device_stray: see device.h and stray.h. */
+/* stray.cu: device_stray and device_compare: see device.h and stray.h. */
 #include "gpu/device.h"
 #include "gpu/stray.h"
 #include "gpu/widen.cuh"
@@ -218,6 +218,72 @@ void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *orac
     case KP_BOOL: BY(unsigned char); break;
     }
 #undef BY
+}
+
+__global__ void compare_reset(kp_compare *c) {
+    *c = kp_compare{};
+    c->first_bad = ~0ull;
+}
+
+template <class T>
+__global__ void __launch_bounds__(THREADS)
+    compare_kernel(const T *y, const T *b, int64_t count, kp_type_limits type, kp_stray_rule rule,
+                   kp_compare *c) {
+    double sum[] = {0, 0}, largest = 0; /* of d^2 and b^2 */
+    unsigned long long bad = 0, first = ~0ull, unwritten = 0;
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < count;
+         i += gridDim.x * (int64_t)THREADS) {
+        const double found = widen(y[i]), expected = widen(b[i]);
+        const double t = kp_apart(found, expected, &rule, type);
+        const double d = t > 0 && isfinite(t) ? found - expected : t;
+        sum[0] += d * d;
+        sum[1] += isfinite(expected) ? expected * expected : 0;
+        largest = fmax(largest, t);
+        if (!(t <= rule.limit)) bad++, first = min(first, (unsigned long long)i);
+        if (t > 0 && is_poison((const unsigned char *)y, i, sizeof(T), rule.poison)) unwritten++;
+    }
+    add_up(sum, 2);
+    if (threadIdx.x == 0) {
+        atomicAdd(&c->sum_d2, sum[0]);
+        atomicAdd(&c->sum_b2, sum[1]);
+        if (blockIdx.x == 0) c->count = (unsigned long long)count;
+    }
+    for (int k = 16; k; k >>= 1) largest = fmax(largest, __shfl_down_sync(~0u, largest, k));
+    if (!(threadIdx.x & 31)) atomic_max(&c->largest, largest);
+    if (bad) atomicAdd(&c->bad, bad);
+    if (unwritten) atomicAdd(&c->unwritten, unwritten);
+    if (bad) atomicMin(&c->first_bad, first);
+}
+
+/* Store the two values at the first bad index. */
+template <class T> __global__ void compare_first(const T *y, const T *b, kp_compare *c) {
+    if (c->first_bad == ~0ull) return;
+    c->first_found = widen(y[c->first_bad]);
+    c->first_expected = widen(b[c->first_bad]);
+}
+
+template <class T>
+static void compare(const void *y, const void *b, enum kp_dtype type, int64_t count,
+                    const kp_stray_rule *rule, kp_compare *c, cudaStream_t stream) {
+    int64_t blocks = (count + THREADS - 1) / THREADS;
+    compare_reset<<<1, 1, 0, stream>>>(c);
+    compare_kernel<<<(unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, 0, stream>>>(
+        (const T *)y, (const T *)b, count, kp_limits_of(type), *rule, c);
+    compare_first<<<1, 1, 0, stream>>>((const T *)y, (const T *)b, c);
+    device_check(cudaGetLastError(), "comparing");
+}
+
+void device_compare(const void *y, const void *b, enum kp_dtype type, int64_t count,
+                    const struct kp_stray_rule *rule, struct kp_compare *c, cudaStream_t stream) {
+    switch (type) {
+    case KP_F64: compare<double>(y, b, type, count, rule, c, stream); break;
+    case KP_F32: compare<float>(y, b, type, count, rule, c, stream); break;
+    case KP_F16: compare<__half>(y, b, type, count, rule, c, stream); break;
+    case KP_BF16: compare<__nv_bfloat16>(y, b, type, count, rule, c, stream); break;
+    case KP_I64: compare<long long>(y, b, type, count, rule, c, stream); break;
+    case KP_I32: compare<int>(y, b, type, count, rule, c, stream); break;
+    case KP_BOOL: compare<unsigned char>(y, b, type, count, rule, c, stream); break;
+    }
 }
 
 /* To nearest, in the last place that is kept. */

@@ -43,6 +43,16 @@ struct kp_stray_rule {
     uint32_t poison;
 };
 
+struct kp_compare {           /* of an output y with a baseline's b; t = |y - b| / (|b| + rms) */
+    double sum_d2, sum_b2;    /* of y - b and b; d is infinite where t is */
+    double largest;           /* t */
+    unsigned long long count; /* elements compared */
+    unsigned long long bad;   /* elements with t above the limit */
+    unsigned long long first_bad; /* its index, ~0 if none */
+    unsigned long long unwritten; /* elements that differ and still are poison, bit for bit */
+    double first_expected, first_found;
+};
+
 /* What a type does to a result: its unit roundoff (0: integers, which are exact), the error that
  * underflow may have, and its largest finite number. */
 struct kp_type_limits {
@@ -79,8 +89,8 @@ struct kp_strayed { /* one element */
     bool lost;      /* the oracle is infinite and y is finite */
 };
 
-/* How far y strays from o.  An o beyond the type's numbers counts as infinite.  Where o is not
- * finite, or the spread is not, y may be anything; but see lost. */
+/* How far y strays from o, the oracle's or a baseline's.  An o beyond the type's numbers counts as
+ * infinite.  Where o is not finite, or the spread is not, y may be anything; but see lost. */
 KP_BOTH struct kp_strayed kp_stray_of(double y, double o, double spread,
                                       struct kp_type_limits type) {
     struct kp_strayed e = {0, false, false};
@@ -95,6 +105,14 @@ KP_BOTH struct kp_strayed kp_stray_of(double y, double o, double spread,
         if (!isfinite(y)) e.t = (double)INFINITY;
     }
     return e;
+}
+
+/* The same of y from a baseline's b, by the unit of a comparison.  Returns t, infinite for a lost
+ * infinity that is bad, and 0 where y may be anything. */
+KP_BOTH double kp_apart(double y, double b, const struct kp_stray_rule *rule,
+                        struct kp_type_limits type) {
+    const struct kp_strayed e = kp_stray_of(y, b, fabs(b) + rule->rms, type);
+    return e.lost && rule->lost ? (double)INFINITY : e.t;
 }
 
 /* An element that is off by more than the limit is a suspect: few draws can all miss a step or a

@@ -12,7 +12,7 @@ const char *const kp_distribution_name[KP_DIST_COUNT] = {"declared", "normal",  
 
 /* Powers of two by which elements, rows, columns and inner indices are scaled.  Real: wider than
  * what 16-bit floats hold, so that halves inside an f32 task overflow.  Half: what f16 holds.
- * Moderate: values that go into exp. */
+ * Moderate: values that go into exp, weights of recurrent networks. */
 struct powers {
     int low, spread;
 };

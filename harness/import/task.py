@@ -271,9 +271,25 @@ def overflowing(graph):
     return calm
 
 
+def recurring(graph):
+    """Weights that are multiplied with what they made before: those of recurrent networks.  Large ones
+    make a network chaotic: from step to step it multiplies a rounding, until that is all there is."""
+    tensors, factors, again = {id(t) for t in graph.tensors}, {}, set()
+    for line in graph.lines:
+        before = set().union(*(factors.get(id(v), set()) for v in line.values()))
+        if line.op in ("lstm", "gru"):
+            again |= {id(v) for v in line.values() if v.dim() < 3}
+        if line.op in ("linear", "matmul"):
+            own = tensors & {id(v) for v in line.values()}
+            again |= own & before
+            before |= own
+        factors.update((id(v), before) for v in line.results)
+    return again
+
+
 def domains_of(graph):
     """A function of a tensor and its fill that gives its domain."""
-    calm, above = overflowing(graph), set()
+    calm, above = overflowing(graph) | recurring(graph), set()
     for line in graph.lines:
         if line.op == "scaled_dot_product_attention":
             calm |= {id(v) for v in line.values()}

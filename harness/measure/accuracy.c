@@ -201,14 +201,22 @@ static struct kp_judgment judge(const struct kp_task *t, const struct kp_stray *
     return worst;
 }
 
-/* What comparing all of the candidate's outputs with the baseline's finds, over the tolerance. */
-static void compare_all(struct accuracy *acc, int placement, const double *rms,
+/* Add to what was found what comparing all of the candidate's outputs with the baseline's finds,
+ * over the tolerance; its first bad element, where the oracle's slices show none. */
+static void compare_all(struct accuracy *acc, int placement, const double *rms, bool lost,
                         struct sample_errors *out) {
     struct kp_compare found[KP_MAX_OUTPUTS];
     struct kp_error tolerance = tolerance_when_timed(out->spread);
-    referee_compare(&acc->r, placement, acc->out[0], rms, tolerance.element, found);
+    referee_compare(&acc->r, placement, acc->out[0], rms, tolerance.element, lost, found);
     struct kp_error e = referee_error(acc->r.task, found);
     out->candidate = judgment_worst(out->candidate, judge_error(&e, &tolerance));
+    for (int k = 0; k < acc->r.task->noutputs; k++) {
+        struct kp_stray *s = &out->found[k];
+        if (s->bad) continue;
+        s->bad = found[k].bad, s->first_bad = found[k].first_bad;
+        s->unwritten = found[k].unwritten;
+        s->first_expected = found[k].first_expected, s->first_found = found[k].first_found;
+    }
 }
 
 void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
@@ -245,7 +253,7 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
         out->spread = error_worst(out->spread, spread_as_error(&spread[k], type));
         out->infinite |= host[KP_MAX_OUTPUTS + k].infinite > 0;
     }
-    if (!all && much == KP_SOME) compare_all(acc, placement, c.rms, out);
+    if (!all && much == KP_SOME) compare_all(acc, placement, c.rms, c.lost_counts, out);
 }
 
 bool sample_outside(const struct sample_errors *found, enum kp_distribution d) {

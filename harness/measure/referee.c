@@ -267,22 +267,22 @@ struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *
     struct kp_error worst = {0, 0};
     for (int k = 0; k < t->noutputs; k++) {
         enum kp_dtype type = t->values[t->outputs[k]].dtype;
-        double o2 = output_square(f[k].sum_o2, f[k].count, type);
-        double norm = f[k].sum_d2 > 0 ? sqrt(f[k].sum_d2 / o2) : f[k].sum_d2;
-        worst = error_worst(worst, (struct kp_error){norm, f[k].max_rel});
+        double b2 = output_square(f[k].sum_b2, f[k].count, type);
+        double norm = f[k].sum_d2 > 0 ? sqrt(f[k].sum_d2 / b2) : f[k].sum_d2;
+        worst = error_worst(worst, (struct kp_error){norm, f[k].largest});
     }
     return worst;
 }
 
 void referee_compare(struct referee *r, int placement, void *const *with, const double *rms,
-                     double tolerance, struct kp_compare *found) {
+                     double tolerance, bool lost, struct kp_compare *found) {
     const struct kp_task *t = r->task;
     const struct kp_span *at = r->at + (size_t)placement * r->nbuffers + t->ntensors;
     for (int k = 0; k < t->noutputs; k++) {
         const struct kp_value *v = &t->values[t->outputs[k]];
-        device_compare_reset(&r->found[k], r->stream);
-        device_compare(span_data(&at[k]), v->dtype, with[k], v->dtype, 0, kp_shape_count(&v->shape),
-                       rms[k], tolerance, r->poison, &r->found[k], r->stream);
+        const struct kp_stray_rule rule = {tolerance, lost, rms[k], r->poison};
+        device_compare(span_data(&at[k]), with[k], v->dtype, kp_shape_count(&v->shape), &rule,
+                       &r->found[k], r->stream);
     }
     device_check(cudaMemcpyAsync(found, r->found, (size_t)t->noutputs * sizeof *found,
                                  cudaMemcpyDeviceToHost, r->stream),

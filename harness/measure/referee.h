@@ -87,10 +87,10 @@ unsigned long long referee_checksum(struct referee *r, int placement, bool input
 /* The errors that a comparison found: host copies, one for each output. */
 struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *found);
 
-/* Compare the outputs of a placement with `with`, which has the same dtypes; rms is that of each
- * output.  Stores one host copy of what was found for each output. */
+/* Compare the outputs of a placement with a baseline's, `with`, which have this rms each; `lost`:
+ * whether a lost infinity is bad.  Stores one host copy of what was found for each output. */
 void referee_compare(struct referee *r, int placement, void *const *with, const double *rms,
-                     double tolerance, struct kp_compare *found);
+                     double tolerance, bool lost, struct kp_compare *found);
 
 /* Root mean square of each of these outputs. */
 void referee_rms(struct referee *r, void *const *outputs, double *rms);

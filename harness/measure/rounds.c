@@ -189,7 +189,8 @@ static bool fail_output(struct rounds *t, int i, const char *reason) {
 static bool compare_outputs(struct rounds *t, const struct round *q, int i) {
     struct kp_compare found[KP_MAX_OUTPUTS];
     const struct kp_error *tolerance = &t->tolerance[i];
-    referee_compare(&t->acc.r, q->placement, t->acc.out[0], q->rms, tolerance->element, found);
+    referee_compare(&t->acc.r, q->placement, t->acc.out[0], q->rms, tolerance->element,
+                    t->class != KP_CLASS_NORMWISE, found);
     struct kp_error e = referee_error(t->task, found);
     if (!error_exceeds(&e, tolerance)) return true;
     char reason[KP_TAPE_MESSAGE];

@@ -98,7 +98,7 @@ struct kp_fill {
  * this domain than the declared fill. */
 enum kp_domain {
     KP_DOMAIN_REAL,     /* any finite value of any sign and of widely varying magnitude */
-    KP_DOMAIN_MODERATE, /* any sign, magnitude near the declared one (scores fed to exp) */
+    KP_DOMAIN_MODERATE, /* any sign, near the declared magnitude (fed to exp, recurrent weights) */
     KP_DOMAIN_POSITIVE, /* > 0 */
     KP_DOMAIN_UNIT,     /* [0,1] */
     KP_DOMAIN_DECLARED  /* only what the fill declares (indices, masks, probabilities) */

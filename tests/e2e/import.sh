@@ -71,7 +71,26 @@ for name in block unet; do
     mk import MODULE="$modules/$name.py" NAME="$name" PYTHON="$python"
     check "the module $name.py becomes the task of today" cmp "tasks/my/$name.json" "$modules/$name.json"
 done
+cat > recurrent.py <<'PY'
+import torch
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.step, self.out, self.gru, self.lstm = nn.Linear(8, 4), nn.Linear(4, 4), nn.GRU(4, 4), nn.LSTM(4, 4)
+    def forward(self, x, h, a, b, c):
+        for _ in range(2):
+            h = torch.tanh(self.step(torch.cat([x, h], 1)))
+        y, _ = self.gru(self.out(h).unsqueeze(0), a)
+        return self.lstm(y, (b, c))[0]
+def get_inputs():
+    return [torch.rand(4, 4), torch.rand(4, 4), *(torch.rand(1, 4, 4) for _ in range(3))]
+PY
+mk import MODULE=recurrent.py NAME=recurrent PYTHON="$python"
+check 'weights that a network uses at each step are moderate, all else is real' is \
+    "$(jq -r '(.inputs, .parameters)[] | select(.domain != "real") | .name + " " + .domain' tasks/my/recurrent.json)" \
+    "$(printf '%s moderate\n' step_{weight,bias} {gru,lstm}_{weight,bias}_{ih,hh}_l0)"
 mk tasks
 check 'a task of my own is measured only where it is named' lines 0 my
 mk tasks SUITE=my
-check 'by its suite' lines 3 '^my '
+check 'by its suite' lines 4 '^my '

@@ -99,12 +99,6 @@ static double load(const void *p, enum kp_dtype type, int64_t i) {
     die(KP_BUG, "the pretend GPU has no %s", kp_dtype_name(type));
 }
 
-void device_compare_reset(struct kp_compare *c, cudaStream_t stream) {
-    (void)stream;
-    memset(c, 0, sizeof *c);
-    c->first_bad = ~0ull;
-}
-
 static bool is_poison(const void *p, int64_t i, size_t size, uint32_t word) {
     const unsigned char *b = p;
     for (size_t k = (size_t)i * size; k < ((size_t)i + 1) * size; k++)
@@ -112,26 +106,22 @@ static bool is_poison(const void *p, int64_t i, size_t size, uint32_t word) {
     return true;
 }
 
-void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtype to,
-                    int64_t offset, int64_t count, double rms, double tolerance, uint32_t poison,
-                    struct kp_compare *c, cudaStream_t stream) {
+void device_compare(const void *y, const void *b, enum kp_dtype type, int64_t count,
+                    const struct kp_stray_rule *rule, struct kp_compare *c, cudaStream_t stream) {
     (void)stream;
     fake_log("compare");
+    *c = (struct kp_compare){.count = (unsigned long long)count, .first_bad = ~0ull};
     for (int64_t i = 0; i < count; i++) {
-        double a = load(y, ty, i), b = load(o, to, i), d = a - b, e = fabs(d) / (fabs(b) + rms);
-        if (a == b || (isnan(a) && isnan(b))) d = e = 0;
-        if (ty == KP_I64 && d != 0) d = e = INFINITY;
-        if (!isfinite(d)) d = e = INFINITY;
-        c->sum_d2 += d * d, c->sum_o2 += isfinite(b) ? b * b : 0;
-        c->max_rel = fmax(c->max_rel, e);
-        c->unwritten += d != 0 && is_poison(y, i, kp_dtype_size(ty), poison);
-        if (e <= tolerance) continue;
-        c->bad++;
-        if (c->first_bad != ~0ull) continue;
-        c->first_bad = (unsigned long long)(offset + i);
-        c->first_found = a, c->first_expected = b;
+        double found = load(y, type, i), expected = load(b, type, i);
+        double t = kp_apart(found, expected, rule, kp_limits_of(type));
+        double d = t > 0 && isfinite(t) ? found - expected : t;
+        c->sum_d2 += d * d, c->sum_b2 += isfinite(expected) ? expected * expected : 0;
+        c->largest = fmax(c->largest, t);
+        c->unwritten += t > 0 && is_poison(y, i, kp_dtype_size(type), rule->poison);
+        if (t <= rule->limit || c->bad++) continue;
+        c->first_bad = (unsigned long long)i;
+        c->first_found = found, c->first_expected = expected;
     }
-    c->count += (unsigned long long)count;
 }
 
 void device_stray_reset(struct kp_stray *s, struct kp_suspects *suspects, cudaStream_t stream) {

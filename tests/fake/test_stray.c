@@ -109,6 +109,30 @@ static void test_stray(void **state) {
     }
 }
 
+/* How far y is from a baseline's b: what is not finite, by the same rule. */
+static void test_apart(void **state) {
+    (void)state;
+    const double inf = INFINITY, most = 0x1.fffffep127;
+    const struct {
+        double y, b, rms;
+        enum kp_dtype type;
+        double t, unlost; /* where a lost infinity is bad, and where it is not */
+    } row[] = {{5, -3, 1, KP_F32, 2, 2},      {3, 3, 0, KP_F32, 0, 0},
+               {inf, 3, 1, KP_F32, inf, inf}, {NAN, 3, 1, KP_F32, inf, inf},
+               {7, NAN, 1, KP_F32, 0, 0},     {NAN, NAN, 1, KP_F32, 0, 0},
+               {7, inf, 1, KP_F32, inf, 0},   {inf, inf, 1, KP_F32, 0, 0},
+               {-inf, inf, 1, KP_F32, 0, 0},  {NAN, -inf, 1, KP_F32, 0, 0},
+               {most, inf, 1, KP_F32, 0, 0},  {60000, inf, 1, KP_F16, inf, 0},
+               {7, 7, 0, KP_I64, 0, 0},       {1, 0, 0, KP_I64, inf, inf}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        for (int lost = 0; lost < 2; lost++) {
+            const struct kp_stray_rule rule = {.lost = lost, .rms = row[i].rms};
+            double t = kp_apart(row[i].y, row[i].b, &rule, kp_limits_of(row[i].type));
+            if (t != (lost ? row[i].t : row[i].unlost))
+                fail_msg("%g for %g: t %g", row[i].y, row[i].b, t);
+        }
+}
+
 /* Parts are contiguous and equal but for the last, at most KP_PARTS, and none is small. */
 static void test_parts(void **state) {
     (void)state;
@@ -272,7 +296,7 @@ static void test_redraw(void **state) {
     (void)state;
     struct output *x = right();
     struct kp_stray s;
-    x->y[400] = (float)x->exact[400] + 8;   /* 16 spreads */
+    x->y[400] = (float)x->exact[400] + 8; /* 16 spreads */
     x->y[3000] = (float)x->exact[3000] - 8;
     compare(x, true, &s, NULL);
     assert_int_equal(suspects.count, 2);
@@ -363,10 +387,11 @@ static void test_integers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spread),   cmocka_unit_test(test_stray),
-        cmocka_unit_test(test_parts),    cmocka_unit_test(test_right),
-        cmocka_unit_test(test_errors),   cmocka_unit_test(test_bad),
-        cmocka_unit_test(test_lost),     cmocka_unit_test(test_redraw),
-        cmocka_unit_test(test_many),     cmocka_unit_test(test_integers)};
+        cmocka_unit_test(test_spread),  cmocka_unit_test(test_stray),
+        cmocka_unit_test(test_apart),   cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_right),   cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_bad),     cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_redraw),  cmocka_unit_test(test_many),
+        cmocka_unit_test(test_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
