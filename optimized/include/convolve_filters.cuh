@@ -23,7 +23,6 @@ template <class F, class Op, class G, class C> struct StoreOverFilters : F {
         static_assert(C::GROUPS == 1 && C::COLUMNS <= P::N && P::N % 16 == 0,
                       "one tile of filters");
         const F &f = *this;
-        const FourPixels<C> pixels(batch, row);
         typename Op::State s[4] = {Op::none(), Op::none(), Op::none(), Op::none()};
 #pragma unroll
         for (int j = 0; j < P::N / 8; j += 2)
@@ -41,12 +40,10 @@ template <class F, class Op, class G, class C> struct StoreOverFilters : F {
                 Op::take(s[r], taken);
             }
         const float value = g(Op::value(join_lanes<Op, 1>(s)));
-#pragma unroll
-        for (int r = 0; r < 4; r++) /* a lane a pixel */
-            if ((int)threadIdx.x % 4 == r && pixels.inside[r]) {
-                const long long image = (row + r) / C::PIXELS;
-                out[pixels.at[r] - image * (C::FILTERS - 1) * C::OUT_AREA] = value;
-            }
+        const int own = row + threadIdx.x % 4; /* a lane a pixel */
+        const FourPixels<C> pixels(batch, own);
+        const long long image = own / C::PIXELS;
+        if (pixels.inside[0]) out[pixels.at[0] - image * (C::FILTERS - 1) * C::OUT_AREA] = value;
     }
 };
 

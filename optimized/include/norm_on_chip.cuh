@@ -34,7 +34,7 @@ __device__ __forceinline__ float sum_of_block(float v, float (&part)[THREADS / 3
 }
 
 /* Threads for a run of so many values: each has 32 at most. */
-constexpr int run_threads(int size) {
+__host__ __device__ constexpr int run_threads(int size) {
     return size > 8192 ? 512 : size > 4096 ? 256 : size > 256 ? 128 : 32;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 #include "pools.cuh"
 #include "states.cuh"
+#include <float.h>
 
 namespace kp {
 
@@ -42,6 +43,18 @@ template <int Z, int Y, int X, int WZ, int WY, int WX> struct SideBySide {
         return R::template result<TAPS>(all);
     }
 };
+
+/* v = softmax(v), in registers. */
+template <int COUNT> __device__ __forceinline__ void softmax_values(float (&v)[COUNT]) {
+    float top = -FLT_MAX, sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) top = fmaxf(top, v[i]);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) v[i] = expf(v[i] - top), sum += v[i];
+    const float share = 1.0f / sum;
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) v[i] *= share;
+}
 
 constexpr int WINDOW_THREADS = 128, WINDOW_SUM_THREADS = 256;
 

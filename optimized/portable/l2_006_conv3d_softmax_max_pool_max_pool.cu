@@ -3,7 +3,7 @@
  * a convolution over three axes with bias: x [128][3][16][32][32], weight [16][3][3][3][3] ->
  * [128][16][14][30][30] -> [128][16][3][7][7].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), whose
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), whose
  * epilogue has all filters of a pixel and takes softmax over them (convolve_filters.cuh), stores
  * its results in scratch memory. A thread maps a window (window_maps.cuh). Floor: three products in
  * TF32, 30 us; 0.02 GiB read, 0.10 GiB written and read, 51 us. Not measured yet. */
@@ -23,6 +23,7 @@ struct Biased {
         return v + __ldg(conv_bias + filter);
     }
 };
+
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 4, 4, 4>;
 
 struct Finish {

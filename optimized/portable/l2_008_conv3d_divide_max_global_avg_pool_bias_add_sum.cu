@@ -3,7 +3,7 @@
  * number for each filter), conv a convolution over three axes with bias: x [128][8][16][64][64],
  * weight [16][8][3][3][3] -> [128][16][14][62][62] -> [128][1][1][1].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A block adds up the windows of a plane (window_maps.cuh); their sums
  * are columns (columns.cuh).
  * Floor: three products in TF32, 348 us; 0.25 GiB read, 0.41 GiB written and read, 253 us.
@@ -25,6 +25,7 @@ struct Biased {
         return (v + __ldg(conv_bias + filter)) * 0.5f;
     }
 };
+
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 2, 2, 2>;
 
 struct Value {

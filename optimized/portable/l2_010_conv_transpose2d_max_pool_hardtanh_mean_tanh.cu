@@ -3,7 +3,7 @@
  * transposed convolution over two axes with bias, padding 1: x [128][64][256][256], weight
  * [64][64][3][3] -> [128][64][256][256] -> [128][64][1][1].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A block adds up the windows of a plane (window_maps.cuh).
  * Floor: three products in TF32, 4525 us; 2.00 GiB read, 2.00 GiB written and read, 1416 us.
  * Not measured yet. */
@@ -23,6 +23,7 @@ struct Biased {
         return v + __ldg(conv_transpose_bias + filter);
     }
 };
+
 using Windows = kp::SideBySide<1, Height::OUT, Width::OUT, 1, 2, 2>;
 
 struct Finish {

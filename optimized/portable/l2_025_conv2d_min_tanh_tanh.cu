@@ -2,7 +2,7 @@
 /* tanh(tanh(the least filter of conv)), conv a convolution over two axes with bias: x
  * [128][16][256][256], weight [64][16][3][3] -> [128][64][254][254] -> one number a pixel.
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
  * epilogue has all filters of a pixel and stores one number of it (convolve_filters.cuh).
  * Floor: three products in TF32, 1113 us; 0.50 GiB read, 118 us.
  * Not measured yet. */

@@ -3,7 +3,7 @@
  * stride 2 and padding 1: x [128][32][16][16][16], weight [32][64][3][3][3] ->
  * [128][64][32][32][32].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); its
  * epilogue adds the tensor, and does the rest. Floor: three products in TF32, 424 us; 1.06 GiB read
  * and 1.00 GiB written, 487 us. Not measured yet. */
 #include "task.h"

@@ -3,7 +3,7 @@
  * with bias, stride 2 and padding 1: x [32][32][16][32][32], weight [32][64][4][4][4] ->
  * [32][64][32][64][64].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); a warp
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); a warp
  * then normalises a row in registers, in place (layer_norm_pairs.cuh). Floor: three products in
  * TF32, 1005 us; 0.06 GiB read and 1.00 GiB written, read and written, 723 us. Not measured yet. */
 #include "task.h"

@@ -4,7 +4,7 @@
  * windows of 2 x 2 x 2 of x: x [32][32][32][64][64] -> [32][32][16][32][32], weight
  * [32][64][3][3][3] -> [32][64][32][64][64].
  *
- * Idea: A thread takes the mean of a window (window_maps.cuh). A product at fp32 accuracy whose
+ * Idea: a thread takes the mean of a window (window_maps.cuh). A product at fp32 accuracy whose
  * rows, the patches, are gathered (convolve.cuh) stores its results in scratch memory. A row of
  * softmax is a plane: sixteen slices of row_ring.cuh, which reads it once. Floor: three products in
  * TF32, 424 us; 0.50 GiB read, 1.06 GiB written and read, 1 GiB written, 860 us. Not measured yet.

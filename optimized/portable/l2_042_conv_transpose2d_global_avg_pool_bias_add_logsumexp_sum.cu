@@ -3,7 +3,7 @@
  * conv, plus a number for each filter), conv a transposed convolution over two axes with bias: x
  * [16][64][512][512], weight [64][128][3][3] -> [16][128][514][514] -> [16][1].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
  * stores gather the means of each channel: no result goes to memory (convolve_means.cuh). A warp
  * joins those of an image.
  * Floor: three products in TF32, 4560 us; 1.00 GiB read, 236 us.
@@ -24,7 +24,7 @@ struct Biased {
     }
 };
 
-struct Add {
+struct AddToMean {
     const float *bias;
     __device__ __forceinline__ float operator()(float mean, int channel) const {
         return mean + __ldg(bias + channel % Conv::FILTERS);
@@ -49,6 +49,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
                        cudaStream_t stream) {
     float *means = (float *)((char *)scratch + kp::MeansScratch<Conv, Tile>::bytes());
     kp::convolve_means<Conv, Tile>(in->x, in->conv_transpose_weight, means,
-                                   Biased{in->conv_transpose_bias}, Add{in->bias}, scratch, stream);
+                                   Biased{in->conv_transpose_bias}, AddToMean{in->bias}, scratch,
+                                   stream);
     logsumexp_kernel<<<X_DIM0, 32, 0, stream>>>(means, out->out);
 }

@@ -3,7 +3,7 @@
  * of conv), conv a convolution over three axes with bias, padding 1: x [4][32][32][128][128],
  * weight [64][32][3][3][3] -> [4][64][32][128][128] -> [4][1][16][64][64].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A thread has all filters of a window (window_maps.cuh).
  * Floor: three products in TF32, 1697 us; 0.25 GiB read, 0.50 GiB written and read, 295 us.
  * Not measured yet. */
@@ -11,6 +11,7 @@
 #include "activations.cuh"
 #include "convolve.cuh"
 #include "window_maps.cuh"
+#include <float.h>
 
 using Width = kp::Axis<X_DIM4, CONV_WEIGHT_DIM4, 1, 1>;
 using Height = kp::Axis<X_DIM3, CONV_WEIGHT_DIM3, 1, 1>;
@@ -24,6 +25,7 @@ struct Biased {
         return v + __ldg(conv_bias + filter);
     }
 };
+
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 2, 2, 2>;
 constexpr int FILTERS = Conv::FILTERS;
 

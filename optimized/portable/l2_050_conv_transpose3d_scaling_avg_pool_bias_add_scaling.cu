@@ -3,7 +3,7 @@
  * number, conv a transposed convolution over three axes with bias, stride 2 and padding 1: x
  * [128][3][16][32][32], weight [3][16][3][3][3] -> [128][16][31][63][63] -> [128][16][15][31][31].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A thread maps a window (window_maps.cuh).
  * Floor: three products in TF32, 37 us; 0.02 GiB read, 0.94 GiB written and read, 449 us.
  * Not measured yet. */
@@ -24,6 +24,7 @@ struct Biased {
         return (v + __ldg(conv_transpose_bias + filter)) * __ldg(scale1);
     }
 };
+
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 2, 2, 2>;
 
 struct Finish {

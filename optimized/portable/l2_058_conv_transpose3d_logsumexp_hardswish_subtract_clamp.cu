@@ -4,7 +4,7 @@
  * padding 1: x [128][3][16][32][32], weight [3][16][3][3][3] -> [128][16][31][63][63] -> one
  * number a pixel.
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
  * epilogue has all filters of a pixel and stores one number of it (convolve_filters.cuh).
  * Floor: three products in TF32, 37 us; 0.02 GiB read, 6 us.
  * Not measured yet. */

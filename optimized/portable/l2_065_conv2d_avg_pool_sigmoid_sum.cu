@@ -3,7 +3,7 @@
  * convolution over two axes with bias: x [128][8][384][384], weight [64][8][3][3] ->
  * [128][64][382][382] -> [128].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A block adds up the windows of a plane (window_maps.cuh); their sums
  * are columns (columns.cuh).
  * Floor: three products in TF32, 1259 us; 0.56 GiB read, 4.45 GiB written and read, 2235 us.
@@ -25,6 +25,7 @@ struct Biased {
         return v + __ldg(conv_bias + filter);
     }
 };
+
 using Windows = kp::SideBySide<1, Height::OUT, Width::OUT, 1, 4, 4>;
 
 struct Finish {

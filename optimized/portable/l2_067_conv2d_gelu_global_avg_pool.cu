@@ -2,7 +2,7 @@
 /* The mean over each filter of gelu(conv), conv a convolution over two axes with bias: x
  * [128][8][256][256], weight [64][8][3][3] -> [128][64][254][254] -> [128][64].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
  * stores gather the means of each channel: no result goes to memory (convolve_means.cuh).
  * Floor: three products in TF32, 556 us; 0.25 GiB read, 59 us.
  * Not measured yet. */

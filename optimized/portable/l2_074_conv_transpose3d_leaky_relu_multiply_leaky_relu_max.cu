@@ -4,7 +4,7 @@
  * padding 1: x [16][16][16][32][32], weight [16][32][3][3][3] -> [16][32][32][64][64] ->
  * [16][32][16][32][32].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A thread maps a window (window_maps.cuh).
  * Floor: three products in TF32, 53 us; 0.02 GiB read, 0.25 GiB written and read, 122 us.
  * Not measured yet. */
@@ -26,6 +26,7 @@ struct Biased {
                                    __ldg(multiplier + filter));
     }
 };
+
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 2, 2, 2>;
 
 struct Finish {

@@ -3,7 +3,7 @@
  * conv a transposed convolution over three axes with bias: x [16][64][16][32][32], weight
  * [64][128][5][5][5] -> [16][128][20][36][36] -> [16][128][1][1][1].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), of whose
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), of whose
  * results nothing is stored: the mean of a norm is that of the channel, normalised. Its stores
  * gather the moments of each channel (convolve_norm.cuh), which are joined to those of channels of
  * an image, for their means, and to those of the batch.

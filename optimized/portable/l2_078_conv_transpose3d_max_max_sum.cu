@@ -3,7 +3,7 @@
  * conv, conv a transposed convolution over three axes with bias, stride 2 and padding 2: x
  * [16][32][32][32][32], weight [32][64][5][5][5] -> [16][64][63][63][63] -> [16][1][10][10][10].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A thread maps a window (window_maps.cuh); sums over the filters are
  * columns (columns.cuh).
  * Floor: three products in TF32, 1873 us; 0.06 GiB read, 0.95 GiB written and read, 465 us.
@@ -25,6 +25,7 @@ struct Biased {
         return v + __ldg(conv_transpose_bias + filter);
     }
 };
+
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 6, 6, 6>;
 
 struct Finish {

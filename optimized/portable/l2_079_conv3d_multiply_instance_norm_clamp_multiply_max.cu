@@ -3,7 +3,7 @@
  * filter, conv a convolution over three axes with bias: x [128][3][16][32][32], weight
  * [16][3][3][3][3] -> [128][16][14][30][30] -> [128][14][30][30].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory, and gathers the moments of each channel (convolve_norm.cuh). A thread
  * has all filters of a pixel (window_maps.cuh).
  * Floor: three products in TF32, 30 us; 0.02 GiB read, 0.10 GiB written and read, 51 us.

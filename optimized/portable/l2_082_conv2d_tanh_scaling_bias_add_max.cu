@@ -3,7 +3,7 @@
  * over two axes with bias: x [128][8][256][256], weight [64][8][3][3] -> [128][64][254][254] ->
  * [128][64][63][63].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A thread maps a window (window_maps.cuh).
  * Floor: three products in TF32, 556 us; 0.25 GiB read, 1.97 GiB written and read, 988 us.
  * Not measured yet. */
@@ -23,6 +23,7 @@ struct Biased {
         return kp::Tanh()(v + __ldg(conv_bias + filter)) * 2.0f + __ldg(bias + filter);
     }
 };
+
 using Windows = kp::SideBySide<1, Height::OUT, Width::OUT, 1, 4, 4>;
 
 struct Finish {

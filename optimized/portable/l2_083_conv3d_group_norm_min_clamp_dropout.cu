@@ -3,7 +3,7 @@
  * axes with bias: x [128][3][16][64][64], weight [16][3][3][3][3] -> [128][16][14][62][62], kept
  * of the same shape. (Nothing but zeros, or NaN, is left of it.)
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); its stores
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); its stores
  * gather the moments of each channel, and the norm is one more pass, in place (convolve_norm.cuh).
  * Floor: three products in TF32, 130 us; 0.50 GiB read and 0.41 GiB written, read and written, 410
  * us. Not measured yet. */

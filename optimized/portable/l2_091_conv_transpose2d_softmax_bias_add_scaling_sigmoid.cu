@@ -3,7 +3,7 @@
  * convolution over two axes with bias, stride 2 and padding 1: x [128][64][64][64], weight
  * [64][128][4][4] -> [128][128][129][129].
  *
- * Idea: A product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
  * epilogue has all filters of a pixel and takes softmax over them (convolve_filters.cuh).
  * Floor: three products in TF32, 1021 us; 0.12 GiB read and 1.02 GiB written, 269 us.
  * Not measured yet. */
