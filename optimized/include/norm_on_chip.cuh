@@ -82,7 +82,7 @@ static void norm_runs(float *y, const F &f, float eps, cudaStream_t stream) {
     norm_runs_kernel<SIZE><<<RUNS, run_threads(SIZE), 0, stream>>>(y, f, eps);
 }
 
-constexpr int NORM_WIDE = 32, NORM_DEEP = 32; /* columns of a block; threads of a column */
+constexpr int NORM_WIDE = 16, NORM_DEEP = 64; /* columns of a block; threads of a column */
 
 /* The sum of v over the threads of a column. */
 __device__ __forceinline__ float sum_of_column(float v, float (&part)[NORM_DEEP][NORM_WIDE]) {
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(NORM_WIDE *NORM_DEEP)
 /* Enqueues y = f(normal) in place for each column of y, [ROWS][COLUMNS]. */
 template <int ROWS, int COLUMNS, class F>
 static void norm_columns(float *y, const F &f, float eps, cudaStream_t stream) {
-    static_assert(ROWS <= 1024, "32 rows a thread, in registers");
+    static_assert(ROWS <= 1024, "16 rows a thread, in registers");
     constexpr int BLOCKS = (COLUMNS + NORM_WIDE - 1) / NORM_WIDE;
     norm_columns_kernel<ROWS, COLUMNS><<<BLOCKS, NORM_WIDE * NORM_DEEP, 0, stream>>>(y, f, eps);
 }

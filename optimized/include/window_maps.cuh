@@ -59,7 +59,7 @@ template <int COUNT> __device__ __forceinline__ void softmax_values(float (&v)[C
 constexpr int WINDOW_THREADS = 128, WINDOW_SUM_THREADS = 256;
 
 template <class R, class W, int CHANNELS, class F>
-__global__ void __launch_bounds__(WINDOW_THREADS)
+__global__ void __launch_bounds__(WINDOW_THREADS, 4)
     map_windows_kernel(const float *__restrict__ x, int images, F f) {
     const long long i = (long long)blockIdx.x * WINDOW_THREADS + threadIdx.x;
     if (i >= (long long)images * W::PLACES) return;

@@ -4,7 +4,7 @@
  * operand is to be split beforehand.
  *
  * Idea: a product at fp32 accuracy (product.cuh) stores its results in scratch memory, and a block
- * normalises 32 features of all rows in registers (norm_on_chip.cuh). A row of the result is a
+ * normalises 16 features of all rows in registers (norm_on_chip.cuh). A row of the result is a
  * slice of row_ring.cuh, which reads it once. Three passes in TF32, as rests in bf16 would miss the
  * tolerance where a norm divides by little.
  * Floor: 6 M N K flops over the TF32 rate, 1008 us; 288 MiB, 66 us; norm and softmax read and write
