@@ -20,10 +20,15 @@ using Parts = kp::ProductParts<Sizes>;
 constexpr int THREADS = 128;
 static_assert(FEATURES % 4 == 0, "whole float4");
 
+/* Values are stored in this unit until they are normalised, so that squares of 2^110 do not
+ * overflow. */
+constexpr float UNIT = 0x1p-50f;
+constexpr double EPS = 1e-5 * UNIT * UNIT;
+
 struct Linear {
     const float *gemm_bias, *scale;
     __device__ __forceinline__ float operator()(float v, int, int feature) const {
-        return (v + __ldg(gemm_bias + feature)) * __ldg(scale + feature);
+        return (v + __ldg(gemm_bias + feature)) * __ldg(scale + feature) * UNIT;
     }
 };
 
@@ -58,7 +63,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const kp::Along<FEATURES, X_DIM1> weight = {{}, in->gemm_weight};
     const Store store = {{{{}, out->out}, parts}, {in->gemm_bias, in->scale}};
     kp::product<Sizes, Tile>(x, weight, store, scratch, stream);
-    kp::join_channels<Parts>(parts, in->bn_weight, in->bn_bias, 1e-5, norms, stream);
+    kp::join_channels<Parts>(parts, in->bn_weight, in->bn_bias, EPS, norms, stream);
     constexpr unsigned BLOCKS = ((long long)ROWS * FEATURES / 4 + THREADS - 1) / THREADS;
     normalize_kernel<<<BLOCKS, THREADS, 0, stream>>>((float4 *)out->out, norms);
 }

@@ -21,10 +21,15 @@ using Parts = kp::ProductParts<Sizes>;
 constexpr int THREADS = 128;
 static_assert(FEATURES % 4 == 0, "whole float4");
 
+/* Values are stored in this unit until they are normalised, so that squares of 2^110 do not
+ * overflow. */
+constexpr float UNIT = 0x1p-50f;
+constexpr double EPS = 1e-5 * UNIT * UNIT;
+
 struct Linear {
     const float *gemm_bias;
     __device__ __forceinline__ float operator()(float v, int, int feature) const {
-        return v + __ldg(gemm_bias + feature);
+        return (v + __ldg(gemm_bias + feature)) * UNIT;
     }
 };
 
@@ -61,8 +66,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const kp::Along<FEATURES, X_DIM1> weight = {{}, in->gemm_weight};
     const Store store = {{{{}, out->out}, parts}, {in->gemm_bias}};
     kp::product<Sizes, Tile>(x, weight, store, scratch, stream);
-    kp::join_channels<Parts>(parts, in->batch_norm_weight, in->batch_norm_bias, 1e-5, norms,
-                             stream);
+    kp::join_channels<Parts>(parts, in->batch_norm_weight, in->batch_norm_bias, EPS, norms, stream);
     constexpr unsigned BLOCKS = ((long long)ROWS * FEATURES / 4 + THREADS - 1) / THREADS;
     normalize_kernel<<<BLOCKS, THREADS, 0, stream>>>((float4 *)out->out, norms);
 }
