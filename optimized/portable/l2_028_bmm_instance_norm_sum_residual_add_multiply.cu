@@ -1,0 +1,46 @@
+// provenance: shipped
+/* (instance norm of linear + y) * y, the norm over a whole row, x 1024 x 8192, weight 8192 x 8192,
+ * with bias, y 1024 x 8192. Computed as weight * transpose(x), as the smaller operand is to be
+ * split beforehand.
+ *
+ * Idea: a product at fp32 accuracy (product.cuh) stores its results, and a block normalises each
+ * row in registers (norm_on_chip.cuh). Three passes in TF32, as rests in bf16 would miss the
+ * tolerance where a norm divides by little.
+ * Floor: 6 M N K flops over the TF32 rate, 1008 us; 0.34 GiB, 86 us; the norm reads and writes 64
+ * MiB, 16 us. Not measured yet. */
+#include "task.h"
+#include "norm_on_chip.cuh"
+#include "operands.cuh"
+#include "stores.cuh"
+
+constexpr int ROWS = X_DIM0, FEATURES = BMM_WEIGHT_DIM0;
+using Sizes = kp::Matrices<FEATURES, ROWS, X_DIM1>;
+using Tile = kp::Tile<128, kp::Tf32Rest>;
+
+struct Linear {
+    const float *bias;
+    __device__ __forceinline__ float operator()(float v, int feature, int) const {
+        return v + __ldg(bias + feature);
+    }
+};
+
+struct AddMultiply {
+    const float *y;
+    __device__ __forceinline__ float operator()(float v, long long place) const {
+        const float by = __ldg(y + place);
+        return (v + by) * by;
+    }
+};
+
+extern "C" size_t scratch_bytes(void) {
+    return kp::split_bytes<Sizes, Tile>();
+}
+
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
+                       cudaStream_t stream) {
+    const kp::Along<FEATURES, X_DIM1> weight = {{}, in->bmm_weight};
+    const kp::Along<ROWS, X_DIM1> x = {{}, in->x};
+    const kp::StoreColumns<Linear, FEATURES, ROWS> store = {{in->bmm_bias}, out->out};
+    kp::product<Sizes, Tile>(weight, x, store, scratch, stream);
+    kp::norm_runs<ROWS, FEATURES>(out->out, AddMultiply{in->y}, 1e-5f, stream);
+}

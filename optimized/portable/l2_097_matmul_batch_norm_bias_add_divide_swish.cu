@@ -1,0 +1,48 @@
+// provenance: shipped
+/* swish(batch norm of linear + a number), by the batch's own mean and variance, x 1024 x 8192,
+ * weight 8192 x 8192, with bias. Computed as weight * transpose(x), as the smaller operand is to be
+ * split beforehand.
+ *
+ * Idea: a product at fp32 accuracy (product.cuh) stores its results, and a block normalises 32
+ * features of all rows in registers (norm_on_chip.cuh). Three passes in TF32, as rests in bf16
+ * would miss the tolerance where a norm divides by little. Floor: 6 M N K flops over the TF32 rate,
+ * 1008 us; 0.31 GiB, 78 us; the norm reads and writes 64 MiB, 16 us. Not measured yet. */
+#include "task.h"
+#include "activations.cuh"
+#include "norm_on_chip.cuh"
+#include "operands.cuh"
+#include "stores.cuh"
+
+constexpr int ROWS = X_DIM0, FEATURES = MATMUL_WEIGHT_DIM0;
+using Sizes = kp::Matrices<FEATURES, ROWS, X_DIM1>;
+using Tile = kp::Tile<128, kp::Tf32Rest>;
+
+struct Linear {
+    const float *matmul_bias;
+    __device__ __forceinline__ float operator()(float v, int feature, int) const {
+        return v + __ldg(matmul_bias + feature);
+    }
+};
+
+struct Finish {
+    const float *weight, *norm_bias, *bias;
+    __device__ __forceinline__ float operator()(float v, long long place) const {
+        const int feature = (int)(place % FEATURES);
+        v = v * __ldg(weight + feature) + __ldg(norm_bias + feature);
+        return kp::Swish()(v + __ldg(bias));
+    }
+};
+
+extern "C" size_t scratch_bytes(void) {
+    return kp::split_bytes<Sizes, Tile>();
+}
+
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
+                       cudaStream_t stream) {
+    const kp::Along<FEATURES, X_DIM1> weight = {{}, in->matmul_weight};
+    const kp::Along<ROWS, X_DIM1> x = {{}, in->x};
+    const kp::StoreColumns<Linear, FEATURES, ROWS> store = {{in->matmul_bias}, out->out};
+    const Finish finish = {in->bn_weight, in->bn_bias, in->bias};
+    kp::product<Sizes, Tile>(weight, x, store, scratch, stream);
+    kp::norm_columns<ROWS, FEATURES>(out->out, finish, 1e-5f, stream);
+}

@@ -1,0 +1,1 @@
+../portable/l2_003_conv_transpose3d_sum_layer_norm_avg_pool_gelu.cu

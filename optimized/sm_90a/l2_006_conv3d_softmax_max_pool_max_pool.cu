@@ -1,0 +1,1 @@
+../portable/l2_006_conv3d_softmax_max_pool_max_pool.cu

@@ -1,0 +1,1 @@
+../portable/l2_008_conv3d_divide_max_global_avg_pool_bias_add_sum.cu

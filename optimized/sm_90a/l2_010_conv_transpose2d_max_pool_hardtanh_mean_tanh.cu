@@ -1,0 +1,1 @@
+../portable/l2_010_conv_transpose2d_max_pool_hardtanh_mean_tanh.cu

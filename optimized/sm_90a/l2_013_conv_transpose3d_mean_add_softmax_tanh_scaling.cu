@@ -1,0 +1,1 @@
+../portable/l2_013_conv_transpose3d_mean_add_softmax_tanh_scaling.cu

@@ -1,0 +1,1 @@
+../portable/l2_023_conv3d_group_norm_mean.cu

@@ -1,0 +1,1 @@
+../portable/l2_024_conv3d_min_softmax.cu

@@ -1,0 +1,1 @@
+../portable/l2_025_conv2d_min_tanh_tanh.cu

@@ -1,0 +1,1 @@
+../portable/l2_026_conv_transpose3d_add_hardswish.cu

@@ -1,0 +1,1 @@
+../portable/l2_028_bmm_instance_norm_sum_residual_add_multiply.cu

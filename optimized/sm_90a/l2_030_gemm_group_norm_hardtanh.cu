@@ -1,0 +1,1 @@
+../portable/l2_030_gemm_group_norm_hardtanh.cu

@@ -1,0 +1,1 @@
+../portable/l2_032_conv2d_scaling_min.cu

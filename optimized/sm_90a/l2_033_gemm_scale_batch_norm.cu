@@ -1,0 +1,1 @@
+../portable/l2_033_gemm_scale_batch_norm.cu

@@ -1,0 +1,1 @@
+../portable/l2_034_conv_transpose3d_layer_norm_gelu_scaling.cu

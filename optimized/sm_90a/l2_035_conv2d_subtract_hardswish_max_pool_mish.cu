@@ -1,0 +1,1 @@
+../portable/l2_035_conv2d_subtract_hardswish_max_pool_mish.cu

@@ -1,0 +1,1 @@
+../portable/l2_036_conv_transpose2d_min_sum_gelu_add.cu

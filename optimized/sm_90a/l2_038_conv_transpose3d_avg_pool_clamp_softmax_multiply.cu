@@ -1,0 +1,1 @@
+../portable/l2_038_conv_transpose3d_avg_pool_clamp_softmax_multiply.cu

@@ -1,0 +1,1 @@
+../portable/l2_039_gemm_scale_batch_norm.cu

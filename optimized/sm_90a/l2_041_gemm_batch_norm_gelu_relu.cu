@@ -1,0 +1,1 @@
+../portable/l2_041_gemm_batch_norm_gelu_relu.cu

@@ -1,0 +1,1 @@
+../portable/l2_042_conv_transpose2d_global_avg_pool_bias_add_logsumexp_sum.cu

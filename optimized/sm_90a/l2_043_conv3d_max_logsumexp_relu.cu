@@ -1,0 +1,1 @@
+../portable/l2_043_conv3d_max_logsumexp_relu.cu

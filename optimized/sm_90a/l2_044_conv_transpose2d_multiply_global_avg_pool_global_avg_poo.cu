@@ -1,0 +1,1 @@
+../portable/l2_044_conv_transpose2d_multiply_global_avg_pool_global_avg_poo.cu

@@ -1,0 +1,1 @@
+../portable/l2_046_conv2d_subtract_tanh_subtract_avg_pool.cu

@@ -1,0 +1,1 @@
+../portable/l2_049_conv_transpose3d_softmax_sigmoid.cu

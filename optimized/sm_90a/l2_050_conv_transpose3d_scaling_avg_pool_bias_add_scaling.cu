@@ -1,0 +1,1 @@
+../portable/l2_050_conv_transpose3d_scaling_avg_pool_bias_add_scaling.cu

@@ -1,0 +1,1 @@
+../portable/l2_051_gemm_subtract_global_avg_pool_logsumexp_gelu_residual_ad.cu

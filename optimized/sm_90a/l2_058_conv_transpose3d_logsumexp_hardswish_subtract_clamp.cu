@@ -1,0 +1,1 @@
+../portable/l2_058_conv_transpose3d_logsumexp_hardswish_subtract_clamp.cu

@@ -1,0 +1,1 @@
+../portable/l2_062_matmul_group_norm_leaky_relu_sum.cu

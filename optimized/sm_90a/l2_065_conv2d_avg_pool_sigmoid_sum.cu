@@ -1,0 +1,1 @@
+../portable/l2_065_conv2d_avg_pool_sigmoid_sum.cu

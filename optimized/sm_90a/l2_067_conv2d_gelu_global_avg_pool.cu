@@ -1,0 +1,1 @@
+../portable/l2_067_conv2d_gelu_global_avg_pool.cu

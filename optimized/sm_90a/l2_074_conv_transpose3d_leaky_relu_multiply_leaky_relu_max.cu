@@ -1,0 +1,1 @@
+../portable/l2_074_conv_transpose3d_leaky_relu_multiply_leaky_relu_max.cu

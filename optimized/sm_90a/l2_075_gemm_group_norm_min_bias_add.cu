@@ -1,0 +1,1 @@
+../portable/l2_075_gemm_group_norm_min_bias_add.cu

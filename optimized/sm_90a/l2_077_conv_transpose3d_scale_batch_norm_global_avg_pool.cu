@@ -1,0 +1,1 @@
+../portable/l2_077_conv_transpose3d_scale_batch_norm_global_avg_pool.cu

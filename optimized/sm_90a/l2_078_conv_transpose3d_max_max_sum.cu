@@ -1,0 +1,1 @@
+../portable/l2_078_conv_transpose3d_max_max_sum.cu

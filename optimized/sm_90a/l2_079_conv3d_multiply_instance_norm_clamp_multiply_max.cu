@@ -1,0 +1,1 @@
+../portable/l2_079_conv3d_multiply_instance_norm_clamp_multiply_max.cu

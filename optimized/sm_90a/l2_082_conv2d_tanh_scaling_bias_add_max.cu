@@ -1,0 +1,1 @@
+../portable/l2_082_conv2d_tanh_scaling_bias_add_max.cu

@@ -1,0 +1,1 @@
+../portable/l2_083_conv3d_group_norm_min_clamp_dropout.cu

@@ -1,0 +1,1 @@
+../portable/l2_084_gemm_batch_norm_scaling_softmax.cu

@@ -1,0 +1,1 @@
+../portable/l2_088_gemm_group_norm_swish_multiply_swish.cu

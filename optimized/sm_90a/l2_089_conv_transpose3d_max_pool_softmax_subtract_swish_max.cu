@@ -1,0 +1,1 @@
+../portable/l2_089_conv_transpose3d_max_pool_softmax_subtract_swish_max.cu

@@ -1,0 +1,1 @@
+../portable/l2_091_conv_transpose2d_softmax_bias_add_scaling_sigmoid.cu

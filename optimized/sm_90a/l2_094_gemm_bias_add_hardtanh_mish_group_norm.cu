@@ -1,0 +1,1 @@
+../portable/l2_094_gemm_bias_add_hardtanh_mish_group_norm.cu

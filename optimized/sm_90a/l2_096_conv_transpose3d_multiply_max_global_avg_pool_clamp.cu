@@ -1,0 +1,1 @@
+../portable/l2_096_conv_transpose3d_multiply_max_global_avg_pool_clamp.cu

@@ -1,0 +1,1 @@
+../portable/l2_097_matmul_batch_norm_bias_add_divide_swish.cu

@@ -1,0 +1,1 @@
+../portable/l2_098_matmul_avg_pool_gelu_scale_max.cu
