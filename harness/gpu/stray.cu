@@ -37,23 +37,33 @@ __device__ static bool is_poison(const unsigned char *p, uint64_t i, int size, u
     return true;
 }
 
-/* What is wrong with an element that more draws do not help: counted at once, since few are. */
+/* What a thread finds wrong that more draws do not help.  Where an arithmetic is less accurate than
+ * the class, that is every element: atomics on one address for each took most of the time. */
+struct Bad {
+    unsigned bad = 0, lost = 0, infinite = 0, unwritten = 0;
+    unsigned long long first = ~0ull;
+    bool room; /* for one more suspect, as far as the thread has seen */
+};
+
+/* Count an element. */
 __device__ static void count_bad(const kp_strayed &e, double y, uint64_t at, bool poison,
-                                 const kp_stray_rule &rule, kp_stray *s) {
+                                 const kp_stray_rule &rule, Bad &found) {
     bool off = e.counted ? !(e.t <= rule.limit) : e.lost && rule.lost;
-    if (e.lost) atomicAdd(&s->lost, 1ull);
-    if (e.counted && !isfinite(y)) atomicAdd(&s->infinite, 1ull);
+    found.lost += e.lost;
+    found.infinite += e.counted && !isfinite(y);
     if (!off) return;
-    atomicAdd(&s->bad, 1ull);
-    atomicMin(&s->first_bad, (unsigned long long)at);
-    if (poison) atomicAdd(&s->unwritten, 1ull);
+    found.bad++;
+    found.first = min(found.first, (unsigned long long)at);
+    found.unwritten += poison;
 }
 
 /* Note a suspect.  Returns whether there was room. */
-__device__ static bool suspect(kp_suspects *suspects, const kp_suspect &x) {
+__device__ static bool suspect(kp_suspects *suspects, const kp_suspect &x, Bad &found) {
+    if (!found.room) return false;
     unsigned long long k = atomicAdd(&suspects->count, 1ull);
-    if (k < KP_MOST_SUSPECTS) suspects->item[k] = x;
-    return k < KP_MOST_SUSPECTS;
+    found.room = k < KP_MOST_SUSPECTS;
+    if (found.room) suspects->item[k] = x;
+    return found.room;
 }
 
 /* Add to what a block adds up what the draws do to an element. */
@@ -74,7 +84,7 @@ __device__ static void add_draws(Sums &sum, double o, const double *rough, doubl
 template <class Y>
 __device__ static double add_element(Sums &sum, const Y *y, const kp_draws &oracle, uint64_t i,
                                      uint64_t offset, kp_type_limits type,
-                                     const kp_stray_rule &rule, kp_stray *s, kp_suspects *suspects,
+                                     const kp_stray_rule &rule, Bad &found, kp_suspects *suspects,
                                      bool own, double *widest) {
     double a = widen(y[i]), o = oracle.exact[i], rough[KP_DRAWS];
 #pragma unroll
@@ -89,9 +99,9 @@ __device__ static double add_element(Sums &sum, const Y *y, const kp_draws &orac
     if (e.lost || !(e.t <= rule.limit)) {
         bool poison = is_poison((const unsigned char *)y, i, sizeof(Y), rule.poison);
         if (kp_is_suspect(&e, type, rule.limit) &&
-            suspect(suspects, {offset + i, a, o, s2, poison}))
+            suspect(suspects, {offset + i, a, o, s2, poison}, found))
             return -1;
-        count_bad(e, a, offset + i, poison, rule, s);
+        count_bad(e, a, offset + i, poison, rule, found);
     }
     if (!e.counted) return -1;
     sum.v[0] += e.t * e.t;
@@ -117,6 +127,20 @@ __device__ static void add_part(const Sums &sum, unsigned long long counted, int
     atomicAdd(&own->sum_o2, sum.v[3 + 2 * KP_DRAWS]);
 }
 
+/* Add what a block's threads found wrong. */
+__device__ static void add_bad(const Bad &found, kp_stray *s) {
+    double n[4] = {(double)found.bad, (double)found.lost, (double)found.infinite,
+                   (double)found.unwritten};
+    unsigned long long *const to[4] = {&s->bad, &s->lost, &s->infinite, &s->unwritten};
+    unsigned long long first = found.first;
+    if (!__syncthreads_or(found.bad | found.lost | found.infinite)) return;
+    add_up(n, 4);
+    for (int k = 0; k < 4 && threadIdx.x == 0; k++)
+        if (n[k] > 0) atomicAdd(to[k], (unsigned long long)n[k]);
+    for (int d = 16; d; d >>= 1) first = min(first, __shfl_down_sync(~0u, first, d));
+    if (!(threadIdx.x & 31) && first != ~0ull) atomicMin(&s->first_bad, first);
+}
+
 /* Each block takes `each` neighbouring elements, part by part. */
 template <class Y>
 __global__ void __launch_bounds__(THREADS)
@@ -125,6 +149,8 @@ __global__ void __launch_bounds__(THREADS)
                  kp_suspects *suspects, kp_spread *own) {
     uint64_t at = blockIdx.x * each, end = min(at + each, count), size = kp_part_size(total);
     double largest = 0, widest = 0;
+    Bad found;
+    found.room = suspects->count <= KP_MOST_SUSPECTS;
     while (at < end) {
         int part = kp_part_of(offset + at, total);
         uint64_t until = min(end, (part + 1) * size - offset);
@@ -132,7 +158,7 @@ __global__ void __launch_bounds__(THREADS)
         double counted[1] = {0};
         for (uint64_t i = at + threadIdx.x; i < until; i += THREADS) {
             double t =
-                add_element(sum, y, oracle, i, offset, type, rule, s, suspects, own != NULL, &widest);
+                add_element(sum, y, oracle, i, offset, type, rule, found, suspects, own != NULL, &widest);
             if (t >= 0) counted[0]++, largest = fmax(largest, t);
         }
         add_up(sum.v, own ? SUMS : 2);
@@ -141,6 +167,7 @@ __global__ void __launch_bounds__(THREADS)
             add_part(sum, (unsigned long long)counted[0], part, s, own);
         at = until;
     }
+    add_bad(found, s);
     if (largest > 0) atomic_max(&s->largest, largest);
     if (own && widest > 0) atomic_max(&own->largest, widest);
 }
