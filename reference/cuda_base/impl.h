@@ -55,6 +55,9 @@ struct kp_impl {
     /* The same as run() in float64, with the noise that honest arithmetic of a class has
      * (c->noise).  NULL for an op that rounds nothing, such as a maximum. */
     void (*rough)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
+    /* run() of c[0] and rough() of the KP_DRAWS calls after it, at once.  False if these calls do not
+     * suit: then nothing is enqueued.  NULL: one after the other costs no more. */
+    bool (*together)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
 };
 
 /* Element types: F64 stores f64 throughout (task tensors are converted slice by slice); FP32 and
@@ -69,8 +72,10 @@ struct kp_impl {
 
 /* Declare and define the implementation of an op: kp_impl_relu and so on. */
 #define KP_IMPL_OF(name) KP_EXTERN const struct kp_impl kp_impl_##name
+#define KP_IMPL_TOGETHER(name, prepare, run, rough, together, destroy, asks) \
+    KP_IMPL_OF(name);                                                        \
+    const struct kp_impl kp_impl_##name = {prepare, run, destroy, asks, rough, together}
 #define KP_IMPL(name, prepare, run, rough, destroy, asks) \
-    KP_IMPL_OF(name);                                     \
-    const struct kp_impl kp_impl_##name = {prepare, run, destroy, asks, rough}
+    KP_IMPL_TOGETHER(name, prepare, run, rough, NULL, destroy, asks)
 
 #endif
