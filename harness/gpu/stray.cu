@@ -15,10 +15,11 @@ __device__ static void atomic_max(double *to, double x) { /* x >= 0: bits in ord
     atomicMax((unsigned long long *)to, (unsigned long long)__double_as_longlong(x));
 }
 
-/* The block's sums of n numbers, in thread 0. */
-__device__ static void add_up(double *v, int n) {
+/* The block's sums of N numbers, in thread 0.  N is known here so that they stay in registers. */
+template <int N> __device__ static void add_up(double *v) {
     __shared__ double part[THREADS / 32];
-    for (int k = 0; k < n; k++) {
+#pragma unroll
+    for (int k = 0; k < N; k++) {
         double x = v[k];
         for (int d = 16; d; d >>= 1) x += __shfl_down_sync(~0u, x, d);
         if (!(threadIdx.x & 31)) part[threadIdx.x >> 5] = x;
@@ -119,6 +120,7 @@ __device__ static void add_part(const Sums &sum, unsigned long long counted, int
     }
     if (!own) return;
     atomicAdd(&own->count, (unsigned long long)sum.v[OWN_COUNT]);
+#pragma unroll
     for (int d = 0; d < KP_DRAWS; d++) {
         atomicAdd(&own->t2[d], sum.v[2 + d]);
         atomicAdd(&own->bias[d], sum.v[2 + KP_DRAWS + d]);
@@ -134,9 +136,10 @@ __device__ static void add_bad(const Bad &found, kp_stray *s) {
     unsigned long long *const to[4] = {&s->bad, &s->lost, &s->infinite, &s->unwritten};
     unsigned long long first = found.first;
     if (!__syncthreads_or(found.bad | found.lost | found.infinite)) return;
-    add_up(n, 4);
-    for (int k = 0; k < 4 && threadIdx.x == 0; k++)
-        if (n[k] > 0) atomicAdd(to[k], (unsigned long long)n[k]);
+    add_up<4>(n);
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        if (threadIdx.x == 0 && n[k] > 0) atomicAdd(to[k], (unsigned long long)n[k]);
     for (int d = 16; d; d >>= 1) first = min(first, __shfl_down_sync(~0u, first, d));
     if (!(threadIdx.x & 31) && first != ~0ull) atomicMin(&s->first_bad, first);
 }
@@ -161,8 +164,11 @@ __global__ void __launch_bounds__(THREADS)
                 add_element(sum, y, oracle, i, offset, type, rule, found, suspects, own != NULL, &widest);
             if (t >= 0) counted[0]++, largest = fmax(largest, t);
         }
-        add_up(sum.v, own ? SUMS : 2);
-        add_up(counted, 1);
+        if (own)
+            add_up<SUMS>(sum.v);
+        else
+            add_up<2>(sum.v);
+        add_up<1>(counted);
         if (threadIdx.x == 0)
             add_part(sum, (unsigned long long)counted[0], part, s, own);
         at = until;
