@@ -120,31 +120,57 @@ __device__ static void atomic_max(double *to,
     atomicMax((unsigned long long *)to, (unsigned long long)__double_as_longlong(x));
 }
 
-__device__ static bool is_poison(const unsigned char *p, size_t i, int size, uint32_t word) {
-    for (int k = 0; k < size; k++)
-        if (p[i * size + k] != (unsigned char)(word >> 8 * ((i * size + k) & 3))) return false;
-    return true;
+/* Whether element i is poison, bit for bit. */
+template <class Y> __device__ static bool is_poison(Y y, size_t i, uint32_t word) {
+    uint64_t bits = 0, twice = (uint64_t)word << 32 | word;
+    memcpy(&bits, &y, sizeof y);
+    return bits == (twice >> 8 * (i * sizeof y & 3) & ~0ull >> (64 - 8 * sizeof y));
 }
 
+/* What one thread finds. */
+struct Found {
+    double d2 = 0, o2 = 0, worst = 0;
+    unsigned long long bad = 0, first = ~0ull, unwritten = 0;
+
+    /* Element i.  A division costs more than all else, and few elements need one: those that are
+     * off by more than any before, and those that are bad. */
+    template <class Y, class O>
+    __device__ void add(Y y, O o, size_t i, double rms, double tolerance, uint32_t poison,
+                        bool exact) {
+        double a = widen(y), b = widen(o), d = a - b, size = fabs(b) + rms;
+        o2 += isfinite(b) ? b * b : 0;
+        if (a == b || (isnan(a) && isnan(b))) return;
+        if (exact || !isfinite(d)) d = INFINITY; /* also of NaN, which must not look small */
+        d2 += d * d;
+        unwritten += is_poison(y, i, poison);
+        if (isfinite(d) && fabs(d) <= (worst < tolerance ? worst : tolerance) * size) return;
+        double e = isfinite(d) ? fabs(d) / size : INFINITY;
+        worst = fmax(worst, e);
+        if (e <= tolerance) return;
+        bad++;
+        if ((unsigned long long)i < first) first = i;
+    }
+};
+
+/* Each thread loads a few elements before it looks at one: memory is far. */
+enum { AHEAD = 4 };
 template <class Y, class O>
 __global__ void compare_kernel(const Y *y, const O *o, int64_t offset, int64_t count, double rms,
                                double tolerance, uint32_t poison, bool exact, kp_compare *c) {
-    double d2 = 0, o2 = 0, worst = 0;
-    unsigned long long bad = 0, first = ~0ull, unwritten = 0;
-    FOR_EACH(i, count) {
-        double a = widen(y[i]), b = widen(o[i]), d = a - b, e = fabs(d) / (fabs(b) + rms);
-        if (a == b || (isnan(a) && isnan(b))) d = e = 0;
-        if (exact && d != 0) d = e = INFINITY;
-        if (!isfinite(d)) d = INFINITY, e = INFINITY; /* also of NaN, which must not look small */
-        d2 += d * d;
-        o2 += isfinite(b) ? b * b : 0;
-        worst = fmax(worst, e);
-        if (!(e <= tolerance)) {
-            bad++;
-            if ((unsigned long long)i < first) first = i;
-        }
-        if (d != 0 && is_poison((const unsigned char *)y, i, sizeof(Y), poison)) unwritten++;
+    Found f;
+    size_t step = (size_t)gridDim.x * blockDim.x, n = (size_t)count;
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n; i += AHEAD * step) {
+        Y a[AHEAD];
+        O b[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (i + k * step < n) a[k] = y[i + k * step], b[k] = o[i + k * step];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (i + k * step < n)
+                f.add(a[k], b[k], i + k * step, rms, tolerance, poison, exact);
     }
+    double d2 = f.d2, o2 = f.o2, worst = f.worst;
     __shared__ double s[2][32];
     int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     for (int k = 16; k; k >>= 1) {
@@ -161,9 +187,9 @@ __global__ void compare_kernel(const Y *y, const O *o, int64_t offset, int64_t c
         atomicAdd(&c->sum_o2, o2);
         if (blockIdx.x == 0) atomicAdd(&c->count, (unsigned long long)count);
     }
-    if (bad) atomicAdd(&c->bad, bad);
-    if (unwritten) atomicAdd(&c->unwritten, unwritten);
-    if (first != ~0ull) atomicMin(&c->first_bad, (unsigned long long)offset + first);
+    if (f.bad) atomicAdd(&c->bad, f.bad);
+    if (f.unwritten) atomicAdd(&c->unwritten, f.unwritten);
+    if (f.first != ~0ull) atomicMin(&c->first_bad, (unsigned long long)offset + f.first);
 }
 
 /* Store the two values at the first bad index, if it lies in this slice. */
@@ -229,6 +255,7 @@ void device_compare(const void *y, enum kp_dtype ty, const void *o, enum kp_dtyp
 
 template <class T> __global__ void squares_kernel(const T *x, int64_t n, double *sum) {
     double s = 0;
+#pragma unroll 4
     FOR_EACH(i, n) {
         double v = widen(x[i]);
         s += isfinite(v) ? v * v : 0;
@@ -253,6 +280,7 @@ void device_sum_squares(const void *x, enum kp_dtype type, int64_t n, double *su
 
 __global__ void checksum_kernel(const uint32_t *data, size_t words, unsigned long long *sum) {
     unsigned long long s = 0;
+#pragma unroll 4
     FOR_EACH(i, words) s += kp_mix(data[i], i);
     for (int k = 16; k; k >>= 1) s += __shfl_down_sync(~0u, s, k);
     if (!(threadIdx.x & 31)) atomicAdd(sum, s);
