@@ -33,7 +33,7 @@ size_t accuracy_bytes(const struct kp_task *t) {
 
 bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed) {
     const struct kp_task *t = acc->r.task;
-    acc->nbaselines = kp_baselines(t, acc->math);
+    acc->nbaselines = acc->judged = kp_baselines(t, acc->math);
     acc->oracle = kp_exec_create_oracle(t, oracle_limit);
     size_t most = kp_exec_workspace(acc->oracle);
     for (int b = 0; b < acc->nbaselines; b++) {
@@ -103,7 +103,7 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
     int64_t total = kp_shape_count(&v->shape);
     size_t at = (size_t)offset * kp_dtype_size(v->dtype);
     struct kp_stray_rule rule = {KP_ELEMENT_LIMIT, c->lost_counts, c->rms[k], acc->r.poison};
-    for (int who = 0; who <= acc->nbaselines; who++) {
+    for (int who = 0; who <= acc->judged; who++) {
         const char *y = who ? acc->out[who - 1][k] : c->outputs[k];
         int i = who * KP_MAX_OUTPUTS + k;
         device_stray(y + at, v->dtype, values, offset, count, total, &rule, &acc->found[i],
@@ -116,7 +116,7 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
 static void redraw_slice(void *context, int k, int64_t offset, int64_t count,
                          const struct kp_draws *values, cudaStream_t stream) {
     struct accuracy *acc = context;
-    for (int who = 0; who <= acc->nbaselines; who++)
+    for (int who = 0; who <= acc->judged; who++)
         device_redraw(values, offset, count, &acc->suspects[who * KP_MAX_OUTPUTS + k], stream);
 }
 
@@ -220,7 +220,7 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
     struct kp_noise noise = noise_of(class, seed);
     const void *tensors[KP_MAX_BUFFERS];
     referee_pointers(r, placement, tensors, c.outputs);
-    for (int b = 0; b < acc->nbaselines; b++) accuracy_baseline(acc, placement, b);
+    for (int b = 0; b < acc->judged; b++) accuracy_baseline(acc, placement, b);
     referee_rms(r, acc->out[0], c.rms);
     for (int i = 0; i < COMPARED; i++)
         device_stray_reset(&acc->found[i], &acc->suspects[i], r->stream);
@@ -238,7 +238,7 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
     settle(acc, redraw(acc, tensors, &noise, wrong), c.rms, host, spread);
     *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);
-    for (int b = 0; b < acc->nbaselines; b++)
+    for (int b = 0; b < acc->judged; b++)
         out->baseline[b] = judge(r->task, host + KP_MAX_OUTPUTS * (b + 1), spread, class);
     for (int k = 0; k < r->task->noutputs; k++) {
         enum kp_dtype type = r->task->values[r->task->outputs[k]].dtype;

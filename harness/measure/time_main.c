@@ -150,7 +150,8 @@ static double member(const cJSON *o, const char *a, const char *b, const char *k
 
 /* How far each runner's timed outputs may be off on declared inputs, from the spreads that verify
  * found there; a baseline of a lesser class, by as many times more as its operands are less
- * accurate.  Control inputs are of those distributions that verify tried. */
+ * accurate.  Control inputs are of those distributions that verify tried; without a kernel there are
+ * none. */
 static void read_tolerances(struct cell *c) {
     struct rounds *t = &c->t;
     const struct accuracy *acc = &t->acc;
@@ -166,7 +167,7 @@ static void read_tolerances(struct cell *c) {
         t->tolerance[i].norm *= times;
         t->tolerance[i].element *= times;
     }
-    for (int d = KP_DIST_DECLARED + 1; d < KP_DIST_COUNT; d++)
+    for (int d = KP_DIST_DECLARED + 1; d < KP_DIST_COUNT && !t->missing; d++)
         if (isfinite(member(error, "spread", kp_distribution_name[d], "norm")))
             t->control[t->ncontrols++] = (enum kp_distribution)d;
 }
@@ -205,6 +206,7 @@ static void allocate(struct cell *c) {
         finish(c, "skipped", referee_short(need, free_bytes));
     KP_CU(cu.cuMemGetInfo(&left, &total));
     bool fits = accuracy_open(&c->t.acc, left / ORACLE_PART, &accuracy);
+    c->t.acc.judged = 1; /* beside the candidate: whether inputs are outside is asked of the first */
     KP_CU(cu.cuMemGetInfo(&left, &total));
     size_t runners = baseline_bytes(&c->t.acc, c->t.missing);
     if (!fits || runners > left)
@@ -288,7 +290,7 @@ static void add_speedup(struct cell *c) {
     double best = INFINITY;
     t->against = 1;
     for (int i = 1; i < t->nrunners; i++) {
-        if (class_of_math(t->acc.math[i - 1]) > t->class) break; /* the next are less accurate */
+        if (!rounds_quotable(t, i)) break; /* the next are less accurate */
         double m = stat_interquartile_mean(t->samples[i].event_us, t->rounds);
         if (m < best) best = m, t->against = i;
     }

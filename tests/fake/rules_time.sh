@@ -52,6 +52,10 @@ rule_controls() {
         check 'rounds go on until each of eight distributions has its four' holds time '.harness.controls >= 32'
         check 'which comes soon' holds time '.harness.rounds <= 100'
     done
+    check 'on them the baseline that is quoted runs' is "$(logged '^baseline run fp32')" "$(of time '.harness | .rounds + .controls + 33')"
+    check 'and no lesser one' is "$(logged '^baseline run tf32')" "$(of time '.harness.rounds + 33')"
+    check "nor the referee's own, unless the oracle judges" is "$(logged '^time run fp32')" "$(of time '.harness | .rounds + .oracle_checks + 32')"
+    check 'which judges no lesser baseline' is "$(logged '^time run tf32')" 0
     jq 'del(.error.spread.rows)' "$cell.verify.json" > edited
     cp edited "$cell.verify.json"
     timed
@@ -107,6 +111,7 @@ rule_timed() {
     swapped ok_off -DEITHER=1.2e-7
     timed
     check 'a timed run may be off as in verify' ends time ok
+    check "all of the kernel's are compared, a baseline's while warming up" is "$(logged '^time compare')" "$(of time '.harness.rounds + 2 * 32')"
     swapped ok_off -DEVERY=-1e-7
     timed noise=0.1 skew=1.00000015
     check 'and the baseline to the other side' ends time ok
@@ -338,6 +343,7 @@ rule_missing() {
         check 'against the floor' holds time '(.time_us.fp32.midmean > 0) and .floor_us > 0 and .machine.peaks != null'
         check 'with as many rounds as a kernel has' holds time '(.time_us.fp32.samples | length) >= 30'
         check 'and no time or speedup of a kernel' is "$(of time '[.time_us.candidate, .speedup, .class] | map(. == null) | all')" true
+        check 'nor rounds on control inputs' is "$(of time .harness.controls)" 0
         check 'nor a flag of one' is "$(of time '.flags | length')" 0
     done
     missing matmul8
