@@ -9,12 +9,13 @@ enum { KP_MAX_BASELINES = 2 };
 
 struct accuracy { /* the referee, and what it compares with */
     struct referee r;
-    int nbaselines, judged; /* the first so many of these baselines are judged, too: all, unless set */
+    int nbaselines,
+        judged; /* the first so many of these baselines are judged, too: all, unless set */
     enum kp_math math[KP_MAX_BASELINES]; /* most accurate first */
     struct kp_exec *exec[KP_MAX_BASELINES], *oracle;
     void *out[KP_MAX_BASELINES][KP_MAX_OUTPUTS]; /* the baselines' outputs */
     void *workspace;
-    struct kp_stray *found;   /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
+    struct kp_stray *found; /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
     struct kp_suspects *suspects, *seen; /* the same, on the device and on the host */
     struct kp_spread *spread;            /* device: [output] */
 };
@@ -50,8 +51,8 @@ void accuracy_baseline(struct accuracy *acc, int placement, int which);
 enum how_much { KP_SLICES, KP_SOME, KP_ALL };
 enum { KP_SOME_ELEMENTS = 1 << 26 };
 
-/* Compare the outputs in a placement, and those of the baselines that are judged, with the oracle, in
- * the spreads of a class.  `seed`: of the oracle's noise. */
+/* Compare the outputs in a placement, and those of the baselines that are judged, with the oracle,
+ * in the spreads of a class.  `seed`: of the oracle's noise. */
 void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
                      uint64_t seed, struct sample_errors *out);
 

@@ -93,11 +93,13 @@ bool rounds_start(struct rounds *t, bool aa) {
         static const char *const math[] = {"fp32", "tf32", "half"};
         struct runner_setup setup = referee_setup(&t->acc.r, layout);
         const char *name = t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, own);
-        if (mine)
-            process_start(&t->runner[i], name, candidate, &setup, t->acc.r.shared);
-        else
+        if (mine) {
+            process_spawn(&t->runner[i], name, candidate);
+            process_setup(&t->runner[i], &setup, t->acc.r.shared);
+        } else {
             process_start_baseline(&t->runner[i], name, t->task->path, math[own], &setup,
                                    t->acc.r.shared);
+        }
     }
     bool ok = true;
     for (int i = 0; i < t->nrunners && ok; i++) {
@@ -208,7 +210,8 @@ static bool compare_outputs(struct rounds *t, const struct round *q, int i) {
 }
 
 /* Whether what runner i has written is compared: the candidate's on declared inputs always, a
- * baseline's while warming up, at each placement.  Nothing that a baseline runs can change later. */
+ * baseline's while warming up, at each placement.  Nothing that a baseline runs can change later.
+ */
 static bool is_compared(const struct rounds *t, const struct round *q, int i) {
     return !q->control && (is_candidate(t, i) || !q->record);
 }

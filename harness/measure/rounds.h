@@ -60,8 +60,8 @@ void rounds_leave(struct rounds *t);
  * microseconds gets new runners in between (as `aa` says).  False: t->verdict is set. */
 bool rounds_run(struct rounds *t, bool aa);
 
-/* Whether the speedup may be quoted against the baseline of runner i, from 1 on: it is meant to be at
- * least as accurate as the candidate is. */
+/* Whether the speedup may be quoted against the baseline of runner i, from 1 on: it is meant to be
+ * at least as accurate as the candidate is. */
 bool rounds_quotable(const struct rounds *t, int i);
 
 /* Ratio of runner i's time to the candidate's, with its interval. */

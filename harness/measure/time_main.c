@@ -150,8 +150,8 @@ static double member(const cJSON *o, const char *a, const char *b, const char *k
 
 /* How far each runner's timed outputs may be off on declared inputs, from the spreads that verify
  * found there; a baseline of a lesser class, by as many times more as its operands are less
- * accurate.  Control inputs are of those distributions that verify tried; without a kernel there are
- * none. */
+ * accurate.  Control inputs are of those distributions that verify tried; without a kernel there
+ * are none. */
 static void read_tolerances(struct cell *c) {
     struct rounds *t = &c->t;
     const struct accuracy *acc = &t->acc;
@@ -206,7 +206,8 @@ static void allocate(struct cell *c) {
         finish(c, "skipped", referee_short(need, free_bytes));
     KP_CU(cu.cuMemGetInfo(&left, &total));
     bool fits = accuracy_open(&c->t.acc, left / ORACLE_PART, &accuracy);
-    c->t.acc.judged = 1; /* beside the candidate: whether inputs are outside is asked of the first */
+    c->t.acc.judged =
+        1; /* beside the candidate: whether inputs are outside is asked of the first */
     KP_CU(cu.cuMemGetInfo(&left, &total));
     size_t runners = baseline_bytes(&c->t.acc, c->t.missing);
     if (!fits || runners > left)

@@ -190,7 +190,8 @@ static struct kp_call call_in(const struct kp_plan *p, const struct kp_step *s, 
 }
 
 /* Round the results of an op with noise to their type. */
-static void round_results(const struct kp_plan *p, const struct kp_call *call, cudaStream_t stream) {
+static void round_results(const struct kp_plan *p, const struct kp_call *call,
+                          cudaStream_t stream) {
     for (int k = 0; k < call->nout; k++) {
         double unit = unit_of(p->task->values[call->op->out[k]].dtype);
         if (unit > 0 && call->out[k].data)
@@ -218,8 +219,7 @@ static bool run_together(const struct kp_plan *p, const struct kp_step *s, const
     struct kp_noise noise[WORLDS];
     struct kp_array *in = malloc(WORLDS * (size_t)s->nin * sizeof *in);
     if (!in) die(KP_MACHINE, "out of memory; free some and try again");
-    for (int w = 0; w < WORLDS; w++)
-        call[w] = call_in(p, s, r, row, w, in + w * s->nin, &noise[w]);
+    for (int w = 0; w < WORLDS; w++) call[w] = call_in(p, s, r, row, w, in + w * s->nin, &noise[w]);
     char *scratch = s->scratch >= 0 ? r->workspace + p->buffers[s->scratch].offset : NULL;
     bool done = s->impl->together(call, s->state, scratch, r->stream);
     for (int w = 1; w < WORLDS && done; w++) round_results(p, &call[w], r->stream);
@@ -317,7 +317,8 @@ struct choice {
 /* Whether slice i holds one of the places. */
 static bool holds(const struct kp_plan *p, const struct choice *c, int64_t i) {
     for (int k = 0; k < c->n; k++) {
-        int64_t count = kp_shape_count(&p->task->values[p->task->outputs[c->place[k].output]].shape);
+        int64_t count =
+            kp_shape_count(&p->task->values[p->task->outputs[c->place[k].output]].shape);
         if (c->place[k].at / (count / p->rows) / p->slice == i) return true;
     }
     return false;

@@ -55,8 +55,8 @@ struct kp_impl {
     /* The same as run() in float64, with the noise that honest arithmetic of a class has
      * (c->noise).  NULL for an op that rounds nothing, such as a maximum. */
     void (*rough)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
-    /* run() of c[0] and rough() of the KP_DRAWS calls after it, at once.  False if these calls do not
-     * suit: then nothing is enqueued.  NULL: one after the other costs no more. */
+    /* run() of c[0] and rough() of the KP_DRAWS calls after it, at once.  False if these calls do
+     * not suit: then nothing is enqueued.  NULL: one after the other costs no more. */
     bool (*together)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
 };
 

@@ -224,8 +224,8 @@ static size_t run_oracle(const struct fixture *f, const char *what, size_t limit
               "cudaMalloc");
     cudaStream_t stream;
     check(cudaStreamCreate(&stream), "cudaStreamCreate");
-    kp_exec_oracle(e, (const void *const *)f->tensor, workspace,
-                   draw == NO_NOISE ? NULL : &noise, 0, sink, &s, stream);
+    kp_exec_oracle(e, (const void *const *)f->tensor, workspace, draw == NO_NOISE ? NULL : &noise,
+                   0, sink, &s, stream);
     check(cudaStreamSynchronize(stream), "the oracle");
     check(cudaStreamDestroy(stream), "cudaStreamDestroy");
     for (int o = 0; o < f->task->noutputs; o++) {
