@@ -221,7 +221,7 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
     const void *tensors[KP_MAX_BUFFERS];
     referee_pointers(r, placement, tensors, c.outputs);
     for (int b = 0; b < acc->judged; b++) accuracy_baseline(acc, placement, b);
-    referee_rms(r, acc->out[0], c.rms);
+    if (acc->judged) referee_rms(r, acc->out[0], c.rms);
     for (int i = 0; i < COMPARED; i++)
         device_stray_reset(&acc->found[i], &acc->suspects[i], r->stream);
     for (int k = 0; k < KP_MAX_OUTPUTS; k++) device_spread_reset(&acc->spread[k], r->stream);

@@ -9,8 +9,7 @@ enum { KP_MAX_BASELINES = 2 };
 
 struct accuracy { /* the referee, and what it compares with */
     struct referee r;
-    int nbaselines,
-        judged; /* the first so many of these baselines are judged, too: all, unless set */
+    int nbaselines, judged; /* the first so many of these are judged beside the candidate */
     enum kp_math math[KP_MAX_BASELINES]; /* most accurate first */
     struct kp_exec *exec[KP_MAX_BASELINES], *oracle;
     void *out[KP_MAX_BASELINES][KP_MAX_OUTPUTS]; /* the baselines' outputs */

@@ -46,6 +46,9 @@ struct rounds {
     char reason[KP_TAPE_MESSAGE];
 };
 
+/* Start the candidate's runner before there is anything to run: it opens the driver meanwhile. */
+void rounds_spawn(struct rounds *t);
+
 /* Start the candidate's runner and one runner for each baseline, all side by side, and wait until
  * they are ready.  With `aa` the second runner is the candidate's again, and no baseline's runs.
  * False: t->verdict is set. */

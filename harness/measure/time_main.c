@@ -206,8 +206,6 @@ static void allocate(struct cell *c) {
         finish(c, "skipped", referee_short(need, free_bytes));
     KP_CU(cu.cuMemGetInfo(&left, &total));
     bool fits = accuracy_open(&c->t.acc, left / ORACLE_PART, &accuracy);
-    c->t.acc.judged =
-        1; /* beside the candidate: whether inputs are outside is asked of the first */
     KP_CU(cu.cuMemGetInfo(&left, &total));
     size_t runners = baseline_bytes(&c->t.acc, c->t.missing);
     if (!fits || runners > left)
@@ -409,6 +407,7 @@ static void time_cell(int argc, char **argv) {
     c.peaks = json_read(text_format("%s/peaks.json", folder));
     c.t.master = random_seed();
     c.t.left -= json_number(c.verify, "waited_seconds", 0);
+    if (!c.t.missing && !aa) rounds_spawn(&c.t);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     if (!c.t.missing) check_files(&c);
