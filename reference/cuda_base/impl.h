@@ -60,6 +60,21 @@ struct kp_impl {
     bool (*together)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
 };
 
+/* The draws of a product that are its exact result with noise: those of together()'s calls. */
+static inline struct kp_noisy kp_noisy_of(const struct kp_call *c) {
+    struct kp_noisy draws;
+    for (int d = 0; d < KP_DRAWS; d++) {
+        draws.y[d] = (double *)c[1 + d].out[0].data;
+        draws.seed[d] = c[1 + d].noise->seed;
+    }
+    return draws;
+}
+
+/* Whether they are: the operands have no noise, not even that of one scale. */
+static inline bool kp_noise_is_last(const struct kp_call *c) {
+    return c[1].exact_operands && !(c[1].noise->largest > 0);
+}
+
 /* Element types: F64 stores f64 throughout (task tensors are converted slice by slice); FP32 and
  * TF32 store f32; HALF stores f16 or bf16. */
 
