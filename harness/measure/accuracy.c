@@ -225,8 +225,9 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
     for (int i = 0; i < COMPARED; i++)
         device_stray_reset(&acc->found[i], &acc->suspects[i], r->stream);
     for (int k = 0; k < KP_MAX_OUTPUTS; k++) device_spread_reset(&acc->spread[k], r->stream);
-    bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise,
-                              much == KP_ALL ? 0 : KP_SOME_ELEMENTS, compare_slice, &c, r->stream);
+    int64_t most = much == KP_ALL ? 0 : much == KP_FEW ? KP_FEW_ELEMENTS : KP_SOME_ELEMENTS;
+    bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise, most, compare_slice, &c,
+                              r->stream);
     to_host(acc, host, acc->found, sizeof host);
     to_host(acc, spread, acc->spread, sizeof spread);
     bool wrong[COMPARED] = {false};

@@ -244,7 +244,7 @@ static bool check_oracle(struct rounds *t, const struct round *q) {
     struct sample_errors found;
     t->oracle_checks++;
     for (t->acc.judged = 0; t->acc.judged < 2; t->acc.judged++) {
-        accuracy_sample(&t->acc, q->placement, t->class, KP_SLICES, kp_mix(q->seed, NOISE_OF_SEED),
+        accuracy_sample(&t->acc, q->placement, t->class, KP_FEW, kp_mix(q->seed, NOISE_OF_SEED),
                         &found);
         if (judgment_passes(&found.candidate)) return true;
     }

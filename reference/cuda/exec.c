@@ -115,8 +115,9 @@ static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, bool one_
     return e;
 }
 
-/* Slices may take this much beside what is needed however thin they are: more makes none faster. */
-static const size_t slice_bytes = (size_t)8 << 30;
+/* Slices may take this much beside what is needed however thin they are: more makes none faster,
+ * and where some are drawn by lot, thick ones are more than is wanted. */
+static const size_t slice_bytes = (size_t)2 << 30;
 
 /* What thin slices need, too, no halving saves: then draws one by one may take less. */
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit) {
