@@ -202,11 +202,11 @@ static struct kp_judgment judge(const struct kp_task *t, const struct kp_stray *
 }
 
 /* What comparing all of the candidate's outputs with the baseline's finds, over the tolerance. */
-static void compare_all(struct accuracy *acc, int placement, const double *rms,
+static void compare_all(struct accuracy *acc, void *const *outputs, const double *rms,
                         struct sample_errors *out) {
     struct kp_compare found[KP_MAX_OUTPUTS];
     struct kp_error tolerance = tolerance_when_timed(out->spread);
-    referee_compare(&acc->r, placement, acc->out[0], rms, tolerance.element, found);
+    referee_compare(&acc->r, outputs, acc->out[0], rms, tolerance.element, found);
     struct kp_error e = referee_error(acc->r.task, found);
     out->candidate = judgment_worst(out->candidate, judge_error(&e, &tolerance));
 }
@@ -246,7 +246,7 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
         out->spread = error_worst(out->spread, spread_as_error(&spread[k], type));
         out->infinite |= host[KP_MAX_OUTPUTS + k].infinite > 0;
     }
-    if (!all && much == KP_SOME) compare_all(acc, placement, c.rms, out);
+    if (!all && much == KP_SOME) compare_all(acc, c.outputs, c.rms, out);
 }
 
 bool sample_outside(const struct sample_errors *found, enum kp_distribution d) {

@@ -146,6 +146,8 @@ struct round {
     int placement, order[KP_MAX_RUNNERS];
     enum kp_distribution distribution;
     bool control, oracle, record;
+    bool paired; /* the outputs of runners 0 and 1 are compared with each other */
+    bool kept;   /* those of the first of them to run are in acc.out[0] */
     uint64_t seed;
     double rms[KP_MAX_OUTPUTS]; /* of the most accurate baseline's outputs */
 };
@@ -184,6 +186,7 @@ static struct round draw_round(struct rounds *t, int number, bool record) {
         if (q.control)
             q.oracle = !t->controls[q.distribution] || (lot >> LOT_ORACLE) % CONTROL_ORACLE == 0;
     }
+    q.paired = record && !q.control && !is_candidate(t, 1);
     for (int i = 0; i < t->nrunners; i++) q.order[i] = i;
     for (int i = t->nrunners - 1; i > 0; i--) {
         int k = (int)((lot >> (LOT_ORDER + LOT_BITS * i)) % (uint64_t)(i + 1)), x = q.order[i];
@@ -198,11 +201,12 @@ static bool fail_output(struct rounds *t, int i, const char *reason) {
     return fail(t, "wrong", reason);
 }
 
-/* Compare every element that runner i has just written with the most accurate baseline's. */
-static bool compare_outputs(struct rounds *t, const struct round *q, int i) {
+/* Compare every element of runner i's outputs, y, with the most accurate baseline's, o. */
+static bool compare_outputs(struct rounds *t, const struct round *q, void *const *y, void *const *o,
+                            int i) {
     struct kp_compare found[KP_MAX_OUTPUTS];
     const struct kp_error *tolerance = &t->tolerance[i];
-    referee_compare(&t->acc.r, q->placement, t->acc.out[0], q->rms, tolerance->element, found);
+    referee_compare(&t->acc.r, y, o, q->rms, tolerance->element, found);
     struct kp_error e = referee_error(t->task, found);
     if (!error_exceeds(&e, tolerance)) return true;
     char reason[KP_TAPE_MESSAGE];
@@ -220,19 +224,30 @@ static bool compare_outputs(struct rounds *t, const struct round *q, int i) {
     return fail_output(t, i, reason);
 }
 
-/* Whether what runner i has written is compared: the candidate's on declared inputs always, a
- * baseline's while warming up, at each placement.  Nothing that a baseline runs can change later.
- */
-static bool is_compared(const struct rounds *t, const struct round *q, int i) {
-    return !q->control && (is_candidate(t, i) || !q->record);
+/* Keep the outputs of whichever of runners 0 and 1 is the first, and compare with the second's: the
+ * same baseline as the referee's own is timed anyway.  What its runner computes was compared with
+ * the referee's while warming up, and it computes the same each time. */
+static bool compare_pair(struct rounds *t, struct round *q, void *const *outputs, int i) {
+    void *const *kept = t->acc.out[0];
+    if (!q->kept) {
+        q->kept = true;
+        referee_keep_outputs(&t->acc.r, outputs, kept);
+        return true;
+    }
+    referee_rms(&t->acc.r, i ? outputs : kept, q->rms);
+    return compare_outputs(t, q, i ? kept : outputs, i ? outputs : kept, 0);
 }
 
 /* Look at what runner i has just written, and at what lies around it. */
-static bool check_outputs(struct rounds *t, const struct round *q, int i) {
+static bool check_outputs(struct rounds *t, struct round *q, int i) {
+    const void *tensors[KP_MAX_BUFFERS];
+    void *outputs[KP_MAX_OUTPUTS];
     unsigned long long bytes;
     char reason[KP_TAPE_MESSAGE];
     const char *where = referee_canaries(&t->acc.r, &bytes);
-    if (!where) return !is_compared(t, q, i) || compare_outputs(t, q, i);
+    referee_pointers(&t->acc.r, q->placement, tensors, outputs);
+    if (!where && q->paired) return i > 1 || compare_pair(t, q, outputs, i);
+    if (!where) return q->control || compare_outputs(t, q, outputs, t->acc.out[0], i);
     snprintf(reason, sizeof reason,
              "while being timed: %llu bytes outside the bounds of %s were written", bytes, where);
     return fail_output(t, i, reason);
@@ -269,7 +284,7 @@ static bool ask(struct rounds *t, int i, enum runner_what what, int placement,
 }
 
 /* One sample of runner i: the clock is read in replay/timed_sample.c. */
-static bool sample(struct rounds *t, const struct round *q, int i) {
+static bool sample(struct rounds *t, struct round *q, int i) {
     struct runner_reply reply;
     referee_poison(&t->acc.r, q->placement, kp_mix(q->seed, (uint64_t)(POISON_OF_SEED + i)));
     referee_wait(&t->acc.r);
@@ -294,7 +309,7 @@ bool rounds_quotable(const struct rounds *t, int i) {
 static bool one_round(struct rounds *t, int number, bool record) {
     struct round q = draw_round(t, number, record);
     referee_fill(&t->acc.r, q.placement, q.distribution, q.seed);
-    if (!q.control) {
+    if (!q.control && !q.paired) {
         accuracy_baseline(&t->acc, q.placement, 0);
         referee_rms(&t->acc.r, t->acc.out[0], q.rms);
     }
