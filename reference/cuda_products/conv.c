@@ -186,9 +186,9 @@ static void destroy(void *state) {
     free(s);
 }
 
-KP_IMPL_TOGETHER(conv1d, prepare, run, rough, together, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL_TOGETHER(conv2d, prepare, run, rough, together, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL_TOGETHER(conv3d, prepare, run, rough, together, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL_TOGETHER(conv_transpose1d, prepare, run, rough, together, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL_TOGETHER(conv_transpose2d, prepare, run, rough, together, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL_TOGETHER(conv_transpose3d, prepare, run, rough, together, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv1d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv2d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv3d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv_transpose1d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv_transpose2d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv_transpose3d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);

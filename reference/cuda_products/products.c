@@ -348,8 +348,8 @@ static bool matmul_together(const struct kp_call *c, void *state, void *scratch,
     return true;
 }
 
-KP_IMPL_TOGETHER(matmul, matmul_prepare, matmul_run, matmul_rough, matmul_together, destroy,
-                 KP_GIVEN_TRANSPOSE);
+KP_IMPL(matmul, matmul_prepare, matmul_run, matmul_rough, destroy, KP_GIVEN_TRANSPOSE,
+        matmul_together);
 
 /* ---- linear ---- */
 
@@ -406,5 +406,4 @@ static bool linear_together(const struct kp_call *c, void *state, void *scratch,
     return true;
 }
 
-KP_IMPL_TOGETHER(linear, linear_prepare, linear_run, linear_rough, linear_together, destroy,
-                 KP_STRIDED);
+KP_IMPL(linear, linear_prepare, linear_run, linear_rough, destroy, KP_STRIDED, linear_together);

@@ -346,5 +346,5 @@ void destroy(void *plan) {
 
 } // namespace
 
-KP_IMPL_TOGETHER(lstm, prepare, run<4>, rough<4>, together<4>, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL_TOGETHER(gru, prepare, run<3>, rough<3>, together<3>, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(lstm, prepare, run<4>, rough<4>, destroy, KP_DENSE | KP_BY_CUDNN, together<4>);
+KP_IMPL(gru, prepare, run<3>, rough<3>, destroy, KP_DENSE | KP_BY_CUDNN, together<3>);
