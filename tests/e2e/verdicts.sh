@@ -13,6 +13,8 @@ check 'with the first error line as the reason' is "$(jq -r .reason build/h200/l
 check 'and a log' grep -q broken build/h200/l1_019_relu.log
 check 'the missing one is missing' is "$(verdict h200/crfm_softmax time)" missing
 check 'the suite went on' is "$(verdict h200/l1_001_matmul time)" ok
+check 'each cell that is timed says so, how many are left, and from the second on for how long' \
+    is "$(grep -o '^\[./3\]\|[0-9]* min left' "$out" | tr '\n' ' ')" '[1/3] [2/3] 1 min left [3/3] '
 check 'resources are recorded' is "$(jq -c .kernel.resources build/h200/l1_001_matmul.build.json)" \
     '[{"name":"relu()","arch":"sm_90","registers":10,"spill_bytes":16,"stack_bytes":8,"shared_bytes":128}]'
 steps > /dev/null
