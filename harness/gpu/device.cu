@@ -107,6 +107,7 @@ void device_canaries_check(const struct kp_guarded *list, int n, uint32_t word,
 
 template <class T> __global__ void squares_kernel(const T *x, int64_t n, double *sum) {
     double s = 0;
+#pragma unroll 4
     FOR_EACH(i, n) {
         double v = widen(x[i]);
         s += isfinite(v) ? v * v : 0;
@@ -131,6 +132,7 @@ void device_sum_squares(const void *x, enum kp_dtype type, int64_t n, double *su
 
 __global__ void checksum_kernel(const uint32_t *data, size_t words, unsigned long long *sum) {
     unsigned long long s = 0;
+#pragma unroll 4
     FOR_EACH(i, words) s += kp_mix(data[i], i);
     for (int k = 16; k; k >>= 1) s += __shfl_down_sync(~0u, s, k);
     if (!(threadIdx.x & 31)) atomicAdd(sum, s);

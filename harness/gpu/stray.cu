@@ -15,10 +15,11 @@ __device__ static void atomic_max(double *to, double x) { /* x >= 0: bits in ord
     atomicMax((unsigned long long *)to, (unsigned long long)__double_as_longlong(x));
 }
 
-/* The block's sums of n numbers, in thread 0. */
-__device__ static void add_up(double *v, int n) {
+/* The block's sums of N numbers, in thread 0.  N is known here so that they stay in registers. */
+template <int N> __device__ static void add_up(double *v) {
     __shared__ double part[THREADS / 32];
-    for (int k = 0; k < n; k++) {
+#pragma unroll
+    for (int k = 0; k < N; k++) {
         double x = v[k];
         for (int d = 16; d; d >>= 1) x += __shfl_down_sync(~0u, x, d);
         if (!(threadIdx.x & 31)) part[threadIdx.x >> 5] = x;
@@ -31,29 +32,40 @@ __device__ static void add_up(double *v, int n) {
     }
 }
 
-__device__ static bool is_poison(const unsigned char *p, uint64_t i, int size, uint32_t word) {
-    for (int k = 0; k < size; k++)
-        if (p[i * size + k] != (unsigned char)(word >> 8 * ((i * size + k) & 3))) return false;
-    return true;
+/* Whether element i is poison, bit for bit. */
+template <class Y> __device__ static bool is_poison(Y y, uint64_t i, uint32_t word) {
+    uint64_t bits = 0, twice = (uint64_t)word << 32 | word;
+    memcpy(&bits, &y, sizeof y);
+    return bits == (twice >> 8 * (i * sizeof y & 3) & ~0ull >> (64 - 8 * sizeof y));
 }
 
-/* What is wrong with an element that more draws do not help: counted at once, since few are. */
+/* What a thread finds wrong that more draws do not help.  Where an arithmetic is less accurate than
+ * the class, that is every element: atomics on one address for each took most of the time. */
+struct Bad {
+    unsigned bad = 0, lost = 0, infinite = 0, unwritten = 0;
+    unsigned long long first = ~0ull;
+    bool room; /* for one more suspect, as far as the thread has seen */
+};
+
+/* Count an element. */
 __device__ static void count_bad(const kp_strayed &e, double y, uint64_t at, bool poison,
-                                 const kp_stray_rule &rule, kp_stray *s) {
+                                 const kp_stray_rule &rule, Bad &found) {
     bool off = e.counted ? !(e.t <= rule.limit) : e.lost && rule.lost;
-    if (e.lost) atomicAdd(&s->lost, 1ull);
-    if (e.counted && !isfinite(y)) atomicAdd(&s->infinite, 1ull);
+    found.lost += e.lost;
+    found.infinite += e.counted && !isfinite(y);
     if (!off) return;
-    atomicAdd(&s->bad, 1ull);
-    atomicMin(&s->first_bad, (unsigned long long)at);
-    if (poison) atomicAdd(&s->unwritten, 1ull);
+    found.bad++;
+    found.first = min(found.first, (unsigned long long)at);
+    found.unwritten += poison;
 }
 
 /* Note a suspect.  Returns whether there was room. */
-__device__ static bool suspect(kp_suspects *suspects, const kp_suspect &x) {
+__device__ static bool suspect(kp_suspects *suspects, const kp_suspect &x, Bad &found) {
+    if (!found.room) return false;
     unsigned long long k = atomicAdd(&suspects->count, 1ull);
-    if (k < KP_MOST_SUSPECTS) suspects->item[k] = x;
-    return k < KP_MOST_SUSPECTS;
+    found.room = k < KP_MOST_SUSPECTS;
+    if (found.room) suspects->item[k] = x;
+    return found.room;
 }
 
 /* Add to what a block adds up what the draws do to an element. */
@@ -74,7 +86,7 @@ __device__ static void add_draws(Sums &sum, double o, const double *rough, doubl
 template <class Y>
 __device__ static double add_element(Sums &sum, const Y *y, const kp_draws &oracle, uint64_t i,
                                      uint64_t offset, kp_type_limits type,
-                                     const kp_stray_rule &rule, kp_stray *s, kp_suspects *suspects,
+                                     const kp_stray_rule &rule, Bad &found, kp_suspects *suspects,
                                      bool own, double *widest) {
     double a = widen(y[i]), o = oracle.exact[i], rough[KP_DRAWS];
 #pragma unroll
@@ -87,11 +99,11 @@ __device__ static double add_element(Sums &sum, const Y *y, const kp_draws &orac
         sum.v[OWN_COUNT]++;
     }
     if (e.lost || !(e.t <= rule.limit)) {
-        bool poison = is_poison((const unsigned char *)y, i, sizeof(Y), rule.poison);
+        bool poison = is_poison(y[i], i, rule.poison);
         if (kp_is_suspect(&e, type, rule.limit) &&
-            suspect(suspects, {offset + i, a, o, s2, poison}))
+            suspect(suspects, {offset + i, a, o, s2, poison}, found))
             return -1;
-        count_bad(e, a, offset + i, poison, rule, s);
+        count_bad(e, a, offset + i, poison, rule, found);
     }
     if (!e.counted) return -1;
     sum.v[0] += e.t * e.t;
@@ -109,12 +121,28 @@ __device__ static void add_part(const Sums &sum, unsigned long long counted, int
     }
     if (!own) return;
     atomicAdd(&own->count, (unsigned long long)sum.v[OWN_COUNT]);
+#pragma unroll
     for (int d = 0; d < KP_DRAWS; d++) {
         atomicAdd(&own->t2[d], sum.v[2 + d]);
         atomicAdd(&own->bias[d], sum.v[2 + KP_DRAWS + d]);
     }
     atomicAdd(&own->sum_s2, sum.v[2 + 2 * KP_DRAWS]);
     atomicAdd(&own->sum_o2, sum.v[3 + 2 * KP_DRAWS]);
+}
+
+/* Add what a block's threads found wrong. */
+__device__ static void add_bad(const Bad &found, kp_stray *s) {
+    double n[4] = {(double)found.bad, (double)found.lost, (double)found.infinite,
+                   (double)found.unwritten};
+    unsigned long long *const to[4] = {&s->bad, &s->lost, &s->infinite, &s->unwritten};
+    unsigned long long first = found.first;
+    if (!__syncthreads_or(found.bad | found.lost | found.infinite)) return;
+    add_up<4>(n);
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+        if (threadIdx.x == 0 && n[k] > 0) atomicAdd(to[k], (unsigned long long)n[k]);
+    for (int d = 16; d; d >>= 1) first = min(first, __shfl_down_sync(~0u, first, d));
+    if (!(threadIdx.x & 31) && first != ~0ull) atomicMin(&s->first_bad, first);
 }
 
 /* Each block takes `each` neighbouring elements, part by part. */
@@ -125,6 +153,8 @@ __global__ void __launch_bounds__(THREADS)
                  kp_suspects *suspects, kp_spread *own) {
     uint64_t at = blockIdx.x * each, end = min(at + each, count), size = kp_part_size(total);
     double largest = 0, widest = 0;
+    Bad found;
+    found.room = suspects->count <= KP_MOST_SUSPECTS;
     while (at < end) {
         int part = kp_part_of(offset + at, total);
         uint64_t until = min(end, (part + 1) * size - offset);
@@ -132,15 +162,19 @@ __global__ void __launch_bounds__(THREADS)
         double counted[1] = {0};
         for (uint64_t i = at + threadIdx.x; i < until; i += THREADS) {
             double t =
-                add_element(sum, y, oracle, i, offset, type, rule, s, suspects, own != NULL, &widest);
+                add_element(sum, y, oracle, i, offset, type, rule, found, suspects, own != NULL, &widest);
             if (t >= 0) counted[0]++, largest = fmax(largest, t);
         }
-        add_up(sum.v, own ? SUMS : 2);
-        add_up(counted, 1);
+        if (own)
+            add_up<SUMS>(sum.v);
+        else
+            add_up<2>(sum.v);
+        add_up<1>(counted);
         if (threadIdx.x == 0)
             add_part(sum, (unsigned long long)counted[0], part, s, own);
         at = until;
     }
+    add_bad(found, s);
     if (largest > 0) atomic_max(&s->largest, largest);
     if (own && widest > 0) atomic_max(&own->largest, widest);
 }
@@ -225,34 +259,63 @@ __global__ void compare_reset(kp_compare *c) {
     c->first_bad = ~0ull;
 }
 
+/* What one thread finds. */
+struct Apart {
+    double sum[2] = {0, 0}, largest = 0; /* of d^2 and b^2 */
+    unsigned long long bad = 0, first = ~0ull, unwritten = 0;
+
+    /* Element i.  A division costs more than all else, and few elements need one: those that are
+     * further off than any before, and those that are bad. */
+    template <class T>
+    __device__ void add(T y, T b, uint64_t i, kp_type_limits type, const kp_stray_rule &rule) {
+        const double found = widen(y), expected = widen(b), off = found - expected;
+        if (isfinite(expected)) sum[1] += expected * expected;
+        if (found == expected) return;
+        double t = 0, d = off;
+        if (type.unit == 0 || !isfinite(off) ||
+            !(fabs(off) <= fmin(largest, rule.limit) * (fabs(expected) + rule.rms))) {
+            t = kp_apart(found, expected, &rule, type);
+            if (t == 0) return;
+            if (!isfinite(t)) d = t;
+        }
+        sum[0] += d * d;
+        unwritten += is_poison(y, i, rule.poison);
+        largest = fmax(largest, t);
+        if (t <= rule.limit) return;
+        bad++;
+        if (i < first) first = i;
+    }
+};
+
+/* Each thread loads a few elements before it looks at one: memory is far. */
+enum { AHEAD = 4 };
 template <class T>
 __global__ void __launch_bounds__(THREADS)
-    compare_kernel(const T *y, const T *b, int64_t count, kp_type_limits type, kp_stray_rule rule,
+    compare_kernel(const T *y, const T *b, uint64_t count, kp_type_limits type, kp_stray_rule rule,
                    kp_compare *c) {
-    double sum[] = {0, 0}, largest = 0; /* of d^2 and b^2 */
-    unsigned long long bad = 0, first = ~0ull, unwritten = 0;
-    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < count;
-         i += gridDim.x * (int64_t)THREADS) {
-        const double found = widen(y[i]), expected = widen(b[i]);
-        const double t = kp_apart(found, expected, &rule, type);
-        const double d = t > 0 && isfinite(t) ? found - expected : t;
-        sum[0] += d * d;
-        sum[1] += isfinite(expected) ? expected * expected : 0;
-        largest = fmax(largest, t);
-        if (!(t <= rule.limit)) bad++, first = min(first, (unsigned long long)i);
-        if (t > 0 && is_poison((const unsigned char *)y, i, sizeof(T), rule.poison)) unwritten++;
+    Apart f;
+    const uint64_t step = gridDim.x * (uint64_t)THREADS;
+    for (uint64_t i = blockIdx.x * (uint64_t)THREADS + threadIdx.x; i < count; i += AHEAD * step) {
+        T found[AHEAD], expected[AHEAD];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (i + k * step < count) found[k] = y[i + k * step], expected[k] = b[i + k * step];
+#pragma unroll
+        for (int k = 0; k < AHEAD; k++)
+            if (i + k * step < count) f.add(found[k], expected[k], i + k * step, type, rule);
     }
-    add_up(sum, 2);
+    add_up<2>(f.sum);
     if (threadIdx.x == 0) {
-        atomicAdd(&c->sum_d2, sum[0]);
-        atomicAdd(&c->sum_b2, sum[1]);
-        if (blockIdx.x == 0) c->count = (unsigned long long)count;
+        atomicAdd(&c->sum_d2, f.sum[0]);
+        atomicAdd(&c->sum_b2, f.sum[1]);
+        if (blockIdx.x == 0) c->count = count;
     }
+    double largest = f.largest;
     for (int k = 16; k; k >>= 1) largest = fmax(largest, __shfl_down_sync(~0u, largest, k));
     if (!(threadIdx.x & 31)) atomic_max(&c->largest, largest);
-    if (bad) atomicAdd(&c->bad, bad);
-    if (unwritten) atomicAdd(&c->unwritten, unwritten);
-    if (bad) atomicMin(&c->first_bad, first);
+    if (f.bad) atomicAdd(&c->bad, f.bad);
+    if (f.unwritten) atomicAdd(&c->unwritten, f.unwritten);
+    if (f.bad) atomicMin(&c->first_bad, f.first);
 }
 
 /* Store the two values at the first bad index. */
@@ -268,7 +331,7 @@ static void compare(const void *y, const void *b, enum kp_dtype type, int64_t co
     int64_t blocks = (count + THREADS - 1) / THREADS;
     compare_reset<<<1, 1, 0, stream>>>(c);
     compare_kernel<<<(unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, 0, stream>>>(
-        (const T *)y, (const T *)b, count, kp_limits_of(type), *rule, c);
+        (const T *)y, (const T *)b, (uint64_t)count, kp_limits_of(type), *rule, c);
     compare_first<<<1, 1, 0, stream>>>((const T *)y, (const T *)b, c);
     device_check(cudaGetLastError(), "comparing");
 }

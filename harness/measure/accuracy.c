@@ -33,7 +33,7 @@ size_t accuracy_bytes(const struct kp_task *t) {
 
 bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed) {
     const struct kp_task *t = acc->r.task;
-    acc->nbaselines = kp_baselines(t, acc->math);
+    acc->nbaselines = acc->judged = kp_baselines(t, acc->math);
     acc->oracle = kp_exec_create_oracle(t, oracle_limit);
     size_t most = kp_exec_workspace(acc->oracle);
     for (int b = 0; b < acc->nbaselines; b++) {
@@ -103,7 +103,7 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
     int64_t total = kp_shape_count(&v->shape);
     size_t at = (size_t)offset * kp_dtype_size(v->dtype);
     struct kp_stray_rule rule = {KP_ELEMENT_LIMIT, c->lost_counts, c->rms[k], acc->r.poison};
-    for (int who = 0; who <= acc->nbaselines; who++) {
+    for (int who = 0; who <= acc->judged; who++) {
         const char *y = who ? acc->out[who - 1][k] : c->outputs[k];
         int i = who * KP_MAX_OUTPUTS + k;
         device_stray(y + at, v->dtype, values, offset, count, total, &rule, &acc->found[i],
@@ -116,7 +116,7 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
 static void redraw_slice(void *context, int k, int64_t offset, int64_t count,
                          const struct kp_draws *values, cudaStream_t stream) {
     struct accuracy *acc = context;
-    for (int who = 0; who <= acc->nbaselines; who++)
+    for (int who = 0; who <= acc->judged; who++)
         device_redraw(values, offset, count, &acc->suspects[who * KP_MAX_OUTPUTS + k], stream);
 }
 
@@ -203,11 +203,11 @@ static struct kp_judgment judge(const struct kp_task *t, const struct kp_stray *
 
 /* Add to what was found what comparing all of the candidate's outputs with the baseline's finds,
  * over the tolerance; its first bad element, where the oracle's slices show none. */
-static void compare_all(struct accuracy *acc, int placement, const double *rms, bool lost,
+static void compare_all(struct accuracy *acc, void *const *outputs, const double *rms, bool lost,
                         struct sample_errors *out) {
     struct kp_compare found[KP_MAX_OUTPUTS];
     struct kp_error tolerance = tolerance_when_timed(out->spread);
-    referee_compare(&acc->r, placement, acc->out[0], rms, tolerance.element, lost, found);
+    referee_compare(&acc->r, outputs, acc->out[0], rms, tolerance.element, lost, found);
     struct kp_error e = referee_error(acc->r.task, found);
     out->candidate = judgment_worst(out->candidate, judge_error(&e, &tolerance));
     for (int k = 0; k < acc->r.task->noutputs; k++) {
@@ -228,13 +228,14 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
     struct kp_noise noise = noise_of(class, seed);
     const void *tensors[KP_MAX_BUFFERS];
     referee_pointers(r, placement, tensors, c.outputs);
-    for (int b = 0; b < acc->nbaselines; b++) accuracy_baseline(acc, placement, b);
-    referee_rms(r, acc->out[0], c.rms);
+    for (int b = 0; b < acc->judged; b++) accuracy_baseline(acc, placement, b);
+    if (acc->judged) referee_rms(r, acc->out[0], c.rms);
     for (int i = 0; i < COMPARED; i++)
         device_stray_reset(&acc->found[i], &acc->suspects[i], r->stream);
     for (int k = 0; k < KP_MAX_OUTPUTS; k++) device_spread_reset(&acc->spread[k], r->stream);
-    bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise,
-                              much == KP_ALL ? 0 : KP_SOME_ELEMENTS, compare_slice, &c, r->stream);
+    int64_t most = much == KP_ALL ? 0 : much == KP_FEW ? KP_FEW_ELEMENTS : KP_SOME_ELEMENTS;
+    bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise, most, compare_slice, &c,
+                              r->stream);
     to_host(acc, host, acc->found, sizeof host);
     to_host(acc, spread, acc->spread, sizeof spread);
     bool wrong[COMPARED] = {false};
@@ -246,14 +247,14 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
     settle(acc, redraw(acc, tensors, &noise, wrong), c.rms, host, spread);
     *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);
-    for (int b = 0; b < acc->nbaselines; b++)
+    for (int b = 0; b < acc->judged; b++)
         out->baseline[b] = judge(r->task, host + KP_MAX_OUTPUTS * (b + 1), spread, class);
     for (int k = 0; k < r->task->noutputs; k++) {
         enum kp_dtype type = r->task->values[r->task->outputs[k]].dtype;
         out->spread = error_worst(out->spread, spread_as_error(&spread[k], type));
         out->infinite |= host[KP_MAX_OUTPUTS + k].infinite > 0;
     }
-    if (!all && much == KP_SOME) compare_all(acc, placement, c.rms, c.lost_counts, out);
+    if (!all && much == KP_SOME) compare_all(acc, c.outputs, c.rms, c.lost_counts, out);
 }
 
 bool sample_outside(const struct sample_errors *found, enum kp_distribution d) {

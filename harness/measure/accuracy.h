@@ -9,12 +9,12 @@ enum { KP_MAX_BASELINES = 2 };
 
 struct accuracy { /* the referee, and what it compares with */
     struct referee r;
-    int nbaselines;
+    int nbaselines, judged; /* the first so many of these are judged beside the candidate */
     enum kp_math math[KP_MAX_BASELINES]; /* most accurate first */
     struct kp_exec *exec[KP_MAX_BASELINES], *oracle;
     void *out[KP_MAX_BASELINES][KP_MAX_OUTPUTS]; /* the baselines' outputs */
     void *workspace;
-    struct kp_stray *found;   /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
+    struct kp_stray *found; /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
     struct kp_suspects *suspects, *seen; /* the same, on the device and on the host */
     struct kp_spread *spread;            /* device: [output] */
 };
@@ -46,12 +46,13 @@ void accuracy_baseline(struct accuracy *acc, int placement, int which);
 
 /* Of the outputs of a sample: SOME judges at most so many elements against the oracle, in slices
  * drawn by lot, and compares the others with the most accurate baseline's as time does.  SLICES
- * does not: where there are infinities, a baseline's output says little. */
-enum how_much { KP_SLICES, KP_SOME, KP_ALL };
-enum { KP_SOME_ELEMENTS = 1 << 26 };
+ * does not: where there are infinities, a baseline's output says little.  FEW judges fewer slices:
+ * in time, where each sample has others. */
+enum how_much { KP_FEW, KP_SLICES, KP_SOME, KP_ALL };
+enum { KP_FEW_ELEMENTS = 1 << 24, KP_SOME_ELEMENTS = 1 << 26 };
 
-/* Compare the outputs in a placement, and every baseline's, with the oracle, in the spreads of a
- * class.  `seed`: of the oracle's noise. */
+/* Compare the outputs in a placement, and those of the baselines that are judged, with the oracle,
+ * in the spreads of a class.  `seed`: of the oracle's noise. */
 void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
                      uint64_t seed, struct sample_errors *out);
 

@@ -7,7 +7,10 @@
 /* Whether the outputs as they are would pass for the baseline's. */
 static bool passes(struct accuracy *acc, const double *rms, const struct kp_error *tolerance) {
     struct kp_compare found[KP_MAX_OUTPUTS];
-    referee_compare(&acc->r, 0, acc->out[0], rms, tolerance->element, true, found);
+    const void *tensors[KP_MAX_BUFFERS];
+    void *outputs[KP_MAX_OUTPUTS];
+    referee_pointers(&acc->r, 0, tensors, outputs);
+    referee_compare(&acc->r, outputs, acc->out[0], rms, tolerance->element, true, found);
     struct kp_error e = referee_error(acc->r.task, found);
     return !error_exceeds(&e, tolerance);
 }

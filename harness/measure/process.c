@@ -76,8 +76,8 @@ static void put_descriptors(int to, const struct kp_shared *shared, size_t n) {
     }
 }
 
-static void put_setup(struct kp_process *p, const struct runner_setup *setup,
-                      const struct kp_shared *shared) {
+void process_setup(struct kp_process *p, const struct runner_setup *setup,
+                   const struct kp_shared *shared) {
     size_t n = (size_t)setup->nbuffers * setup->nplacements + (setup->flush_bytes > 0);
     put(p->to, setup, sizeof *setup);
     put(p->to, shared, n * sizeof *shared);
@@ -109,10 +109,8 @@ static void start(struct kp_process *p, const char *name, char *const argv[], bo
     p->to = down[1], p->from = up[0], p->name = name;
 }
 
-void process_start(struct kp_process *p, const char *name, char *const argv[],
-                   const struct runner_setup *setup, const struct kp_shared *shared) {
+void process_spawn(struct kp_process *p, const char *name, char *const argv[]) {
     start(p, name, argv, true);
-    put_setup(p, setup, shared);
 }
 
 /* Processes of baselines that no cell has now. */
@@ -136,7 +134,7 @@ void process_start_baseline(struct kp_process *p, const char *name, const char *
     snprintf(what.math, sizeof what.math, "%s", math);
     put(p->to, &what, sizeof what);
     descriptors_give(p->to, streams, 1);
-    put_setup(p, setup, shared);
+    process_setup(p, setup, shared);
 }
 
 void process_leave(struct kp_process *p, double seconds) {

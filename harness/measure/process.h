@@ -12,14 +12,16 @@ struct kp_process {
     const char *name;
 };
 
-/* Start a candidate's program and send it the setup.  It gets requests on descriptor 0, sends
- * replies on 3, and prints to stderr.  Of the environment it gets what CUDA needs: no keys, no
- * secrets; and CUDA loads all code before it is used.  The descriptors of the shared memory are
- * passed on. */
-void process_start(struct kp_process *p, const char *name, char *const argv[],
-                   const struct runner_setup *setup, const struct kp_shared *shared);
+/* Start a candidate's program, which opens the driver and waits for its setup.  It gets requests on
+ * descriptor 0, sends replies on 3, and prints to stderr.  Of the environment it gets what CUDA
+ * needs: no keys, no secrets; and CUDA loads all code before it is used. */
+void process_spawn(struct kp_process *p, const char *name, char *const argv[]);
 
-/* The same for a baseline's: one that an earlier cell has left, or else a new one. */
+/* Send it the setup, and pass on the descriptors of the shared memory. */
+void process_setup(struct kp_process *p, const struct runner_setup *setup,
+                   const struct kp_shared *shared);
+
+/* Both for a baseline's program: one that an earlier cell has left, or else a new one. */
 void process_start_baseline(struct kp_process *p, const char *name, const char *task,
                             const char *math, const struct runner_setup *setup,
                             const struct kp_shared *shared);

@@ -87,9 +87,12 @@ unsigned long long referee_checksum(struct referee *r, int placement, bool input
 /* The errors that a comparison found: host copies, one for each output. */
 struct kp_error referee_error(const struct kp_task *t, const struct kp_compare *found);
 
-/* Compare the outputs of a placement with a baseline's, `with`, which have this rms each; `lost`:
+/* Copy outputs. */
+void referee_keep_outputs(struct referee *r, void *const *from, void *const *to);
+
+/* Compare outputs y with a baseline's, b, in device memory; rms is that of each b, and `lost` says
  * whether a lost infinity is bad.  Stores one host copy of what was found for each output. */
-void referee_compare(struct referee *r, int placement, void *const *with, const double *rms,
+void referee_compare(struct referee *r, void *const *y, void *const *b, const double *rms,
                      double tolerance, bool lost, struct kp_compare *found);
 
 /* Root mean square of each of these outputs. */

@@ -81,9 +81,22 @@ static bool settle(struct rounds *t, int i, const struct runner_reply *r) {
     return fail(t, word[r->status], r->message);
 }
 
-bool rounds_start(struct rounds *t, bool aa) {
+/* Start a runner of the candidate's. */
+static void spawn(struct rounds *t, int i) {
     char *tape = text_format("%s.tape", t->prefix), *cubin = text_format("%s.cubin", t->prefix);
-    char *candidate[] = {"runner", tape, cubin, NULL};
+    char *argv[] = {"runner", tape, cubin, NULL};
+    t->runner_name[i] = "candidate";
+    process_spawn(&t->runner[i], t->runner_name[i], argv);
+    free(tape);
+    free(cubin);
+}
+
+void rounds_spawn(struct rounds *t) {
+    spawn(t, 0);
+    t->nrunners = 1;
+}
+
+bool rounds_start(struct rounds *t, bool aa) {
     /* All runners lay out their buffers alike, so that their page tables are of one shape. */
     uint64_t layout = random_seed();
     t->nrunners = aa ? 2 : 1 + t->acc.nbaselines;
@@ -92,12 +105,14 @@ bool rounds_start(struct rounds *t, bool aa) {
         enum kp_math own = t->acc.math[i ? i - 1 : 0];
         static const char *const math[] = {"fp32", "tf32", "half"};
         struct runner_setup setup = referee_setup(&t->acc.r, layout);
-        const char *name = t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, own);
-        if (mine)
-            process_start(&t->runner[i], name, candidate, &setup, t->acc.r.shared);
-        else
-            process_start_baseline(&t->runner[i], name, t->task->path, math[own], &setup,
-                                   t->acc.r.shared);
+        if (mine) {
+            if (!t->runner[i].pid) spawn(t, i);
+            process_setup(&t->runner[i], &setup, t->acc.r.shared);
+        } else {
+            t->runner_name[i] = kp_math_name(t->task, own);
+            process_start_baseline(&t->runner[i], t->runner_name[i], t->task->path, math[own],
+                                   &setup, t->acc.r.shared);
+        }
     }
     bool ok = true;
     for (int i = 0; i < t->nrunners && ok; i++) {
@@ -105,8 +120,6 @@ bool rounds_start(struct rounds *t, bool aa) {
         process_wait(&t->runner[i], t->deadline + LIBRARY_SECONDS, &reply, NULL);
         ok = settle(t, i, &reply);
     }
-    free(tape);
-    free(cubin);
     return ok;
 }
 
@@ -133,6 +146,8 @@ struct round {
     int placement, order[KP_MAX_RUNNERS];
     enum kp_distribution distribution;
     bool control, oracle, record;
+    bool paired; /* the outputs of runners 0 and 1 are compared with each other */
+    bool kept;   /* those of the first of them to run are in acc.out[0] */
     uint64_t seed;
     double rms[KP_MAX_OUTPUTS]; /* of the most accurate baseline's outputs */
 };
@@ -171,6 +186,7 @@ static struct round draw_round(struct rounds *t, int number, bool record) {
         if (q.control)
             q.oracle = !t->controls[q.distribution] || (lot >> LOT_ORACLE) % CONTROL_ORACLE == 0;
     }
+    q.paired = record && !q.control && !is_candidate(t, 1);
     for (int i = 0; i < t->nrunners; i++) q.order[i] = i;
     for (int i = t->nrunners - 1; i > 0; i--) {
         int k = (int)((lot >> (LOT_ORDER + LOT_BITS * i)) % (uint64_t)(i + 1)), x = q.order[i];
@@ -185,12 +201,13 @@ static bool fail_output(struct rounds *t, int i, const char *reason) {
     return fail(t, "wrong", reason);
 }
 
-/* Compare every element that runner i has just written with the most accurate baseline's. */
-static bool compare_outputs(struct rounds *t, const struct round *q, int i) {
+/* Compare every element of runner i's outputs, y, with the most accurate baseline's, o. */
+static bool compare_outputs(struct rounds *t, const struct round *q, void *const *y, void *const *o,
+                            int i) {
     struct kp_compare found[KP_MAX_OUTPUTS];
     const struct kp_error *tolerance = &t->tolerance[i];
-    referee_compare(&t->acc.r, q->placement, t->acc.out[0], q->rms, tolerance->element,
-                    t->class != KP_CLASS_NORMWISE, found);
+    referee_compare(&t->acc.r, y, o, q->rms, tolerance->element, t->class != KP_CLASS_NORMWISE,
+                    found);
     struct kp_error e = referee_error(t->task, found);
     if (!error_exceeds(&e, tolerance)) return true;
     char reason[KP_TAPE_MESSAGE];
@@ -208,24 +225,46 @@ static bool compare_outputs(struct rounds *t, const struct round *q, int i) {
     return fail_output(t, i, reason);
 }
 
+/* Keep the outputs of whichever of runners 0 and 1 is the first, and compare with the second's: the
+ * same baseline as the referee's own is timed anyway.  What its runner computes was compared with
+ * the referee's while warming up, and it computes the same each time. */
+static bool compare_pair(struct rounds *t, struct round *q, void *const *outputs, int i) {
+    void *const *kept = t->acc.out[0];
+    if (!q->kept) {
+        q->kept = true;
+        referee_keep_outputs(&t->acc.r, outputs, kept);
+        return true;
+    }
+    referee_rms(&t->acc.r, i ? outputs : kept, q->rms);
+    return compare_outputs(t, q, i ? kept : outputs, i ? outputs : kept, 0);
+}
+
 /* Look at what runner i has just written, and at what lies around it. */
-static bool check_outputs(struct rounds *t, const struct round *q, int i) {
+static bool check_outputs(struct rounds *t, struct round *q, int i) {
+    const void *tensors[KP_MAX_BUFFERS];
+    void *outputs[KP_MAX_OUTPUTS];
     unsigned long long bytes;
     char reason[KP_TAPE_MESSAGE];
     const char *where = referee_canaries(&t->acc.r, &bytes);
-    if (!where) return q->control || compare_outputs(t, q, i);
+    referee_pointers(&t->acc.r, q->placement, tensors, outputs);
+    if (!where && q->paired) return i > 1 || compare_pair(t, q, outputs, i);
+    if (!where) return q->control || compare_outputs(t, q, outputs, t->acc.out[0], i);
     snprintf(reason, sizeof reason,
              "while being timed: %llu bytes outside the bounds of %s were written", bytes, where);
     return fail_output(t, i, reason);
 }
 
-/* Judge the candidate's sample as verify does. */
+/* Judge the candidate's sample as verify does.  Where it fails, it is judged beside the most
+ * accurate baseline, which says whether the inputs are outside of what fp32 can compute. */
 static bool check_oracle(struct rounds *t, const struct round *q) {
     struct sample_errors found;
-    accuracy_sample(&t->acc, q->placement, t->class, KP_SLICES, kp_mix(q->seed, NOISE_OF_SEED),
-                    &found);
     t->oracle_checks++;
-    if (sample_outside(&found, q->distribution) || judgment_passes(&found.candidate)) return true;
+    for (t->acc.judged = 0; t->acc.judged < 2; t->acc.judged++) {
+        accuracy_sample(&t->acc, q->placement, t->class, KP_FEW, kp_mix(q->seed, NOISE_OF_SEED),
+                        &found);
+        if (judgment_passes(&found.candidate)) return true;
+    }
+    if (sample_outside(&found, q->distribution)) return true;
     char reason[KP_TAPE_MESSAGE];
     snprintf(
         reason, sizeof reason,
@@ -246,7 +285,7 @@ static bool ask(struct rounds *t, int i, enum runner_what what, int placement,
 }
 
 /* One sample of runner i: the clock is read in replay/timed_sample.c. */
-static bool sample(struct rounds *t, const struct round *q, int i) {
+static bool sample(struct rounds *t, struct round *q, int i) {
     struct runner_reply reply;
     referee_poison(&t->acc.r, q->placement, kp_mix(q->seed, (uint64_t)(POISON_OF_SEED + i)));
     referee_wait(&t->acc.r);
@@ -262,13 +301,24 @@ static bool sample(struct rounds *t, const struct round *q, int i) {
     return true;
 }
 
+bool rounds_quotable(const struct rounds *t, int i) {
+    return class_of_math(t->acc.math[i - 1]) <= t->class;
+}
+
+/* On control inputs no output is compared with a baseline's, and no speedup is quoted against a
+ * baseline of a lesser class: neither is run. */
 static bool one_round(struct rounds *t, int number, bool record) {
     struct round q = draw_round(t, number, record);
     referee_fill(&t->acc.r, q.placement, q.distribution, q.seed);
-    accuracy_baseline(&t->acc, q.placement, 0);
-    referee_rms(&t->acc.r, t->acc.out[0], q.rms);
-    for (int k = 0; k < t->nrunners; k++)
-        if (!sample(t, &q, q.order[k])) return false;
+    if (!q.control && !q.paired) {
+        accuracy_baseline(&t->acc, q.placement, 0);
+        referee_rms(&t->acc.r, t->acc.out[0], q.rms);
+    }
+    for (int k = 0; k < t->nrunners; k++) {
+        int i = q.order[k];
+        if (q.control && i && !rounds_quotable(t, i)) continue;
+        if (!sample(t, &q, i)) return false;
+    }
     if (q.control)
         t->controls[q.distribution]++;
     else if (record)

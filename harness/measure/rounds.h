@@ -46,6 +46,9 @@ struct rounds {
     char reason[KP_TAPE_MESSAGE];
 };
 
+/* Start the candidate's runner before there is anything to run: it opens the driver meanwhile. */
+void rounds_spawn(struct rounds *t);
+
 /* Start the candidate's runner and one runner for each baseline, all side by side, and wait until
  * they are ready.  With `aa` the second runner is the candidate's again, and no baseline's runs.
  * False: t->verdict is set. */
@@ -59,6 +62,10 @@ void rounds_leave(struct rounds *t);
  * ratio is known well enough, the cap is reached or KP_MOST_ROUNDS are done.  A kernel of a few
  * microseconds gets new runners in between (as `aa` says).  False: t->verdict is set. */
 bool rounds_run(struct rounds *t, bool aa);
+
+/* Whether the speedup may be quoted against the baseline of runner i, from 1 on: it is meant to be
+ * at least as accurate as the candidate is. */
+bool rounds_quotable(const struct rounds *t, int i);
 
 /* Ratio of runner i's time to the candidate's, with its interval. */
 struct kp_interval rounds_ratio(const struct rounds *t, int i);

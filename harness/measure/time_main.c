@@ -150,7 +150,8 @@ static double member(const cJSON *o, const char *a, const char *b, const char *k
 
 /* How far each runner's timed outputs may be off on declared inputs, from the spreads that verify
  * found there; a baseline of a lesser class, by as many times more as its operands are less
- * accurate.  Control inputs are of those distributions that verify tried. */
+ * accurate.  Control inputs are of those distributions that verify tried; without a kernel there
+ * are none. */
 static void read_tolerances(struct cell *c) {
     struct rounds *t = &c->t;
     const struct accuracy *acc = &t->acc;
@@ -166,7 +167,7 @@ static void read_tolerances(struct cell *c) {
         t->tolerance[i].norm *= times;
         t->tolerance[i].element *= times;
     }
-    for (int d = KP_DIST_DECLARED + 1; d < KP_DIST_COUNT; d++)
+    for (int d = KP_DIST_DECLARED + 1; d < KP_DIST_COUNT && !t->missing; d++)
         if (isfinite(member(error, "spread", kp_distribution_name[d], "norm")))
             t->control[t->ncontrols++] = (enum kp_distribution)d;
 }
@@ -288,7 +289,7 @@ static void add_speedup(struct cell *c) {
     double best = INFINITY;
     t->against = 1;
     for (int i = 1; i < t->nrunners; i++) {
-        if (class_of_math(t->acc.math[i - 1]) > t->class) break; /* the next are less accurate */
+        if (!rounds_quotable(t, i)) break; /* the next are less accurate */
         double m = stat_interquartile_mean(t->samples[i].event_us, t->rounds);
         if (m < best) best = m, t->against = i;
     }
@@ -406,6 +407,7 @@ static void time_cell(int argc, char **argv) {
     c.peaks = json_read(text_format("%s/peaks.json", folder));
     c.t.master = random_seed();
     c.t.left -= json_number(c.verify, "waited_seconds", 0);
+    if (!c.t.missing && !aa) rounds_spawn(&c.t);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     if (!c.t.missing) check_files(&c);

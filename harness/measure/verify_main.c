@@ -33,7 +33,7 @@ struct verify {
     uint64_t seed[KP_DIST_COUNT][SEEDS]; /* of the samples: each is drawn, none tells another */
     cJSON *json;                         /* what PREFIX.verify.json will say */
     struct accuracy acc;
-    struct kp_process runner;
+    struct kp_process recorder[2], runner;
     const char *missing;   /* why there is no kernel: only the baselines are judged; or NULL */
     double deadline, left; /* seconds: of an answer; of all runs of the kernel that are to come */
     int at;                /* the placement of the next sample; they take turns, as in time */
@@ -51,6 +51,7 @@ static char *file_of(const struct verify *v, const char *suffix) {
 /* Write the verdict and end.  A verification that the machine lets finish ends here. */
 KP_NORETURN static void verdict(struct verify *v, const char *word, const char *reason) {
     char *path = file_of(v, "verify.json");
+    for (int i = 0; i < 2; i++) process_end(&v->recorder[i]);
     process_end(&v->runner);
     accuracy_close(&v->acc);
     cJSON_AddStringToObject(v->json, "verdict", word);
@@ -119,14 +120,29 @@ static char *read_spans(struct verify *v, char *text, struct tape_span *at) {
     return p;
 }
 
-/* Record once.  The outputs must still be poison after it. */
-static struct tape *record(struct verify *v, int number, struct tape_span *at) {
-    char ntensors[16], noutputs[16], *library = file_of(v, "so"), *text = NULL;
-    char message[KP_TAPE_MESSAGE];
+/* Start both recorders: they open the driver, which takes a while, and wait for their setup. */
+static void spawn_recorders(struct verify *v) {
+    char ntensors[16], noutputs[16], *library = file_of(v, "so");
     snprintf(ntensors, sizeof ntensors, "%d", v->task->ntensors);
     snprintf(noutputs, sizeof noutputs, "%d", v->task->noutputs);
     char *argv[] = {"recorder", library, ntensors, noutputs, NULL};
-    struct kp_process p;
+    for (int i = 0; i < 2; i++) process_spawn(&v->recorder[i], "recording", argv);
+    free(library);
+}
+
+/* The runner, likewise. */
+static void spawn_runner(struct verify *v) {
+    char *tape = file_of(v, "tape"), *cubin = file_of(v, "cubin");
+    char *argv[] = {"runner", tape, cubin, NULL};
+    process_spawn(&v->runner, "candidate's", argv);
+    free(tape);
+    free(cubin);
+}
+
+/* Record once.  The outputs must still be poison after it. */
+static struct tape *record(struct verify *v, int number, struct tape_span *at) {
+    char message[KP_TAPE_MESSAGE], *text = NULL;
+    struct kp_process *p = &v->recorder[number];
     struct runner_reply reply;
     uint64_t seed =
         (kp_mix(v->master, RECORDING_SEED + (uint64_t)number) & ~1ull) | (uint64_t)number;
@@ -134,8 +150,8 @@ static struct tape *record(struct verify *v, int number, struct tape_span *at) {
     referee_poison(&v->acc.r, 0, seed);
     referee_wait(&v->acc.r);
     struct runner_setup setup = referee_setup(&v->acc.r, seed);
-    process_start(&p, "recording", argv, &setup, v->acc.r.shared);
-    process_wait(&p, v->deadline, &reply, NULL);
+    process_setup(p, &setup, v->acc.r.shared);
+    process_wait(p, v->deadline, &reply, NULL);
     settle_machine(&reply);
     if (number == 0) {
         cJSON *sandbox = cJSON_Parse(reply.message);
@@ -143,9 +159,9 @@ static struct tape *record(struct verify *v, int number, struct tape_span *at) {
                               sandbox ? sandbox : cJSON_CreateString("unknown"));
     }
     /* From here on the candidate's host code may answer in the recorder's place. */
-    process_wait(&p, v->deadline, &reply, &text);
+    process_wait(p, v->deadline, &reply, &text);
     bool untouched = referee_untouched(&v->acc.r, 0);
-    process_end(&p);
+    process_end(p);
     if (reply.status == RUNNER_MACHINE) reply.status = RUNNER_CRASH;
     settle(v, &reply);
     if (!untouched)
@@ -155,7 +171,6 @@ static struct tape *record(struct verify *v, int number, struct tape_span *at) {
     struct tape *t = tape_parse(read_spans(v, text ? text : "", at), message);
     if (!t) verdict(v, "tape", message);
     free(text);
-    free(library);
     return t;
 }
 
@@ -164,7 +179,9 @@ static void make_tape(struct verify *v) {
     struct tape *raw[2], *merged;
     char message[KP_TAPE_MESSAGE], *path = file_of(v, "tape"), *cubin = file_of(v, "cubin"),
                                    sha[65];
-    for (int i = 0; i < 2; i++) raw[i] = record(v, i, at[i]);
+    raw[0] = record(v, 0, at[0]);
+    spawn_runner(v); /* in the first recorder's place: more processes would need more memory */
+    raw[1] = record(v, 1, at[1]);
     for (int b = 0; b < v->acc.r.nbuffers; b++) /* merging finds addresses by their difference */
         if (at[0][b].address == at[1][b].address && at[0][b].bytes)
             die(KP_MACHINE, "two recordings got the same address for a buffer: run make again");
@@ -191,11 +208,9 @@ static void make_tape(struct verify *v) {
 }
 
 static void start_runner(struct verify *v) {
-    char *tape = file_of(v, "tape"), *cubin = file_of(v, "cubin");
-    char *argv[] = {"runner", tape, cubin, NULL};
     struct runner_reply reply;
     struct runner_setup setup = referee_setup(&v->acc.r, random_seed());
-    process_start(&v->runner, "candidate's", argv, &setup, v->acc.r.shared);
+    process_setup(&v->runner, &setup, v->acc.r.shared);
     process_wait(&v->runner, v->deadline, &reply, NULL);
     settle(v, &reply);
 }
@@ -424,6 +439,7 @@ static void verify(int argc, char **argv) {
     v.master = random_seed();
     char *hex = text_format("%016llx", (unsigned long long)v.master);
     cJSON_AddStringToObject(v.json, "master_seed", hex);
+    if (!v.missing) spawn_recorders(&v);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     allocate(&v);

@@ -151,15 +151,15 @@ int main(int argc, char **argv) {
     struct candidate c;
     memset(&c, 0, sizeof c);
     char message[KP_TAPE_MESSAGE] = "";
-    char *text = file_read(argv[1], NULL);
-    c.cubin = file_read(argv[2], &c.cubin_size);
-    c.cubin_path = argv[2];
-    c.tape = tape_parse(text, message);
     driver_open();
     struct runner_setup setup;
     struct kp_region region;
     struct kp_span *at;
     runner_receive(&setup, &region, &at);
+    char *text = file_read(argv[1], NULL); /* the tape may have been made in the meantime */
+    c.cubin = file_read(argv[2], &c.cubin_size);
+    c.cubin_path = argv[2];
+    c.tape = tape_parse(text, message);
     c.nbuffers = setup.nbuffers;
     if (!c.tape) runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
     free(text);

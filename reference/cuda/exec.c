@@ -115,8 +115,9 @@ static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, bool one_
     return e;
 }
 
-/* Slices may take this much beside what is needed however thin they are: more makes none faster. */
-static const size_t slice_bytes = (size_t)8 << 30;
+/* Slices may take this much beside what is needed however thin they are: more makes none faster,
+ * and where some are drawn by lot, thick ones are more than is wanted. */
+static const size_t slice_bytes = (size_t)2 << 30;
 
 /* What thin slices need, too, no halving saves: then draws one by one may take less. */
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit) {
@@ -163,36 +164,68 @@ static double unit_of(enum kp_dtype type) {
     return type == KP_F16 ? KP_UNIT_F16 : type == KP_BF16 ? KP_UNIT_BF16 : 0;
 }
 
-/* Enqueue an op in a world with noise: other noise in each step, slice and draw. */
-static void run_rough(const struct kp_plan *p, const struct kp_step *s, struct kp_call *call,
-                      char *scratch, const struct run *r, int64_t row, int world) {
+/* The noise of a step in a world: other noise in each step, slice and draw. */
+static struct kp_noise noise_in(const struct kp_plan *p, const struct kp_step *s,
+                                const struct run *r, int64_t row, int world) {
     struct kp_noise noise = *r->noise;
     int draw = r->draw ? r->draw : world;
     noise.seed = kp_noise_seed(kp_noise_seed(kp_noise_seed(noise.seed, draw), row), s - p->steps);
-    call->noise = &noise;
-    call->first = world == 1; /* one by one, each: scratch has been used since */
-    for (int k = 0; k < call->nout; k++) call->exact[k] = locate(p, r, &s->out[k], row, 0);
-    (s->impl->rough ? s->impl->rough : s->impl->run)(call, s->state, scratch, r->stream);
+    return noise;
+}
+
+/* The call of a step in a world.  `in` becomes its operands, `noise` its noise. */
+static struct kp_call call_in(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
+                              int64_t row, int world, struct kp_array *in, struct kp_noise *noise) {
+    struct kp_call call = s->call;
+    if (in != s->call.in) memcpy(in, s->call.in, (size_t)s->nin * sizeof *in);
+    call.in = in;
+    for (int k = 0; k < s->nin; k++)
+        if (call.present[k]) in[k].data = locate(p, r, &s->in[k], row, world);
+    for (int k = 0; k < call.nout; k++) call.out[k].data = locate(p, r, &s->out[k], row, world);
+    if (!world) return call;
+    *noise = noise_in(p, s, r, row, world);
+    call.noise = noise;
+    call.first = world == 1; /* one by one, each: scratch has been used since */
+    for (int k = 0; k < call.nout; k++) call.exact[k] = locate(p, r, &s->out[k], row, 0);
+    return call;
+}
+
+/* Round the results of an op with noise to their type. */
+static void round_results(const struct kp_plan *p, const struct kp_call *call,
+                          cudaStream_t stream) {
     for (int k = 0; k < call->nout; k++) {
         double unit = unit_of(p->task->values[call->op->out[k]].dtype);
-        if (unit > 0 && s->impl->rough && call->out[k].data)
+        if (unit > 0 && call->out[k].data)
             kp_noise_round(call->out[k].data, kp_array_count(&call->out[k]), KP_AMPLIFIED * unit,
-                           kp_noise_seed(noise.seed, -1 - k), r->stream);
+                           kp_noise_seed(call->noise->seed, -1 - k), stream);
     }
 }
 
 /* Enqueue an op in a world. */
 static void run_op(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
                    int64_t row, int world) {
-    struct kp_call call = s->call;
-    for (int k = 0; k < s->nin; k++)
-        if (call.present[k]) call.in[k].data = locate(p, r, &s->in[k], row, world);
-    for (int k = 0; k < call.nout; k++) call.out[k].data = locate(p, r, &s->out[k], row, world);
+    struct kp_noise noise;
+    struct kp_call call = call_in(p, s, r, row, world, s->call.in, &noise);
     char *scratch = s->scratch >= 0 ? r->workspace + p->buffers[s->scratch].offset : NULL;
-    if (world)
-        run_rough(p, s, &call, scratch, r, row, world);
-    else
-        s->impl->run(&call, s->state, scratch, r->stream);
+    bool rough = world && s->impl->rough;
+    (rough ? s->impl->rough : s->impl->run)(&call, s->state, scratch, r->stream);
+    if (rough) round_results(p, &call, r->stream);
+}
+
+/* Enqueue an op in all worlds at once, if its implementation does that. */
+static bool run_together(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
+                         int64_t row) {
+    if (!s->impl->together) return false;
+    struct kp_call call[WORLDS];
+    struct kp_noise noise[WORLDS];
+    struct kp_array *in = malloc(WORLDS * (size_t)s->nin * sizeof *in);
+    if (!in) die(KP_MACHINE, "out of memory; free some and try again");
+    for (int w = 0; w < WORLDS; w++) call[w] = call_in(p, s, r, row, w, in + w * s->nin, &noise[w]);
+    char *scratch = s->scratch >= 0 ? r->workspace + p->buffers[s->scratch].offset : NULL;
+    bool done = s->impl->together(call, s->state, scratch, r->stream);
+    for (int w = 1; w < WORLDS && done; w++) round_results(p, &call[w], r->stream);
+    free(in);
+    return done;
 }
 
 /* Where output o of a world is kept. */
@@ -240,8 +273,10 @@ static void run_phase(const struct kp_plan *p, enum kp_phase phase, const struct
     for (int i = p->begin[phase]; i < p->begin[phase + 1]; i++) {
         const struct kp_step *s = &p->steps[i];
         int worlds = !r->noise || s->exact ? 1 : r->draw ? 2 : WORLDS;
+        bool op = s->kind == KP_STEP_OP;
+        if (op && worlds == WORLDS && run_together(p, s, r, row)) continue;
         for (int w = 0; w < worlds; w++) {
-            if (s->kind == KP_STEP_OP) {
+            if (op) {
                 run_op(p, s, r, row, w);
             } else if (s->kind == KP_STEP_COPY) {
                 struct kp_array from = s->in[0].array, to = s->out[0].array;
@@ -283,7 +318,8 @@ struct choice {
 /* Whether slice i holds one of the places. */
 static bool holds(const struct kp_plan *p, const struct choice *c, int64_t i) {
     for (int k = 0; k < c->n; k++) {
-        int64_t count = kp_shape_count(&p->task->values[p->task->outputs[c->place[k].output]].shape);
+        int64_t count =
+            kp_shape_count(&p->task->values[p->task->outputs[c->place[k].output]].shape);
         if (c->place[k].at / (count / p->rows) / p->slice == i) return true;
     }
     return false;

@@ -51,11 +51,29 @@ struct kp_impl {
     /* Enqueue the op: only kernel launches, library calls and memsets, on `stream`. */
     void (*run)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
     void (*destroy)(void *state); /* may be NULL */
-    unsigned asks;                /* KP_DENSE and so on */
     /* The same as run() in float64, with the noise that honest arithmetic of a class has
      * (c->noise).  NULL for an op that rounds nothing, such as a maximum. */
     void (*rough)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
+    unsigned asks; /* KP_DENSE and so on */
+    /* run() of c[0] and rough() of the KP_DRAWS calls after it, at once.  False if these calls do
+     * not suit: then nothing is enqueued.  NULL: one after the other costs no more. */
+    bool (*together)(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream);
 };
+
+/* The draws of a product that are its exact result with noise: those of together()'s calls. */
+static inline struct kp_noisy kp_noisy_of(const struct kp_call *c) {
+    struct kp_noisy draws;
+    for (int d = 0; d < KP_DRAWS; d++) {
+        draws.y[d] = (double *)c[1 + d].out[0].data;
+        draws.seed[d] = c[1 + d].noise->seed;
+    }
+    return draws;
+}
+
+/* Whether they are: the operands have no noise, not even that of one scale. */
+static inline bool kp_noise_is_last(const struct kp_call *c) {
+    return c[1].exact_operands && !(c[1].noise->largest > 0);
+}
 
 /* Element types: F64 stores f64 throughout (task tensors are converted slice by slice); FP32 and
  * TF32 store f32; HALF stores f16 or bf16. */
@@ -67,10 +85,13 @@ struct kp_impl {
 #define KP_EXTERN extern
 #endif
 
-/* Declare and define the implementation of an op: kp_impl_relu and so on. */
-#define KP_IMPL_OF(name) KP_EXTERN const struct kp_impl kp_impl_##name
-#define KP_IMPL(name, prepare, run, rough, destroy, asks) \
-    KP_IMPL_OF(name);                                     \
-    const struct kp_impl kp_impl_##name = {prepare, run, destroy, asks, rough}
+/* Declare and define the implementation of an op: kp_impl_relu and so on.  What follows `destroy`
+ * is what it asks for and, if it has that, together(). */
+#define KP_IMPL_OF(name)     KP_EXTERN const struct kp_impl kp_impl_##name
+#define KP_TWO_OF(a, b, ...) a, b
+#define KP_IMPL(name, prepare, run, rough, destroy, ...)                 \
+    KP_IMPL_OF(name);                                                    \
+    const struct kp_impl kp_impl_##name = {prepare, run, destroy, rough, \
+                                           KP_TWO_OF(__VA_ARGS__, NULL, )}
 
 #endif

@@ -27,6 +27,18 @@ __global__ void add_sum_noise(double *y, const double *q, int64_t count, double 
     }
 }
 
+__global__ void draw_products(kp_noisy draws, const double *x, const double *q, int64_t count,
+                              double terms, double operand, double sum) {
+    FOR_EACH(i, count) {
+        double c = x[i], var = 2 * q[i] * operand * operand +
+                               noise_of_sum(c, q[i], terms, KP_PRODUCT_CHAIN) * sum * sum;
+        double size = isfinite(var) ? sqrt(var) : NAN;
+#pragma unroll
+        for (int d = 0; d < KP_DRAWS; d++)
+            draws.y[d][i] = c + size * noise_even(draws.seed[d], (uint64_t)i);
+    }
+}
+
 __global__ void add_rounding(double *y, int64_t count, double unit, uint64_t seed) {
     FOR_EACH(i, count) y[i] += unit * noise_size(y[i]) * noise_even(seed, (uint64_t)i);
 }
@@ -69,6 +81,14 @@ void kp_noise_product(double *y, const double *q, int64_t count, double terms,
                       const struct kp_noise *n, cudaStream_t stream) {
     add_sum_noise<<<blocks_for(count), BLOCK, 0, stream>>>(y, q, count, terms, KP_PRODUCT_CHAIN,
                                                            n->operand, n->sum, n->seed);
+    KP_CUDA(cudaGetLastError());
+}
+
+void kp_noise_products(const struct kp_noisy *draws, const double *x, const double *q,
+                       int64_t count, double terms, const struct kp_noise *n,
+                       cudaStream_t stream) {
+    draw_products<<<blocks_for(count), BLOCK, 0, stream>>>(*draws, x, q, count, terms, n->operand,
+                                                           n->sum);
     KP_CUDA(cudaGetLastError());
 }
 

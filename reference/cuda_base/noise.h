@@ -27,15 +27,15 @@ extern "C" {
 #endif
 
 /* Unit roundoffs: half a unit in the last place of a number near 1. */
-#define KP_UNIT_FP32   0x1p-24
-#define KP_UNIT_TF32   0x1p-11
-#define KP_UNIT_F16    0x1p-11
-#define KP_UNIT_BF16   0x1p-8
+#define KP_UNIT_FP32 0x1p-24
+#define KP_UNIT_TF32 0x1p-11
+#define KP_UNIT_F16  0x1p-11
+#define KP_UNIT_BF16 0x1p-8
 
 /* What two halves of 11 bits leave of an operand, against the largest. */
 #define KP_UNIT_NORMWISE 0x1p-22
 
-#define KP_NOISE_FLOOR 0x1p-102 /* the least normal number of fp32 over fp32's unit roundoff */
+#define KP_NOISE_FLOOR   0x1p-102 /* the least normal number of fp32 over fp32's unit roundoff */
 
 /* The longest chain: terms that an honest sum adds one after another.  cuBLAS cuts a product into
  * parts beyond that; a reduction or a scan of more terms has many threads. */
@@ -59,6 +59,15 @@ void kp_noise_sum(double *y, const double *q, int64_t count, double terms, int c
 /* The same for a product of two operands: their roundings, too.  q: the product of squares. */
 void kp_noise_product(double *y, const double *q, int64_t count, double terms,
                       const struct kp_noise *noise, cudaStream_t stream);
+
+/* All draws of such a product of operands without noise: each is x, with noise of its own seed. */
+struct kp_noisy {
+    double *y[KP_DRAWS];
+    uint64_t seed[KP_DRAWS];
+};
+void kp_noise_products(const struct kp_noisy *draws, const double *x, const double *q,
+                       int64_t count, double terms, const struct kp_noise *noise,
+                       cudaStream_t stream);
 
 /* y[i] rounded to a unit roundoff. */
 void kp_noise_round(double *y, int64_t count, double unit, uint64_t seed, cudaStream_t stream);

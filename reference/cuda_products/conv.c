@@ -123,6 +123,35 @@ static void copy_operands(const struct kp_call *c, double *const copy[2], cudaSt
                                 cudaMemcpyDeviceToDevice, stream));
 }
 
+/* The convolution of squares, in the scratch. */
+static const double *run_squares(const struct kp_conv *g, const struct kp_call *c,
+                                 const struct state *s, char *scratch, cudaStream_t stream) {
+    double *copy[2] = {(double *)(scratch + s->at_x), (double *)(scratch + s->at_w)};
+    double *q = (double *)(scratch + s->at_q);
+    for (int i = 0; i < 2; i++)
+        kp_noise_square(c->in[i].data, copy[i], kp_array_count(&c->in[i]), stream);
+    run_f64(g, copy[0], copy[1], q, scratch, stream);
+    return q;
+}
+
+/* Make unknown what an infinite filter may make NaN.  Products of patches have done it. */
+static void mark_unknown(const struct kp_conv *g, const struct kp_call *c, cudaStream_t stream) {
+    if (g->transposed || is_depthwise(g)) kp_conv_unknown(g, c->in[1].data, c->out[0].data, stream);
+}
+
+/* All draws from the exact result. */
+static bool together(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+    struct kp_conv g = geometry(c);
+    if (!kp_noise_is_last(c)) return false;
+    run(c, state, scratch, stream);
+    const double *q = run_squares(&g, c, state, scratch, stream);
+    struct kp_noisy draws = kp_noisy_of(c);
+    kp_noise_products(&draws, c->out[0].data, q, kp_array_count(&c->out[0]), terms_of(&g),
+                      c[1].noise, stream);
+    for (int d = 1; d <= KP_DRAWS; d++) mark_unknown(&g, &c[d], stream);
+    return true;
+}
+
 /* In float64 with noise (cuda_base/noise.h).  The first draw leaves the convolution of squares in
  * the scratch: noise on the operands changes it too little to matter. */
 static void rough(const struct kp_call *c, void *state, void *scratch_, cudaStream_t stream) {
@@ -133,11 +162,7 @@ static void rough(const struct kp_call *c, void *state, void *scratch_, cudaStre
     double *q = (double *)(scratch + s->at_q), *most = (double *)(scratch + s->at_most);
     double *y = c->out[0].data;
     struct kp_noise n = *c->noise;
-    if (c->first) {
-        for (int i = 0; i < 2; i++)
-            kp_noise_square(c->in[i].data, copy[i], kp_array_count(&c->in[i]), stream);
-        run_f64(&g, copy[0], copy[1], q, scratch, stream);
-    }
+    if (c->first) run_squares(&g, c, s, scratch, stream);
     if (c->exact_operands && !(n.largest > 0)) {
         KP_CUDA(cudaMemcpyAsync(y, c->exact[0], kp_array_bytes(&c->out[0]),
                                 cudaMemcpyDeviceToDevice, stream));
@@ -151,8 +176,7 @@ static void rough(const struct kp_call *c, void *state, void *scratch_, cudaStre
         if (c->present[2]) kp_conv_bias(&g, KP_F64, c->in[2].data, y, stream);
     }
     kp_noise_product(y, q, kp_array_count(&c->out[0]), terms_of(&g), c->noise, stream);
-    if (g.transposed || is_depthwise(&g)) /* products of patches have it */
-        kp_conv_unknown(&g, c->in[1].data, y, stream);
+    mark_unknown(&g, c, stream);
 }
 
 /* Free the cuDNN plan. */
@@ -162,9 +186,9 @@ static void destroy(void *state) {
     free(s);
 }
 
-KP_IMPL(conv1d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(conv2d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(conv3d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(conv_transpose1d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(conv_transpose2d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(conv_transpose3d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(conv1d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv2d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv3d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv_transpose1d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv_transpose2d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);
+KP_IMPL(conv_transpose3d, prepare, run, rough, destroy, KP_DENSE | KP_BY_CUDNN, together);

@@ -1,9 +1,9 @@
-/* products.c: matmul, linear and attention as matrix products.
+/* products.c: matmul and linear as matrix products; attention.c has more of them.
  *
  * Strides that the libraries take are passed on, so a transposed matrix costs nothing.  Leading
  * axes become one batch where strides allow it, or more rows of one product where the second
  * operand does not have them.  The other axes are looped over. */
-#include "cuda_products/gemm.h"
+#include "cuda_products/product.h"
 #include "cuda_base/check.h"
 #include "cuda_base/copy.h"
 #include "cuda_base/impl.h"
@@ -16,17 +16,6 @@
 
 /* Of the search for the fastest call.  BUFFERS: two operands, result, scratch. */
 enum { LT_TRIED = 5, ROUNDS = 3, LAUNCHES = 10, BUFFERS = 4 };
-
-struct product {
-    struct kp_gemm gemm;
-    struct kp_array a, b;     /* as they are multiplied */
-    bool copy_a, copy_b;      /* first made dense, at these offsets of the scratch */
-    size_t at_a, at_b, bytes; /* bytes: scratch in all */
-    struct kp_walk batch;     /* the last axis is the library's, the others are looped over */
-    struct kp_lt *lt;         /* or NULL: cuBLAS */
-    bool second;              /* reads operand 2, the transpose of operand 1, in its place */
-    struct rough *rough;      /* float64 only */
-};
 
 /* How the last two axes lie: row by row, or transposed; false if neither. */
 static bool lies(const struct kp_array *x, bool *transposed, int64_t *ld) {
@@ -43,14 +32,14 @@ static bool lies(const struct kp_array *x, bool *transposed, int64_t *ld) {
 }
 
 /* Room for `bytes` in the scratch. */
-static size_t reserve(struct product *p, size_t bytes) {
+static size_t reserve(struct kp_product *p, size_t bytes) {
     size_t at = p->bytes;
     p->bytes += kp_align(bytes);
     return at;
 }
 
 /* Take an operand as it is or, if its strides do not suit, as a dense copy. */
-static void take(struct product *p, struct kp_array *x, bool *copy, size_t *at, bool *transposed,
+static void take(struct kp_product *p, struct kp_array *x, bool *copy, size_t *at, bool *transposed,
                  int64_t *ld) {
     *copy = !lies(x, transposed, ld);
     if (!*copy) return;
@@ -67,9 +56,9 @@ static struct kp_array leading(struct kp_array x) {
     return x;
 }
 
-/* Plan out[..., m, n] = a[..., m, k] b[..., k, n]. */
-static void plan(struct product *p, enum kp_math math, const struct kp_array *a,
-                 const struct kp_array *b, const struct kp_array *out) {
+/* See product.h. */
+void kp_product_plan(struct kp_product *p, enum kp_math math, const struct kp_array *a,
+                     const struct kp_array *b, const struct kp_array *out) {
     memset(p, 0, sizeof *p);
     struct kp_gemm *g = &p->gemm;
     reserve(p, KP_GEMM_WORKSPACE);
@@ -98,10 +87,10 @@ static void plan(struct product *p, enum kp_math math, const struct kp_array *a,
     g->sb = w->stride[1][w->n - 1];
 }
 
-/* Enqueue a planned product on operands in their original arrays. */
-static void multiply(const struct product *p, double alpha, double beta, struct kp_array a,
-                     struct kp_array b, const void *bias, void *out, char *scratch,
-                     cudaStream_t stream) {
+/* See product.h. */
+void kp_product_run(const struct kp_product *p, double alpha, double beta, struct kp_array a,
+                    struct kp_array b, const void *bias, void *out, char *scratch,
+                    cudaStream_t stream) {
     struct kp_array to_a = p->a, to_b = p->b;
     to_a.data = p->copy_a ? scratch + p->at_a : a.data;
     to_b.data = p->copy_b ? scratch + p->at_b : b.data;
@@ -128,15 +117,15 @@ static void multiply(const struct product *p, double alpha, double beta, struct 
 }
 
 /* Memory for one planned product, or no return. */
-static struct product *new_product(void) {
-    struct product *p = calloc(1, sizeof *p);
+static struct kp_product *new_product(void) {
+    struct kp_product *p = calloc(1, sizeof *p);
     if (!p) die(KP_MACHINE, "out of memory; free some and try again");
     return p;
 }
 
 /* Free a planned product. */
 static void destroy(void *state) {
-    struct product *p = state;
+    struct kp_product *p = state;
     kp_lt_free(p->lt);
     free(p->rough);
     free(p);
@@ -146,8 +135,8 @@ static void destroy(void *state) {
 
 /* How a float64 product is multiplied with noise: dense copies of the operands, whose squares are
  * multiplied, too (cuda_base/noise.h). */
-struct rough {
-    struct product on_copies;
+struct kp_rough {
+    struct kp_product on_copies;
     size_t at_library, at_a, at_b, at_q, at_most; /* in the scratch */
 };
 
@@ -158,14 +147,14 @@ static struct kp_array dense_like(const struct kp_array *x) {
     return kp_array_dense(x->dtype, &shape);
 }
 
-/* Plan it, as plan() was called for p; its memory lies behind p's. */
-static void plan_rough(struct product *p, enum kp_math math, const struct kp_array *a,
-                       const struct kp_array *b, const struct kp_array *out) {
+/* See product.h. */
+void kp_product_plan_rough(struct kp_product *p, enum kp_math math, const struct kp_array *a,
+                           const struct kp_array *b, const struct kp_array *out) {
     if (math != KP_MATH_F64) return;
-    struct rough *r = p->rough = calloc(1, sizeof *r);
+    struct kp_rough *r = p->rough = calloc(1, sizeof *r);
     if (!r) die(KP_MACHINE, "out of memory; free some and try again");
     struct kp_array da = dense_like(a), db = dense_like(b);
-    plan(&r->on_copies, math, &da, &db, out);
+    kp_product_plan(&r->on_copies, math, &da, &db, out);
     r->at_library = reserve(p, r->on_copies.bytes);
     r->at_a = reserve(p, kp_array_bytes(&da));
     r->at_b = reserve(p, kp_array_bytes(&db));
@@ -174,7 +163,7 @@ static void plan_rough(struct product *p, enum kp_math math, const struct kp_arr
 }
 
 /* The operands as dense copies, in the scratch. */
-static void copy_operands(const struct rough *r, const struct kp_array *from[2],
+static void copy_operands(const struct kp_rough *r, const struct kp_array *from[2],
                           struct kp_array copy[2], char *scratch, cudaStream_t stream) {
     for (int i = 0; i < 2; i++) {
         copy[i] = dense_like(from[i]);
@@ -183,24 +172,40 @@ static void copy_operands(const struct rough *r, const struct kp_array *from[2],
     }
 }
 
-/* out = alpha a b + what bias has, with noise.  bias: NULL, or an array that broadcasts.  exact:
- * the result without noise, if the operands have none, else NULL.  first: the product of squares
- * is not in the scratch yet; noise on the operands changes it too little to matter. */
-static void multiply_rough(const struct product *p, double alpha, const struct kp_array *from[2],
-                           const struct kp_array *bias, const struct kp_array *out,
-                           const struct kp_noise *noise, const void *exact, bool first,
-                           char *scratch, cudaStream_t stream) {
-    const struct rough *r = p->rough;
+/* The product of the operands' squares, in the scratch. */
+static const double *multiply_squares(const struct kp_product *p, double alpha,
+                                      const struct kp_array *from[2], char *scratch,
+                                      cudaStream_t stream) {
+    const struct kp_rough *r = p->rough;
+    struct kp_array copy[2];
+    double *q = (double *)(scratch + r->at_q);
+    copy_operands(r, from, copy, scratch, stream);
+    for (int i = 0; i < 2; i++)
+        kp_noise_square(copy[i].data, copy[i].data, kp_array_count(&copy[i]), stream);
+    kp_product_run(&r->on_copies, alpha * alpha, 0, copy[0], copy[1], NULL, q,
+                   scratch + r->at_library, stream);
+    return q;
+}
+
+/* All draws from the exact result, which is there. */
+static void draw_together(const struct kp_product *p, const struct kp_array *from[2],
+                          const struct kp_call *c, char *scratch, cudaStream_t stream) {
+    const double *q = multiply_squares(p, 1, from, scratch, stream);
+    struct kp_noisy draws = kp_noisy_of(c);
+    kp_noise_products(&draws, c->out[0].data, q, kp_array_count(&c->out[0]), (double)p->gemm.k,
+                      c[1].noise, stream);
+}
+
+/* See product.h. */
+void kp_product_rough(const struct kp_product *p, double alpha, const struct kp_array *from[2],
+                      const struct kp_array *bias, const struct kp_array *out,
+                      const struct kp_noise *noise, const void *exact, bool first, char *scratch,
+                      cudaStream_t stream) {
+    const struct kp_rough *r = p->rough;
     struct kp_array copy[2];
     struct kp_noise n = *noise;
     double *q = (double *)(scratch + r->at_q), *most = (double *)(scratch + r->at_most);
-    if (first) {
-        copy_operands(r, from, copy, scratch, stream);
-        for (int i = 0; i < 2; i++)
-            kp_noise_square(copy[i].data, copy[i].data, kp_array_count(&copy[i]), stream);
-        multiply(&r->on_copies, alpha * alpha, 0, copy[0], copy[1], NULL, q,
-                 scratch + r->at_library, stream);
-    }
+    if (first) multiply_squares(p, alpha, from, scratch, stream);
     if (exact && !(n.largest > 0)) {
         KP_CUDA(cudaMemcpyAsync(out->data, exact, kp_array_bytes(out), cudaMemcpyDeviceToDevice,
                                 stream));
@@ -211,8 +216,8 @@ static void multiply_rough(const struct product *p, double alpha, const struct k
             kp_noise_largest(copy[i].data, kp_array_count(&copy[i]), &n, most, stream);
         }
         if (bias) kp_copy(bias, out, stream);
-        multiply(&r->on_copies, alpha, bias ? 1 : 0, copy[0], copy[1], NULL, out->data,
-                 scratch + r->at_library, stream);
+        kp_product_run(&r->on_copies, alpha, bias ? 1 : 0, copy[0], copy[1], NULL, out->data,
+                       scratch + r->at_library, stream);
     }
     kp_noise_product(out->data, q, kp_array_count(out), (double)p->gemm.k, noise, stream);
 }
@@ -244,7 +249,7 @@ static void *filled(const struct kp_array *x) {
 }
 
 /* Milliseconds of one launch: the best mean of a few rounds. */
-static float measure(const struct product *p, struct kp_array a, struct kp_array b, void *out,
+static float measure(const struct kp_product *p, struct kp_array a, struct kp_array b, void *out,
                      char *scratch, cudaStream_t stream) {
     cudaEvent_t start, stop;
     KP_CUDA(cudaEventCreate(&start));
@@ -253,7 +258,8 @@ static float measure(const struct product *p, struct kp_array a, struct kp_array
     for (int r = 0; r <= ROUNDS; r++) { /* the first is a warm-up */
         float ms;
         KP_CUDA(cudaEventRecord(start, stream));
-        for (int i = 0; i < LAUNCHES; i++) multiply(p, 1, 0, a, b, NULL, out, scratch, stream);
+        for (int i = 0; i < LAUNCHES; i++)
+            kp_product_run(p, 1, 0, a, b, NULL, out, scratch, stream);
         KP_CUDA(cudaEventRecord(stop, stream));
         KP_CUDA(cudaEventSynchronize(stop));
         KP_CUDA(cudaEventElapsedTime(&ms, start, stop));
@@ -266,7 +272,7 @@ static float measure(const struct product *p, struct kp_array a, struct kp_array
 
 /* Keep in *best the fastest of cuBLAS's own choice and cuBLASLt's first few, for
  * one layout of the second operand. */
-static void try_layout(struct product *best, float *best_ms, const struct product *layout,
+static void try_layout(struct kp_product *best, float *best_ms, const struct kp_product *layout,
                        const struct kp_array *b, void *const data[BUFFERS], cudaStream_t stream) {
     struct kp_array a = layout->a, by = *b;
     a.data = data[0];
@@ -274,7 +280,7 @@ static void try_layout(struct product *best, float *best_ms, const struct produc
     struct kp_lt *ways[LT_TRIED];
     int n = kp_lt_find(&layout->gemm, false, ways, LT_TRIED);
     for (int i = -1; i < n; i++) {
-        struct product one = *layout;
+        struct kp_product one = *layout;
         one.lt = i < 0 ? NULL : ways[i];
         float ms = measure(&one, a, by, data[2], data[3], stream);
         if (ms >= *best_ms) {
@@ -290,18 +296,18 @@ static void try_layout(struct product *best, float *best_ms, const struct produc
 /* For 16-bit products the baseline is the best call that the libraries have:
  * their first choices are timed, with the given transpose of the second operand
  * too where the task has one.  Takes and frees device memory. */
-static void tune(struct product *p, const struct kp_call *c) {
+static void tune(struct kp_product *p, const struct kp_call *c) {
     cudaStream_t stream;
     KP_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
     void *data[BUFFERS] = {filled(&c->in[0]), filled(&c->in[1]), filled(&c->out[0]), NULL};
     KP_CUDA(cudaMalloc(&data[3], p->bytes));
     KP_CUDA(cudaDeviceSynchronize());
-    struct product layout = *p;
+    struct kp_product layout = *p;
     float ms = INFINITY;
     try_layout(p, &ms, &layout, &c->in[1], data, stream);
     if (c->present[2]) {
         struct kp_array b = kp_array_swap(c->in[2], 0, 1);
-        plan(&layout, c->math, &c->in[0], &b, &c->out[0]);
+        kp_product_plan(&layout, c->math, &c->in[0], &b, &c->out[0]);
         layout.second = true;
         try_layout(p, &ms, &layout, &b, data, stream);
     }
@@ -311,29 +317,39 @@ static void tune(struct product *p, const struct kp_call *c) {
 
 /* Plan the product; time the libraries' choices where operands are 16-bit matrices. */
 static void *matmul_prepare(const struct kp_call *c, size_t *scratch) {
-    struct product *p = new_product();
-    plan(p, c->math, &c->in[0], &c->in[1], &c->out[0]);
+    struct kp_product *p = new_product();
+    kp_product_plan(p, c->math, &c->in[0], &c->in[1], &c->out[0]);
     bool half = c->in[0].dtype == KP_F16 || c->in[0].dtype == KP_BF16;
     if (half && c->in[0].n == 2 && c->in[1].n == 2 && !p->copy_a && !p->copy_b) tune(p, c);
-    plan_rough(p, c->math, &c->in[0], &c->in[1], &c->out[0]);
+    kp_product_plan_rough(p, c->math, &c->in[0], &c->in[1], &c->out[0]);
     *scratch = p->bytes;
     return p;
 }
 
 /* Enqueue the product. */
 static void matmul_run(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
-    const struct product *p = state;
+    const struct kp_product *p = state;
     struct kp_array b = p->second ? kp_array_swap(c->in[2], 0, 1) : c->in[1];
-    multiply(p, 1, 0, c->in[0], b, NULL, c->out[0].data, scratch, stream);
+    kp_product_run(p, 1, 0, c->in[0], b, NULL, c->out[0].data, scratch, stream);
 }
 
 static void matmul_rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     const struct kp_array *from[2] = {&c->in[0], &c->in[1]};
-    multiply_rough(state, 1, from, NULL, &c->out[0], c->noise,
-                   c->exact_operands ? c->exact[0] : NULL, c->first, scratch, stream);
+    kp_product_rough(state, 1, from, NULL, &c->out[0], c->noise,
+                     c->exact_operands ? c->exact[0] : NULL, c->first, scratch, stream);
 }
 
-KP_IMPL(matmul, matmul_prepare, matmul_run, matmul_rough, destroy, KP_GIVEN_TRANSPOSE);
+static bool matmul_together(const struct kp_call *c, void *state, void *scratch,
+                            cudaStream_t stream) {
+    const struct kp_array *from[2] = {&c->in[0], &c->in[1]};
+    if (!kp_noise_is_last(c)) return false;
+    matmul_run(c, state, scratch, stream);
+    draw_together(state, from, c, scratch, stream);
+    return true;
+}
+
+KP_IMPL(matmul, matmul_prepare, matmul_run, matmul_rough, destroy, KP_GIVEN_TRANSPOSE,
+        matmul_together);
 
 /* ---- linear ---- */
 
@@ -350,138 +366,44 @@ static struct kp_array as_row(struct kp_array x) {
 /* The bias is added by cuBLASLt's epilogue, as PyTorch's addmm does; otherwise
  * it is spread over the result first, and the product added to it. */
 static void *linear_prepare(const struct kp_call *c, size_t *scratch) {
-    struct product *p = new_product();
+    struct kp_product *p = new_product();
     struct kp_array x = as_row(c->in[0]), out = as_row(c->out[0]);
     struct kp_array w = kp_array_swap(c->in[1], 0, 1);
-    plan(p, c->math, &x, &w, &out);
+    kp_product_plan(p, c->math, &x, &w, &out);
     bool one = p->gemm.batch == 1 && p->batch.n == 1;
     if (c->present[2] && one && c->math != KP_MATH_F64 && kp_array_is_dense(&c->in[2]))
         kp_lt_find(&p->gemm, true, &p->lt, 1);
-    plan_rough(p, c->math, &x, &w, &out);
+    kp_product_plan_rough(p, c->math, &x, &w, &out);
     *scratch = p->bytes;
     return p;
 }
 
 /* Enqueue the product and the bias. */
 static void linear_run(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
-    const struct product *p = state;
+    const struct kp_product *p = state;
     struct kp_array w = kp_array_swap(c->in[1], 0, 1);
     bool spread = c->present[2] && !p->lt;
     if (spread) kp_copy(&c->in[2], &c->out[0], stream);
-    multiply(p, 1, spread ? 1 : 0, as_row(c->in[0]), w, c->present[2] ? c->in[2].data : NULL,
-             c->out[0].data, scratch, stream);
+    kp_product_run(p, 1, spread ? 1 : 0, as_row(c->in[0]), w, c->present[2] ? c->in[2].data : NULL,
+                   c->out[0].data, scratch, stream);
 }
 
 static void linear_rough(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     struct kp_array x = as_row(c->in[0]), out = as_row(c->out[0]);
     struct kp_array w = kp_array_swap(c->in[1], 0, 1);
     const struct kp_array *from[2] = {&x, &w};
-    multiply_rough(state, 1, from, c->present[2] ? &c->in[2] : NULL, &out, c->noise,
-                   c->exact_operands ? c->exact[0] : NULL, c->first, scratch, stream);
+    kp_product_rough(state, 1, from, c->present[2] ? &c->in[2] : NULL, &out, c->noise,
+                     c->exact_operands ? c->exact[0] : NULL, c->first, scratch, stream);
 }
 
-KP_IMPL(linear, linear_prepare, linear_run, linear_rough, destroy, KP_STRIDED);
-
-/* ---- attention ---- */
-
-KP_IMPL_OF(softmax); /* softmax.cu */
-
-struct attention {
-    struct product scores, result;
-    struct kp_op softmax_op;
-    struct kp_call softmax;
-    struct kp_array softmax_in;
-    bool softmax_present;
-    void *softmax_state;
-    double scale;
-    size_t at_scores, at_weights; /* in the scratch; library scratch begins at 0 */
-};
-
-/* The softmax over the last axis of the scores, as if it were an op of the graph. */
-static size_t plan_softmax(struct attention *s, const struct kp_call *c,
-                           const struct kp_array *scores) {
-    s->softmax_op = (struct kp_op){.def = op_find("softmax"), .nin = 1, .nout = 1, .nattr = 1};
-    s->softmax_op.line = c->op->line;
-    s->softmax_op.attr[0] = (struct kp_attr){.key = "dim", .kind = KP_ATTR_INT, .number = -1};
-    s->softmax = (struct kp_call){.task = c->task, .math = c->math, .nin = 1, .nout = 1};
-    s->softmax.op = &s->softmax_op;
-    s->softmax.present = &s->softmax_present;
-    s->softmax.in = &s->softmax_in;
-    s->softmax_present = true;
-    s->softmax_in = s->softmax.out[0] = *scores;
-    size_t bytes = 0;
-    if (kp_impl_softmax.prepare) s->softmax_state = kp_impl_softmax.prepare(&s->softmax, &bytes);
-    return bytes;
-}
-
-/* Scores, softmax, weighted sum, each whole: the path that PyTorch takes where
- * no fused kernel serves.  (For heads of 1024 in float32 its fused kernel takes
- * as long as this path in FP32, and does not profit from TF32, as this one does.) */
-static void *attention_prepare(const struct kp_call *c, size_t *scratch) {
-    struct attention *s = calloc(1, sizeof *s);
-    if (!s) die(KP_MACHINE, "out of memory; free some and try again");
-    const struct kp_array *q = &c->in[0], *v = &c->in[2];
-    int n = q->n;
-    struct kp_array k = kp_array_swap(c->in[1], n - 2, n - 1);
-    struct kp_shape shape = {.n = n};
-    memcpy(shape.dim, q->dim, sizeof shape.dim);
-    shape.dim[n - 1] = k.dim[n - 1];
-    struct kp_array scores = kp_array_dense(q->dtype, &shape);
-    plan(&s->scores, c->math, q, &k, &scores);
-    plan(&s->result, c->math, &scores, v, &c->out[0]);
-    plan_rough(&s->scores, c->math, q, &k, &scores);
-    plan_rough(&s->result, c->math, &scores, v, &c->out[0]);
-    size_t bytes = plan_softmax(s, c, &scores);
-    if (s->scores.bytes > bytes) bytes = s->scores.bytes;
-    if (s->result.bytes > bytes) bytes = s->result.bytes;
-    s->at_scores = kp_align(bytes);
-    s->at_weights = s->at_scores + kp_align(kp_array_bytes(&scores));
-    *scratch = s->at_weights + kp_array_bytes(&scores);
-    s->scale = op_float(c->op, "scale", 1 / sqrt((double)q->dim[n - 1]));
-    return s;
-}
-
-/* Enqueue the three steps. */
-static void attention_run(const struct kp_call *c, void *state, void *scratch,
-                          cudaStream_t stream) {
-    struct attention *s = state;
-    struct kp_array k = kp_array_swap(c->in[1], c->in[1].n - 2, c->in[1].n - 1);
-    struct kp_call softmax = s->softmax;
-    softmax.in[0].data = (char *)scratch + s->at_scores;
-    softmax.out[0].data = (char *)scratch + s->at_weights;
-    multiply(&s->scores, s->scale, 0, c->in[0], k, NULL, softmax.in[0].data, scratch, stream);
-    kp_impl_softmax.run(&softmax, s->softmax_state, scratch, stream);
-    multiply(&s->result, 1, 0, softmax.out[0], c->in[2], NULL, c->out[0].data, scratch, stream);
-}
-
-/* The three steps with noise of their own each. */
-static void attention_rough(const struct kp_call *c, void *state, void *scratch,
+static bool linear_together(const struct kp_call *c, void *state, void *scratch,
                             cudaStream_t stream) {
-    struct attention *s = state;
-    struct kp_array k = kp_array_swap(c->in[1], c->in[1].n - 2, c->in[1].n - 1);
-    struct kp_noise noise[3] = {*c->noise, *c->noise, *c->noise};
-    for (int i = 0; i < 3; i++) noise[i].seed = kp_noise_seed(c->noise->seed, 10 + i);
-    struct kp_call softmax = s->softmax;
-    softmax.in[0].data = (char *)scratch + s->at_scores;
-    softmax.out[0].data = (char *)scratch + s->at_weights;
-    softmax.noise = &noise[1];
-    const struct kp_array *by_keys[2] = {&c->in[0], &k},
-                          *by_values[2] = {&softmax.out[0], &c->in[2]};
-    multiply_rough(&s->scores, s->scale, by_keys, NULL, &softmax.in[0], &noise[0], NULL, true,
-                   scratch, stream);
-    kp_impl_softmax.rough(&softmax, s->softmax_state, scratch, stream);
-    multiply_rough(&s->result, 1, by_values, NULL, &c->out[0], &noise[2], NULL, true, scratch,
-                   stream);
+    struct kp_array x = as_row(c->in[0]), w = kp_array_swap(c->in[1], 0, 1);
+    const struct kp_array *from[2] = {&x, &w};
+    if (!kp_noise_is_last(c)) return false;
+    linear_run(c, state, scratch, stream);
+    draw_together(state, from, c, scratch, stream);
+    return true;
 }
 
-/* Free the plans of the three steps. */
-static void attention_destroy(void *state) {
-    struct attention *s = state;
-    free(s->scores.rough);
-    free(s->result.rough);
-    if (kp_impl_softmax.destroy) kp_impl_softmax.destroy(s->softmax_state);
-    free(s);
-}
-
-KP_IMPL(scaled_dot_product_attention, attention_prepare, attention_run, attention_rough,
-        attention_destroy, KP_STRIDED);
+KP_IMPL(linear, linear_prepare, linear_run, linear_rough, destroy, KP_STRIDED, linear_together);

@@ -2,7 +2,9 @@
  *
  * In such a launch a warp computes one cell of one sample: the products of x and of h with its
  * gates' weights, and its new state.  Both directions of a layer run in the same launches.  Warps
- * of a block are samples of one cell, and so read the same weights. */
+ * of a block are samples of one cell, and so read the same weights.  The oracle computes its draws
+ * in the same launches, too: eight lanes have a cell of a sample in all worlds, and read each weight
+ * once. */
 #include "cuda_base/device.cuh"
 #include "cuda_base/noise.cuh"
 #include "cuda_products/recurrent_cudnn.h"
@@ -13,6 +15,9 @@ namespace {
 using namespace kp;
 
 enum { BLOCK = 256 };
+
+/* In all worlds at once: a lane for each draw, and a block that leaves no multiprocessor idle. */
+enum { WORLDS = 1 + KP_DRAWS, LANES = KP_DRAWS, CELLS = 32 / LANES, SMALL_BLOCK = 128 };
 
 /* One step of a layer in one direction.  h and c are [batch,hidden]; rows of h lie `h_row` apart:
  * after the first step they are those of y. */
@@ -78,20 +83,15 @@ __device__ inline void products(typename M::Sum (&sum)[G], const T *v, const T *
     for (int g = 0; g < G; g++) sum[g] = warp_reduce(sum[g], Add());
 }
 
-/* One cell of one sample a warp.  G: gates, 4 in an lstm, 3 in a gru; M: the arithmetic. */
+/* The new state of one cell, number `at`, of cell u and sample n, from its sums.  G: gates, 4 in an
+ * lstm, 3 in a gru; M: the arithmetic; direction: 0 or 1. */
 template <int G, class T, class M>
-__global__ void __launch_bounds__(BLOCK) step_kernel(Step<T> s, M m) {
+__device__ inline void new_state(const Step<T> &s, int direction, M m, const typename M::Sum *from_x,
+                                 const typename M::Sum *from_h, int64_t n, int64_t u) {
     using N = typename M::Number;
-    int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / 32;
-    int64_t n = warp % s.batch, u = warp / s.batch, at = n * s.hidden + u;
-    if (u >= s.hidden) return;
-    const Direction<T> &d = s.of[blockIdx.y];
-    typename M::Sum from_x[G] = {}, from_h[G] = {};
-    products<G, M>(from_x, d.x + n * s.x_row, d.weight[KP_W_IH] + u * s.width, s.width, s.hidden);
-    products<G, M>(from_h, d.h + n * d.h_row, d.weight[KP_W_HH] + u * s.hidden, s.hidden, s.hidden);
-    if (threadIdx.x % 32) return;
-
-    uint64_t step = 2 * s.number + blockIdx.y;
+    const Direction<T> &d = s.of[direction];
+    int64_t at = n * s.hidden + u;
+    uint64_t step = 2 * s.number + (uint64_t)direction;
     auto x = [&](int g) -> N {
         return m.of(from_x[g], s.width, step, 2 * (uint64_t)(at * G + g)) +
                m.of(widen(d.weight[KP_B_IH][g * s.hidden + u]));
@@ -114,6 +114,101 @@ __global__ void __launch_bounds__(BLOCK) step_kernel(Step<T> s, M m) {
     d.y[n * s.y_row + u] = narrow<T>(M::value(y));
     if (d.h_end) d.h_end[at] = narrow<T>(M::value(y));
 }
+
+/* One cell of one sample a warp. */
+template <int G, class T, class M>
+__global__ void __launch_bounds__(BLOCK) step_kernel(Step<T> s, M m) {
+    int64_t warp = ((int64_t)blockIdx.x * BLOCK + threadIdx.x) / 32;
+    int64_t n = warp % s.batch, u = warp / s.batch;
+    if (u >= s.hidden) return;
+    const Direction<T> &d = s.of[blockIdx.y];
+    typename M::Sum from_x[G] = {}, from_h[G] = {};
+    products<G, M>(from_x, d.x + n * s.x_row, d.weight[KP_W_IH] + u * s.width, s.width, s.hidden);
+    products<G, M>(from_h, d.h + n * d.h_row, d.weight[KP_W_HH] + u * s.hidden, s.hidden, s.hidden);
+    if (threadIdx.x % 32 == 0) new_state<G>(s, (int)blockIdx.y, m, from_x, from_h, n, u);
+}
+
+/* ---- in all worlds ---- */
+
+/* A step in each world; the weights are those of world 0 in all. */
+struct Worlds {
+    Step<double> of[WORLDS];
+    kp_noise noise;
+    uint64_t seed[WORLDS];
+};
+
+/* The sum over the lanes of a cell, in each of them. */
+__device__ inline double over_lanes(double x) {
+#pragma unroll
+    for (int d = LANES / 2; d; d /= 2) x += __shfl_xor_sync(~0u, x, d);
+    return x;
+}
+
+/* The products of v[world], n elements, with G rows of `weight`: of world 0, and of the lane's draw.
+ * The sum of squares is that of world 0: noise on v changes it too little to matter. */
+template <int G>
+__device__ inline void products_of_worlds(double (&exact)[G], Sums (&drawn)[G],
+                                          const double *const (&v)[WORLDS], const double *weight,
+                                          int64_t n, int64_t hidden) {
+    int lane = threadIdx.x % LANES;
+    double sum[WORLDS][G] = {}, q[G] = {};
+    for (int64_t k = lane; k < n; k += LANES) {
+        double w[G];
+#pragma unroll
+        for (int g = 0; g < G; g++) w[g] = weight[g * hidden * n + k];
+#pragma unroll
+        for (int world = 0; world < WORLDS; world++) {
+            double x = v[world][k];
+#pragma unroll
+            for (int g = 0; g < G; g++) {
+                Sums one = {sum[world][g], q[g]};
+                Noisy::add(one, x, w[g]);
+                sum[world][g] = one.c;
+                if (world == 0) q[g] = one.q;
+            }
+        }
+    }
+#pragma unroll
+    for (int g = 0; g < G; g++) {
+        exact[g] = over_lanes(sum[0][g]);
+        drawn[g] = {exact[g], over_lanes(q[g])};
+#pragma unroll
+        for (int world = 1; world < WORLDS; world++) {
+            double c = over_lanes(sum[world][g]);
+            if (lane == world - 1) drawn[g].c = c;
+        }
+    }
+}
+
+/* One cell of one sample has LANES lanes, a warp neighbouring cells of one sample. */
+template <int G>
+__global__ void __launch_bounds__(SMALL_BLOCK) worlds_kernel(const __grid_constant__ Worlds w) {
+    const Step<double> &s = w.of[0];
+    int64_t warp = ((int64_t)blockIdx.x * SMALL_BLOCK + threadIdx.x) / 32;
+    int64_t n = warp % s.batch, u = warp / s.batch * CELLS + threadIdx.x % 32 / LANES;
+    bool mine = u < s.hidden;
+    if (!mine) u = s.hidden - 1; /* a lane that has none computes with the others, and stores nothing */
+    const Direction<double> &d = s.of[blockIdx.y];
+    const double *x[WORLDS], *h[WORLDS];
+#pragma unroll
+    for (int k = 0; k < WORLDS; k++) {
+        x[k] = w.of[k].of[blockIdx.y].x + n * s.x_row;
+        h[k] = w.of[k].of[blockIdx.y].h + n * d.h_row;
+    }
+    double exact_x[G], exact_h[G];
+    Sums drawn_x[G], drawn_h[G];
+    products_of_worlds<G>(exact_x, drawn_x, x, d.weight[KP_W_IH] + u * s.width, s.width, s.hidden);
+    products_of_worlds<G>(exact_h, drawn_h, h, d.weight[KP_W_HH] + u * s.hidden, s.hidden,
+                          s.hidden);
+    if (!mine) return;
+    int lane = threadIdx.x % LANES, direction = (int)blockIdx.y;
+    Noisy noisy = {w.noise};
+    noisy.noise.seed = w.seed[1 + lane];
+    new_state<G>(w.of[1 + lane], direction, noisy, drawn_x, drawn_h, n, u);
+    if (lane == 0) new_state<G>(s, direction, Plain<double>(), exact_x, exact_h, n, u);
+}
+
+/* ---- all steps ---- */
 
 /* Bytes of the c of one layer, and of a sequence between layers, of which two are needed. */
 size_t bytes_of_c(const kp_recurrent &r) {
@@ -154,17 +249,22 @@ Step<T> step_of(const kp_recurrent &r, const struct kp_call *c, int l, int64_t t
     return s;
 }
 
+/* Where layer l's sequence goes: between layers two places take turns. */
+template <class T>
+T *sequence_of(const kp_recurrent &r, const struct kp_call *c, int l, char *scratch) {
+    if (l + 1 == r.layers && c->out[0].data) return (T *)c->out[0].data;
+    return (T *)(scratch + bytes_of_c(r) + l % 2 * bytes_of_sequence(r, c));
+}
+
 /* All steps of all layers in arithmetic m. */
 template <int G, class T, class M>
 void run_steps(const struct kp_call *c, M m, void *scratch, cudaStream_t stream) {
     kp_recurrent r = recurrent_of(c->op, c->in[0].dim, c->in[1].dim);
-    char *sequences = (char *)scratch + bytes_of_c(r);
     const T *x = (const T *)c->in[0].data;
     int64_t warps = r.batch * r.hidden;
     dim3 grid((unsigned)((warps * 32 + BLOCK - 1) / BLOCK), (unsigned)r.directions);
     for (int l = 0; l < r.layers; l++) {
-        T *y = (T *)(sequences + l % 2 * bytes_of_sequence(r, c));
-        if (l + 1 == r.layers && c->out[0].data) y = (T *)c->out[0].data;
+        T *y = sequence_of<T>(r, c, l, (char *)scratch);
         for (int64_t t = 0; t < r.steps; t++) {
             step_kernel<G, T, M>
                 <<<grid, BLOCK, 0, stream>>>(step_of<T>(r, c, l, t, x, y, (Acc<T> *)scratch), m);
@@ -174,13 +274,54 @@ void run_steps(const struct kp_call *c, M m, void *scratch, cudaStream_t stream)
     }
 }
 
+/* Bytes of scratch for one world. */
+size_t bytes_of_world(const kp_recurrent &r, const struct kp_call *c) {
+    return bytes_of_c(r) + 2 * bytes_of_sequence(r, c);
+}
+
+/* Whether all weights are the same in all worlds. */
+bool same_weights(const kp_recurrent &r, const struct kp_call *c) {
+    for (int w = 1; w < WORLDS; w++)
+        for (int k = 1 + r.states; k < c->nin; k++)
+            if (c[w].in[k].data != c->in[k].data) return false;
+    return true;
+}
+
+/* All steps of all layers in all worlds; false if their weights differ. */
+template <int G> bool together(const struct kp_call *c, void *, void *scratch, cudaStream_t stream) {
+    kp_recurrent r = recurrent_of(c->op, c->in[0].dim, c->in[1].dim);
+    if (!same_weights(r, c)) return false;
+    int64_t warps = r.batch * ((r.hidden + CELLS - 1) / CELLS);
+    dim3 grid((unsigned)((warps * 32 + SMALL_BLOCK - 1) / SMALL_BLOCK), (unsigned)r.directions);
+    const double *x[WORLDS];
+    Worlds s = {.noise = *c[1].noise};
+    for (int w = 0; w < WORLDS; w++) {
+        x[w] = (const double *)c[w].in[0].data;
+        if (w) s.seed[w] = c[w].noise->seed;
+    }
+    for (int l = 0; l < r.layers; l++) {
+        for (int64_t t = 0; t < r.steps; t++) {
+            for (int w = 0; w < WORLDS; w++) {
+                char *own = (char *)scratch + w * bytes_of_world(r, c);
+                s.of[w] = step_of<double>(r, &c[w], l, t, x[w],
+                                          sequence_of<double>(r, &c[w], l, own), (double *)own);
+            }
+            worlds_kernel<G><<<grid, SMALL_BLOCK, 0, stream>>>(s);
+            KP_CUDA(cudaGetLastError());
+        }
+        for (int w = 0; w < WORLDS; w++)
+            x[w] = sequence_of<double>(r, &c[w], l, (char *)scratch + w * bytes_of_world(r, c));
+    }
+    return true;
+}
+
 /* cuDNN's plan, or NULL; scratch for either way. */
 void *prepare(const struct kp_call *c, size_t *scratch) {
     kp_recurrent r = recurrent_of(c->op, c->in[0].dim, c->in[1].dim);
     struct kp_recurrent_plan *plan = kp_recurrent_plan(c, scratch);
     if (r.batch * r.hidden > INT32_MAX / 32)
         die(KP_INPUT, "%s: more than 2^26 cells; use a smaller task", c->op->def->name);
-    if (!plan) *scratch = bytes_of_c(r) + 2 * bytes_of_sequence(r, c);
+    if (!plan) *scratch = bytes_of_world(r, c) * (c->math == KP_MATH_F64 ? WORLDS : 1);
     return plan;
 }
 
@@ -205,5 +346,5 @@ void destroy(void *plan) {
 
 } // namespace
 
-KP_IMPL(lstm, prepare, run<4>, rough<4>, destroy, KP_DENSE | KP_BY_CUDNN);
-KP_IMPL(gru, prepare, run<3>, rough<3>, destroy, KP_DENSE | KP_BY_CUDNN);
+KP_IMPL(lstm, prepare, run<4>, rough<4>, destroy, KP_DENSE | KP_BY_CUDNN, together<4>);
+KP_IMPL(gru, prepare, run<3>, rough<3>, destroy, KP_DENSE | KP_BY_CUDNN, together<3>);

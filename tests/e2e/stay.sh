@@ -36,7 +36,7 @@ for kernel in ok_relu one_off ok_matmul crash_host; do
     check "$kernel: time succeeds" fails 0 $?
     check "$kernel: and says the same" is "$(of time '.verdict, .reason')" "$(of verify '.verdict, .reason')"
 done
-check 'what runs a candidate is started for each cell, the others once' is "$(opened)" 'baseline 2, recorder 7, runner 5, time 1, verify 1'
+check 'what runs a candidate is started for each cell, the others once' is "$(opened)" 'baseline 2, recorder 8, runner 5, time 1, verify 1'
 one=$(staying time)
 check 'one process stays' eval "[[ '$one' =~ ^[0-9]+$ ]]"
 built ok_relu

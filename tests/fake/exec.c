@@ -182,7 +182,10 @@ static void sink_half(double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS], int draws, int
 bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *workspace,
                     const struct kp_noise *noise, int64_t most, kp_sink *sink, void *context,
                     cudaStream_t stream) {
-    fake_log("oracle of %s", most > 0 ? "some" : "all");
+    if (most > 0)
+        fake_log("oracle of %lld", (long long)most);
+    else
+        fake_log("oracle of all");
     if (most > 0) most = (int64_t)fake_number("some", (double)most);
     bool some = noise && most > 0; /* the first slice stands for those drawn by lot */
     double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS];

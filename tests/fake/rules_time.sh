@@ -52,6 +52,10 @@ rule_controls() {
         check 'rounds go on until each of eight distributions has its four' holds time '.harness.controls >= 32'
         check 'which comes soon' holds time '.harness.rounds <= 100'
     done
+    check 'on them the baseline that is quoted runs' is "$(logged '^baseline run fp32')" "$(of time '.harness | .rounds + .controls + 33')"
+    check 'and no lesser one' is "$(logged '^baseline run tf32')" "$(of time '.harness.rounds + 33')"
+    check "the referee's own runs while warming up" is "$(logged '^time run fp32')" 32
+    check 'or a lesser one ever' is "$(logged '^time run tf32')" 0
     jq 'del(.error.spread.rows)' "$cell.verify.json" > edited
     cp edited "$cell.verify.json"
     timed
@@ -73,7 +77,7 @@ rule_oracle() {
     timed noise=0.1
     check 'a sixteenth of the rounds are judged by the oracle' among "$(rounds_of '^declared oracle')" 30 110
     check 'a quarter of those on control inputs' among "$((100 * $(rounds_of '^[^d].* oracle') / $(rounds_of '^[^d]')))" 15 55
-    check 'in slices' is "$(logged '^time oracle of all')" 0
+    check 'in slices of 2^24 elements' is "$(logged '^time oracle of 16777216$') of $(logged '^time oracle of')" "$(of time .harness.oracle_checks) of $(of time .harness.oracle_checks)"
     for i in 1 2 3; do
         timed
         check 'and the first on each of eight control distributions' is \
@@ -107,6 +111,7 @@ rule_timed() {
     swapped ok_off -DEITHER=1.2e-7
     timed
     check 'a timed run may be off as in verify' ends time ok
+    check "all of the kernel's are compared, all runners' while warming up" is "$(logged '^time compare')" "$(of time '.harness.rounds + 2 * 32')"
     swapped ok_off -DEVERY=-1e-7
     timed noise=0.1 skew=1.00000015
     check 'and the baseline to the other side' ends time ok
@@ -119,6 +124,10 @@ rule_timed() {
     swapped ok_off -DONE=1e-4
     timed
     check 'as it says' ends time wrong '1 elements off'
+    jq '.error.spread |= {declared}' "$cell.verify.json" > edited && cp edited "$cell.verify.json"
+    swapped wrong_once -DRUN=45
+    timed
+    check 'one run that counts is enough' ends time wrong '1 elements off'
     swapped before_start
     timed
     check 'canaries are looked at' ends time wrong 'bytes outside the bounds of out were written'
@@ -338,6 +347,7 @@ rule_missing() {
         check 'against the floor' holds time '(.time_us.fp32.midmean > 0) and .floor_us > 0 and .machine.peaks != null'
         check 'with as many rounds as a kernel has' holds time '(.time_us.fp32.samples | length) >= 30'
         check 'and no time or speedup of a kernel' is "$(of time '[.time_us.candidate, .speedup, .class] | map(. == null) | all')" true
+        check 'nor rounds on control inputs' is "$(of time .harness.controls)" 0
         check 'nor a flag of one' is "$(of time '.flags | length')" 0
     done
     missing matmul8
@@ -377,7 +387,7 @@ rule_memory() {
     check 'in time, too' ends time skipped 'GB of GPU memory, 8.6 GB are free'
     timed baseline_bytes=8e9
     check 'and one that has no room beside the referee' ends time skipped 'needs at least 17.1 GB of GPU memory, 8.6 GB are free'
-    check 'before any runner starts' is "$(logged '^runner ')" 0
+    check 'before anything runs' is "$(logged '^runner launch')" 0
     KP_FAKE_MEMORY=1000000000 timed
     check 'nor have the processes themselves' ends time skipped 'needs at least 1.1 GB of GPU memory, 1.0 GB are free'
     timed baseline_bytes=4e9

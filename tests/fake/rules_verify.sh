@@ -179,7 +179,7 @@ rule_slices() {
 # judged - of the samples that are given to the oracle: the distribution, and what is done.
 judged() {
     awk '$2 == "fill" { if (how) printf "%s%s, ", of, how; of = $4; how = "" }
-        $2 == "oracle" { how = " " $4 }
+        $2 == "oracle" { how = " " ($4 == 67108864 ? "some" : $4) }
         $2 == "compare" && how { how = how " compare" }' "$log"
 }
 

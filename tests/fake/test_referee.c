@@ -190,7 +190,7 @@ static void test_compare(void **state) {
     (void)state;
     struct referee r = opened();
     float y[100], z[25];
-    void *const with[] = {y, z};
+    void *const with[] = {y, z}, *const outputs[] = {bytes_of(&r, Y), bytes_of(&r, Z)};
     double rms[4];
     struct kp_compare found[4];
     for (int i = 0; i < 100; i++) y[i] = 3;
@@ -206,7 +206,7 @@ static void test_compare(void **state) {
     for (int i = 0; i < 25; i++) z[i] = 2;
     referee_rms(&r, with, rms);
     ((float *)bytes_of(&r, Z))[24] = 3;
-    referee_compare(&r, 1, with, rms, 0.2, true, found);
+    referee_compare(&r, outputs, with, rms, 0.2, true, found);
     assert_int_equal(found[0].bad, 0);
     assert_int_equal(found[0].count, 100);
     assert_int_equal(found[1].bad, 1);

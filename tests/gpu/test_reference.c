@@ -8,6 +8,7 @@
  * float64.  NAME: only cases whose names begin so.  Prints each failure and, last, "N passed, N
  * failed"; exits 1 on any failure.  Cases run in a child, so that one that dies is one failure. */
 #include "cuda/exec.h"
+#include "cuda_ops/index.h"
 #include "define/define.h"
 #include "base/error.h"
 #include "numbers.h"
@@ -176,6 +177,7 @@ static void free_workspace(const struct fixture *f, const char *what, char *w, s
 
 struct sunk { /* what the sink has been given */
     const struct fixture *f;
+    int draw;                    /* which of the results is kept; 0: the exact ones */
     double *out[KP_MAX_OUTPUTS]; /* on the device */
     int64_t taken[KP_MAX_OUTPUTS];
     bool bad;
@@ -189,24 +191,41 @@ static void sink(void *context, int output, int64_t offset, int64_t n,
         s->bad = true;
         return;
     }
+    const double *from = s->draw ? values->rough[s->draw - 1] : values->exact;
     s->taken[output] += n;
-    check(cudaMemcpyAsync(s->out[output] + offset, values->exact, (size_t)n * sizeof(double),
+    check(cudaMemcpyAsync(s->out[output] + offset, from, (size_t)n * sizeof(double),
                           cudaMemcpyDeviceToDevice, stream),
           "cudaMemcpyAsync");
 }
 
-/* One oracle run; returns the workspace that it needed. */
-static size_t run_oracle(const struct fixture *f, const char *what, size_t limit) {
+/* A draw must stray, and no further than noise of fp32 explains. */
+static void judge_draw(const struct fixture *f, const char *what, int o, const double *got) {
+    bool strays = false;
+    for (int64_t i = 0; i < value_count(f->task, f->task->outputs[o]); i++)
+        strays |= got[i] != f->want[o][i];
+    judge(f, what, o, got, 1e-4);
+    if (strays) return;
+    printf("FAILED %s, %s, output %d: no noise\n", f->name, what, o);
+    count->failed++;
+}
+
+/* One oracle run; returns the workspace that it needed.  draw: NO_NOISE, or which of the results of
+ * a run with noise is judged. */
+enum { NO_NOISE = -1 };
+static size_t run_oracle(const struct fixture *f, const char *what, size_t limit, int draw) {
+    const double unit = KP_AMPLIFIED * KP_UNIT_FP32;
+    const struct kp_noise noise = {.operand = unit, .sum = unit, .seed = 7};
     struct kp_exec *e = kp_exec_create_oracle(f->task, limit);
     size_t bytes = kp_exec_workspace(e);
     char *workspace = new_workspace(bytes);
-    struct sunk s = {.f = f};
+    struct sunk s = {.f = f, .draw = draw > 0 ? draw : 0};
     for (int o = 0; o < f->task->noutputs; o++)
         check(cudaMalloc((void **)&s.out[o], (size_t)value_count(f->task, f->task->outputs[o]) * 8),
               "cudaMalloc");
     cudaStream_t stream;
     check(cudaStreamCreate(&stream), "cudaStreamCreate");
-    kp_exec_oracle(e, (const void *const *)f->tensor, workspace, NULL, 0, sink, &s, stream);
+    kp_exec_oracle(e, (const void *const *)f->tensor, workspace, draw == NO_NOISE ? NULL : &noise,
+                   0, sink, &s, stream);
     check(cudaStreamSynchronize(stream), "the oracle");
     check(cudaStreamDestroy(stream), "cudaStreamDestroy");
     for (int o = 0; o < f->task->noutputs; o++) {
@@ -219,6 +238,8 @@ static size_t run_oracle(const struct fixture *f, const char *what, size_t limit
                    "order\n",
                    f->name, what, o, (long long)s.taken[o], (long long)n);
             count->failed++;
+        } else if (draw > 0) {
+            judge_draw(f, what, o, got);
         } else {
             judge(f, what, o, got, 1e-12);
         }
@@ -278,6 +299,13 @@ static void run_baseline(const struct fixture *f, enum kp_math m, double bound) 
 
 /* ---- cases ---- */
 
+/* Whether an op computes all draws at once. */
+static bool at_once(const struct kp_task *t) {
+    for (int i = 0; i < t->nops; i++)
+        if (kp_impl_of(t->ops[i].def->id)->together) return true;
+    return false;
+}
+
 /* A case of ops.json in one of the task types, on random contents; in f32 the oracle, too. */
 static void run_test(const cJSON *c, const char *dtype) {
     char text[4096];
@@ -292,10 +320,15 @@ static void run_test(const cJSON *c, const char *dtype) {
     }
     upload(&f);
     if (define(&f)) {
-        size_t bytes = run_oracle(&f, "float64", SIZE_MAX);
+        size_t bytes = run_oracle(&f, "float64", SIZE_MAX, NO_NOISE);
         if (!strcmp(dtype, "f32")) {
-            run_oracle(&f, "float64 in single rows", 0);
-            if (bytes) run_oracle(&f, "float64 in slices", bytes - 1);
+            run_oracle(&f, "float64 in single rows", 0, NO_NOISE);
+            if (bytes) run_oracle(&f, "float64 in slices", bytes - 1, NO_NOISE);
+            if (at_once(f.task)) {
+                run_oracle(&f, "float64 beside draws", SIZE_MAX, 0);
+                run_oracle(&f, "the first draw", SIZE_MAX, 1);
+                run_oracle(&f, "the last draw", SIZE_MAX, KP_DRAWS);
+            }
             run_baseline(&f, KP_MATH_FP32, 1e-5);
             run_baseline(&f, KP_MATH_TF32, 5e-3);
         } else {
@@ -340,8 +373,8 @@ static void run_values(const char *suite, const char *name, const char *text, co
         f.in[t] = numbers(cJSON_GetArrayItem(in, t), value_count(f.task, t));
     upload(&f);
     if (define(&f)) {
-        run_oracle(&f, "float64", SIZE_MAX);
-        run_oracle(&f, "float64 in single rows", 0);
+        run_oracle(&f, "float64", SIZE_MAX, NO_NOISE);
+        run_oracle(&f, "float64 in single rows", 0, NO_NOISE);
     }
     release(&f);
 }
