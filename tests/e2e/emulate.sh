@@ -134,13 +134,16 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const kp::StoreRows<kp::Same, A_DIM0, B_DIM1> store = {{}, out->out};
     kp::product<Sizes, Tile>(a, b, store, scratch, stream);
 }
-/* Rests are in bf16 where the shortest sums, of a phase or beside a diagonal, have 1024 products. */
-template <class S> constexpr bool HALF = kp::TileFor<S, 16>::HALF;
+/* Rests are in bf16 where the shortest sums, as of a phase, have 1024 products, and half of them where they have 320. */
+template <class S> constexpr bool BOTH = kp::TileFor<S, 16>::A_HALF && kp::TileFor<S, 16>::B_HALF;
+template <class S> constexpr bool ONE = kp::TileFor<S, 16>::B_HALF && !BOTH<S>;
 template <int CHANNELS, int GROUPS, class Axis> using Conv = kp::Convolution<1, CHANNELS, 16, GROUPS, Axis, Axis>;
-static_assert(HALF<kp::Matrices<256, 16, 1024>> && !HALF<kp::Matrices<256, 16, 1023>> && !HALF<kp::Triangle<4096, 4096, 4096, true>>);
-static_assert(HALF<Conv<128, 1, kp::Axis<8, 3>>> && !HALF<Conv<128, 2, kp::Axis<8, 3>>>);
-static_assert(HALF<Conv<128, 1, kp::TransposedAxis<8, 6, 2>>> && !HALF<Conv<128, 1, kp::TransposedAxis<8, 5, 2>>>);
-static_assert(HALF<Conv<1024, 1, kp::TransposedAxis<8, 1, 2>>>);
+static_assert(BOTH<kp::Matrices<256, 16, 1024>> && ONE<kp::Matrices<256, 16, 1023>> && ONE<kp::Matrices<256, 16, 320>>);
+static_assert(!kp::TileFor<kp::Matrices<256, 16, 319>, 16>::A_HALF && !kp::TileFor<kp::Matrices<256, 16, 319>, 16>::B_HALF);
+static_assert(BOTH<kp::Triangle<4096, 4096, 4096, true>> && ONE<kp::Triangle<1024, 1024, 1024, true>>);
+static_assert(BOTH<Conv<128, 1, kp::Axis<8, 3>>> && ONE<Conv<128, 2, kp::Axis<8, 3>>>);
+static_assert(BOTH<Conv<128, 1, kp::TransposedAxis<8, 6, 2>>> && ONE<Conv<128, 1, kp::TransposedAxis<8, 5, 2>>>);
+static_assert(BOTH<Conv<1024, 1, kp::TransposedAxis<8, 1, 2>>>);
 END
 cp "$scratch/odd.cu" "$scratch/sm_90a/odd.cu"
 tests/emulate --task "$scratch/fake/odd.json" "$scratch/odd.cu" "$scratch/sm_90a/odd.cu" > "$out" 2>&1
