@@ -1,6 +1,6 @@
 /* window_maps.cuh: planes in windows that lie side by side, whose value (a largest, a mean) is
- * mapped at once: with those of the other channels of its place (map_windows), or added up over its
- * plane (sum_windows). A pool alone is for pools.cuh.
+ * mapped at once: with those of the other channels of its place (map_windows), alone
+ * (pool_windows), or added up over its plane (sum_windows). A pool alone is for pools.cuh.
  *
  * A thread reads a window of each channel, as neighbours read neighbours. What limits it: 4 bytes a
  * value over the reading bandwidth.
@@ -78,6 +78,20 @@ static void map_windows(const float *x, int images, const F &f, cudaStream_t str
     const long long blocks = ((long long)images * W::PLACES + WINDOW_THREADS - 1) / WINDOW_THREADS;
     map_windows_kernel<R, W, CHANNELS>
         <<<(unsigned)blocks, WINDOW_THREADS, 0, stream>>>(x, images, f);
+}
+
+/* Stores f(value, plane, place) to out[plane][place]; f is the base. */
+template <class F, class W> struct StoreWindow : F {
+    float *out;
+    __device__ __forceinline__ void operator()(const float (&v)[1], int plane, int place) const {
+        out[(long long)plane * W::PLACES + place] = F::operator()(v[0], plane, place);
+    }
+};
+
+/* Enqueues out[plane][place] = f(R of the window, plane, place), each plane for itself. */
+template <class R, class W, class F>
+static void pool_windows(const float *x, int planes, const F &f, float *out, cudaStream_t stream) {
+    map_windows<R, W, 1>(x, planes, StoreWindow<F, W>{f, out}, stream);
 }
 
 template <class R, class W, class F, class G>

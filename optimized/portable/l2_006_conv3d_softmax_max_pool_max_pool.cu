@@ -17,21 +17,7 @@ using Depth = kp::Axis<X_DIM2, CONV_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height, Depth>;
 using Tile = kp::TileFor<Conv, 16>;
 
-struct Biased {
-    const float *conv_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_bias + filter);
-    }
-};
-
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 4, 4, 4>;
-
-struct Finish {
-    float *out;
-    __device__ __forceinline__ void operator()(const float (&v)[1], int plane, int place) const {
-        out[(long long)plane * Windows::PLACES + place] = v[0];
-    }
-};
 
 /* The split weight; the convolution's results. */
 constexpr size_t SPLIT = kp::split_bytes<Conv, Tile>();
@@ -44,8 +30,8 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
-    kp::convolve_softmax<Conv, Tile>(in->x, in->conv_weight, results, Biased{in->conv_bias},
+    kp::convolve_softmax<Conv, Tile>(in->x, in->conv_weight, results, kp::AddBias{in->conv_bias},
                                      kp::Same(), scratch, stream);
-    kp::map_windows<kp::MaxOfWindow, Windows, 1>(results, X_DIM0 * Conv::FILTERS, Finish{out->out},
-                                                 stream);
+    kp::pool_windows<kp::MaxOfWindow, Windows>(results, X_DIM0 * Conv::FILTERS, kp::Same(),
+                                               out->out, stream);
 }

@@ -17,13 +17,6 @@ using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 1, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
 using Tile = kp::TileFor<Conv, 64>;
 
-struct Biased {
-    const float *conv_transpose_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_transpose_bias + filter);
-    }
-};
-
 using Windows = kp::SideBySide<1, Height::OUT, Width::OUT, 1, 2, 2>;
 
 struct Finish {
@@ -44,7 +37,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
     kp::convolve<Conv, Tile>(in->x, in->conv_transpose_weight, results,
-                             Biased{in->conv_transpose_bias}, scratch, stream);
+                             kp::AddBias{in->conv_transpose_bias}, scratch, stream);
     kp::sum_windows<kp::MaxOfWindow, Windows>(results, X_DIM0 * Conv::FILTERS,
                                               kp::Clamp{-1.0f, 1.0f}, Finish{}, out->out, stream);
 }

@@ -18,13 +18,6 @@ using Tile = kp::TileFor<Conv, 32>;
 using Moments = kp::ChannelMoments<Conv>;
 constexpr int GROUPS = 8, EACH = Conv::FILTERS / GROUPS;
 
-struct Biased {
-    const float *conv_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_bias + filter);
-    }
-};
-
 /* out[image] = the mean of the image's channels, normalised. A warp an image, a lane a group. What
  * is left of the means is small: they are doubles. */
 __global__ void __launch_bounds__(32)
@@ -58,7 +51,7 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     const Scratch own = Scratch::in(scratch);
-    const Biased biased = {in->conv_bias};
+    const kp::AddBias biased = {in->conv_bias};
     kp::convolve_moments<Conv, Tile>(in->x, in->conv_weight, biased, own.moments, scratch, stream);
     mean_of_norms_kernel<<<X_DIM0, 32, 0, stream>>>(own.moments.plane, in->group_norm_weight,
                                                     in->group_norm_bias, out->out);

@@ -16,13 +16,6 @@ using Height = kp::Axis<X_DIM2, CONV_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height>;
 using Tile = kp::TileFor<Conv, 64>;
 
-struct Biased {
-    const float *conv_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_bias + filter);
-    }
-};
-
 struct Finish {
     __device__ __forceinline__ float operator()(float v) const { return kp::Tanh()(kp::Tanh()(v)); }
 };
@@ -34,5 +27,5 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     kp::convolve_over_filters<Conv, Tile, kp::Extreme<false>>(
-        in->x, in->conv_weight, out->out, Biased{in->conv_bias}, Finish{}, scratch, stream);
+        in->x, in->conv_weight, out->out, kp::AddBias{in->conv_bias}, Finish{}, scratch, stream);
 }

@@ -19,13 +19,6 @@ using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1, 1, 1
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
 using Tile = kp::TileFor<Conv, 128>;
 
-struct Biased {
-    const float *conv_transpose_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_transpose_bias + filter);
-    }
-};
-
 using Finish = kp::Itself;
 
 constexpr int THREADS = 128, BLOCKS = (int)((OUT_ELEMENTS + THREADS - 1) / THREADS);
@@ -47,8 +40,8 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     float *least = (float *)((char *)scratch + kp::split_bytes<Conv, Tile>());
     float *sum = least + (size_t)X_DIM0 * Conv::OUT_AREA;
     kp::convolve_over_filters<Conv, Tile, kp::Extreme<false>>(
-        in->x, in->conv_transpose_weight, least, Biased{in->conv_transpose_bias}, Finish{}, scratch,
-        stream);
+        in->x, in->conv_transpose_weight, least, kp::AddBias{in->conv_transpose_bias}, Finish{},
+        scratch, stream);
     kp::reduce_columns<kp::SumOfColumn, Height::OUT, Width::OUT>(least, sum, X_DIM0, stream);
     finish_kernel<<<BLOCKS, THREADS, 0, stream>>>(sum, in->bias, out->out);
 }

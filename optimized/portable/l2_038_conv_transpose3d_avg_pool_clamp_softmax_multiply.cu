@@ -33,13 +33,6 @@ struct Biased {
 using Windows = kp::SideBySide<X_DIM2, X_DIM3, X_DIM4, 2, 2, 2>;
 constexpr int ROWS = X_DIM0 * Conv::FILTERS;
 
-struct Store {
-    float *out;
-    __device__ __forceinline__ void operator()(const float (&v)[1], int plane, int place) const {
-        out[(long long)plane * Windows::PLACES + place] = v[0];
-    }
-};
-
 struct ScaledSoftmax : kp::Softmax {
     const float *scale;
     __device__ __forceinline__ Mapper mapper(Row r, long long place) const {
@@ -61,7 +54,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
                        cudaStream_t stream) {
     float *means = (float *)((char *)scratch + SPLIT);
     float *results = (float *)((char *)means + MEANS);
-    kp::map_windows<kp::MeanOfWindow, Windows, 1>(in->x, X_DIM0 * X_DIM1, Store{means}, stream);
+    kp::pool_windows<kp::MeanOfWindow, Windows>(in->x, X_DIM0 * X_DIM1, kp::Same(), means, stream);
     kp::convolve<Conv, Tile>(means, in->conv_transpose_weight, results,
                              Biased{in->conv_transpose_bias}, scratch, stream);
     kp::rows_once<ROWS, Conv::OUT_AREA, THREADS>(stream, ScaledSoftmax{{}, in->scale}, results,

@@ -17,13 +17,6 @@ using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
 using Tile = kp::TileFor<Conv, 128>;
 
-struct Biased {
-    const float *conv_transpose_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_transpose_bias + filter);
-    }
-};
-
 struct AddToMean {
     const float *bias;
     __device__ __forceinline__ float operator()(float mean, int channel) const {
@@ -49,7 +42,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
                        cudaStream_t stream) {
     float *means = (float *)((char *)scratch + kp::MeansScratch<Conv, Tile>::bytes());
     kp::convolve_means<Conv, Tile>(in->x, in->conv_transpose_weight, means,
-                                   Biased{in->conv_transpose_bias}, AddToMean{in->bias}, scratch,
-                                   stream);
+                                   kp::AddBias{in->conv_transpose_bias}, AddToMean{in->bias},
+                                   scratch, stream);
     logsumexp_kernel<<<X_DIM0, 32, 0, stream>>>(means, out->out);
 }

@@ -19,13 +19,6 @@ using Depth = kp::Axis<X_DIM2, CONV_WEIGHT_DIM2, 1, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height, Depth>;
 using Tile = kp::TileFor<Conv, 64>;
 
-struct Biased {
-    const float *conv_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_bias + filter);
-    }
-};
-
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 2, 2, 2>;
 constexpr int FILTERS = Conv::FILTERS;
 
@@ -52,7 +45,7 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
-    kp::convolve<Conv, Tile>(in->x, in->conv_weight, results, Biased{in->conv_bias}, scratch,
+    kp::convolve<Conv, Tile>(in->x, in->conv_weight, results, kp::AddBias{in->conv_bias}, scratch,
                              stream);
     kp::map_windows<kp::MaxOfWindow, Windows, FILTERS>(results, X_DIM0, Finish{out->out}, stream);
 }

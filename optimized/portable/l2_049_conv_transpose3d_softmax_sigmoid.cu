@@ -17,13 +17,6 @@ using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1, 1, 1>
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
 using Tile = kp::TileFor<Conv, 64>;
 
-struct Biased {
-    const float *conv_transpose_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_transpose_bias + filter);
-    }
-};
-
 struct Finish {
     __device__ __forceinline__ float operator()(float v, int, int) const {
         return kp::Sigmoid()(v);
@@ -37,5 +30,6 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     kp::convolve_softmax<Conv, Tile>(in->x, in->conv_transpose_weight, out->out,
-                                     Biased{in->conv_transpose_bias}, Finish{}, scratch, stream);
+                                     kp::AddBias{in->conv_transpose_bias}, Finish{}, scratch,
+                                     stream);
 }

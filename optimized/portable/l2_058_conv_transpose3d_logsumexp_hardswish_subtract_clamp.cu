@@ -19,13 +19,6 @@ using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
 using Tile = kp::TileFor<Conv, 16>;
 
-struct Biased {
-    const float *conv_transpose_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_transpose_bias + filter);
-    }
-};
-
 struct Finish {
     const float *bias;
     __device__ __forceinline__ float operator()(float v) const {
@@ -41,6 +34,6 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     kp::convolve_over_filters<Conv, Tile, kp::LogSumExp>(in->x, in->conv_transpose_weight, out->out,
-                                                         Biased{in->conv_transpose_bias},
+                                                         kp::AddBias{in->conv_transpose_bias},
                                                          Finish{in->bias}, scratch, stream);
 }

@@ -19,13 +19,6 @@ using Height = kp::Axis<X_DIM2, CONV_WEIGHT_DIM2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height>;
 using Tile = kp::TileFor<Conv, 64>;
 
-struct Biased {
-    const float *conv_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_bias + filter);
-    }
-};
-
 using Windows = kp::SideBySide<1, Height::OUT, Width::OUT, 1, 4, 4>;
 
 struct Finish {
@@ -43,7 +36,7 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
-    kp::convolve<Conv, Tile>(in->x, in->conv_weight, results, Biased{in->conv_bias}, scratch,
+    kp::convolve<Conv, Tile>(in->x, in->conv_weight, results, kp::AddBias{in->conv_bias}, scratch,
                              stream);
     float *planes = (float *)((char *)results + RESULTS);
     kp::sum_windows<kp::MeanOfWindow, Windows>(results, X_DIM0 * Conv::FILTERS, kp::Sigmoid(),

@@ -19,21 +19,7 @@ using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 2>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
 using Tile = kp::TileFor<Conv, 64>;
 
-struct Biased {
-    const float *conv_transpose_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_transpose_bias + filter);
-    }
-};
-
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 6, 6, 6>;
-
-struct Finish {
-    float *out;
-    __device__ __forceinline__ void operator()(const float (&v)[1], int plane, int place) const {
-        out[(long long)plane * Windows::PLACES + place] = v[0];
-    }
-};
 
 /* The split weight; the convolution's results. */
 constexpr size_t SPLIT = kp::split_bytes<Conv, Tile>();
@@ -47,10 +33,10 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
     kp::convolve<Conv, Tile>(in->x, in->conv_transpose_weight, results,
-                             Biased{in->conv_transpose_bias}, scratch, stream);
+                             kp::AddBias{in->conv_transpose_bias}, scratch, stream);
     float *largest = (float *)((char *)results + RESULTS);
-    kp::map_windows<kp::MaxOfWindow, Windows, 1>(results, X_DIM0 * Conv::FILTERS, Finish{largest},
-                                                 stream);
+    kp::pool_windows<kp::MaxOfWindow, Windows>(results, X_DIM0 * Conv::FILTERS, kp::Same(), largest,
+                                               stream);
     kp::reduce_columns<kp::SumOfColumn, Conv::FILTERS, Windows::PLACES>(largest, out->out, X_DIM0,
                                                                         stream);
 }

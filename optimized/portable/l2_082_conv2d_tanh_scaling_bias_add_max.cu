@@ -26,13 +26,6 @@ struct Biased {
 
 using Windows = kp::SideBySide<1, Height::OUT, Width::OUT, 1, 4, 4>;
 
-struct Finish {
-    float *out;
-    __device__ __forceinline__ void operator()(const float (&v)[1], int plane, int place) const {
-        out[(long long)plane * Windows::PLACES + place] = v[0];
-    }
-};
-
 /* The split weight; the convolution's results. */
 constexpr size_t SPLIT = kp::split_bytes<Conv, Tile>();
 constexpr size_t RESULTS = (size_t)X_DIM0 * Conv::FILTERS * Conv::OUT_AREA * sizeof(float);
@@ -46,6 +39,6 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     float *results = (float *)((char *)scratch + SPLIT);
     kp::convolve<Conv, Tile>(in->x, in->conv_weight, results, Biased{in->conv_bias, in->bias},
                              scratch, stream);
-    kp::map_windows<kp::MaxOfWindow, Windows, 1>(results, X_DIM0 * Conv::FILTERS, Finish{out->out},
-                                                 stream);
+    kp::pool_windows<kp::MaxOfWindow, Windows>(results, X_DIM0 * Conv::FILTERS, kp::Same(),
+                                               out->out, stream);
 }

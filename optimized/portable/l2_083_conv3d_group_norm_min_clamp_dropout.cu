@@ -18,13 +18,6 @@ using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height,
 using Tile = kp::TileFor<Conv, 16>;
 using Parts = kp::Parts<Conv, 1, CONV_WEIGHT_DIM0 / 8>;
 
-struct Biased {
-    const float *conv_bias;
-    __device__ __forceinline__ float operator()(float v, int, int filter) const {
-        return v + __ldg(conv_bias + filter);
-    }
-};
-
 struct Finish {
     const float *kept;
     __device__ __forceinline__ float operator()(float v, int place, int) const {
@@ -42,7 +35,7 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     const Scratch own = Scratch::in(scratch);
-    const Biased biased = {in->conv_bias};
+    const kp::AddBias biased = {in->conv_bias};
     kp::convolve_moments<Conv, Tile>(in->x, in->conv_weight, out->out, biased, own.moments, scratch,
                                      stream);
     kp::join_moments<Parts>(own.moments, 1e-5, own.spread, stream);
