@@ -18,7 +18,7 @@ world() {
     rm -r tasks optimized/portable/*
     mkdir -p tasks pretend harness/gen/prompts harness/llm harness/measure
     cp -r "$root"/tasks/level1 tasks/
-    cp "$root"/optimized/include/*.cuh optimized/include/
+    cp "$root"/optimized/include/{map,reduce,softmax}.cuh optimized/include/ # a few: a prompt takes long to offer all
     cp "$root"/harness/gen/prompts/* harness/gen/prompts/
     cp "$root/harness/measure/tolerance.h" harness/measure/
     cp "$root/harness/gen/prompt.h" harness/gen/
@@ -51,7 +51,7 @@ kernel() {
 }
 # reply TIMES BODY FILE - answer the next TIMES requests that contain BODY with FILE.
 reply() { printf 'on\nbody %s\ntimes %s\nanswer %s\nusage 1000 0 500 0\n' "$2" "$1" "$3" >> "$rules"; }
-requested() { jq -c 'select(.request)' "$journal" | wc -l; }
+requested() { grep -c '^{"request":' "$journal"; }
 asked() { [ "$(requested)" = "$1" ] || { echo "$(requested) requests, not $1"; return 1; }; }
 exits() { [ "$2" -eq "$1" ] || { echo "exit $2, not $1"; return 1; }; }
 relu=l1_019_relu
