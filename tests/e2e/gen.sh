@@ -18,7 +18,7 @@ cp -r "$root/tasks/level1" tasks/
 cp -r "$root/harness/gen/prompts" harness/gen/ && mkdir -p harness/measure && cp "$root/harness/measure/tolerance.h" harness/measure/
 cp "$root/harness/llm/prices.json" harness/llm/
 cp "$root"/harness/judge/{hacks.json,judge.txt,judge.jq} harness/judge/
-cp -r "$root/optimized/include" optimized/
+mkdir optimized/include && cp "$root"/optimized/include/{map,reduce,softmax}.cuh optimized/include/
 ledger=build/attempts/ledger
 
 # with_model COMMAND... - run it with the scripted server as its model.
@@ -36,7 +36,7 @@ attempt() {
 at() { echo "build/attempts/$1/h200/$relu"; }
 # answers NAME FILE [END] - requests that name this attempt are answered by the text of a file.
 answers() { printf 'on\nbody (Request %s%s\nanswer %s\n' "$1" "${3-}" "$2" >> "$scratch/main.rules"; }
-asked() { [ "$(jq -c --arg t "(Request $1" 'select(.request and (.body | contains($t)))' "$scratch/main.journal" | wc -l)" = "$2" ]; }
+asked() { [ "$(grep '^{"request":' "$scratch/main.journal" | grep -cF "(Request $1")" = "$2" ]; }
 exits() { [ "$status" -eq "$1" ] || { echo "exit $status, not $1"; return 1; }; }
 gen_is() { [ "$(jq -r "$2" "$(at "$1").gen.json")" = "$3" ] || { jq -c . "$(at "$1").gen.json"; return 1; }; }
 # The ledger's calls: tokens of each that is settled, and "open" for each that is not.

@@ -18,7 +18,7 @@ cp -r "$root/tasks/level1" tasks/
 cp -r "$root/harness/gen/prompts" harness/gen/ && mkdir -p harness/measure && cp "$root/harness/measure/tolerance.h" harness/measure/
 cp "$root/harness/llm/prices.json" harness/llm/
 cp "$root"/harness/judge/{hacks.json,judge.txt,judge.jq} harness/judge/
-cp -r "$root/optimized/include" optimized/
+mkdir optimized/include && cp "$root"/optimized/include/{map,reduce,softmax}.cuh optimized/include/
 cp "$root/tests/specimens/ok_pdl.cu" kernel.cu
 echo 'int KERNEL_NEVER_ASKED;' >> kernel.cu
 
@@ -29,7 +29,7 @@ printf '%scuda\n#include "task.h"\nextern "C" void launch(const struct Inputs *i
 
 # rule INDEX COMMAND... - what the server does at attempt one_shot.r1aINDEX.
 rule() { printf 'on\nbody (Request one_shot.r1a%s:\n%s\n' "$1" "$(printf '%s\n' "${@:2}")" >> "$scratch/main.rules"; }
-asked() { jq -c --arg t "(Request one_shot.r1a$1:" 'select(.request and (.body | contains($t)))' "$scratch/main.journal" | wc -l; }
+asked() { grep '^{"request":' "$scratch/main.journal" | grep -cF "(Request one_shot.r1a$1:"; }
 with_model() {
     OPENAI_API_KEY=$key LLM=openai:model-x OPENAI_BASE_URL="http://127.0.0.1:$port/v1" LLM_BACKOFF_MS=5 LLM_TRIES=2 LLM_MAX_TOKENS=100 \
         root=$root out=$out relu=$relu "$@"
