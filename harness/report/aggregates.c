@@ -103,6 +103,7 @@ static struct mean mean_over(const struct report *r, const struct column *c,
         add_ratio(&correct, &r->rows[i], ratio);
         m.cells++;
         m.same_board += report_same_board(c, i, over);
+        m.compiled += over != OVER_BASELINE && torch_compiled(c, i, flags_over[over]);
         m.faster += ratio > 1;
     }
     m.over_all = spread_of_problems(&all, r->nrows);

@@ -120,6 +120,7 @@ bool report_same_board(const struct column *c, int row, enum over over);
 struct mean {                   /* of ratios; tasks that mean the same count once */
     int cells;                  /* that have the ratio and carry the headline */
     int same_board;             /* of those, cells whose opponent ran on the same board */
+    int compiled;               /* of those, cells that torch.compile was measured for */
     int faster;                 /* of those, cells with a ratio above 1 */
     struct spread over_all;     /* missing and wrong cells count as 1.0 */
     struct spread over_correct; /* they do not count */
@@ -173,6 +174,9 @@ double torch_time(const struct column *c, int row, enum torch_flags flags, const
 
 /* Whether that time is of the board of the cell's result; false if there is none. */
 bool torch_same_board(const struct column *c, int row, enum torch_flags flags);
+
+/* Whether there is a time by torch.compile. */
+bool torch_compiled(const struct column *c, int row, enum torch_flags flags);
 
 /* Write how the baselines of a GPU compare with PyTorch (parity.c); nothing if it has no times. */
 void report_parity(const struct report *r, const struct column *c, FILE *out);

@@ -34,6 +34,8 @@ static void summary_row(const struct report *r, const struct column *c, const ch
     fprintf(out, " %d of %d", torch->cells, a.all);
     if (torch->same_board < torch->cells)
         fprintf(out, ", %d on another board", torch->cells - torch->same_board);
+    if (torch->compiled < torch->cells)
+        fprintf(out, ", %d without torch.compile", torch->cells - torch->compiled);
     fputs(" |", out);
     put_both(&a.over[OVER_TF32], out);
     put_both(&a.over[OVER_BASELINE], out);
@@ -47,12 +49,11 @@ static const char explained[] =
     "\nThe first three numbers are geometric means of PyTorch's time, or the baseline's, over the "
     "kernel's: over the\ncorrect cells, and in brackets over all cells, where a missing or wrong "
     "one counts as 1. *PyTorch as it comes*\nhas its default flags and is the fastest of eager "
-    "call, graph replay and torch.compile; *measured* says for\nhow many cells it has a time, and "
-    "how many of these are of another board than the kernel's. *All TF32* is PyTorch\nwith TF32 "
-    "allowed "
-    "everywhere. The *baseline* is the library call, or chain of them, of the kernel's class "
-    "of\nerror (fp32; f16 for half tensors). Tasks that are the same problem count once in "
-    "means.\n\n"
+    "call, graph replay and torch.compile; *measured* says for\nhow many cells it has a time, how "
+    "many of these are of another board than the kernel's, and how many\nlack torch.compile's. "
+    "*All TF32* is PyTorch with TF32 allowed everywhere. The *baseline* is the library\ncall, or "
+    "chain of them, of the kernel's class of error (fp32; f16 for half tensors). Tasks that are "
+    "the same\nproblem count once in means.\n\n"
     "A cell is one task on one GPU; a kernel of another class than its task's is not counted as "
     "correct. fast_1 is\nthe share of all cells whose kernel is correct and faster than its "
     "baseline; significantly faster the share where\nthe whole predicted interval of that speedup "

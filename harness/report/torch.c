@@ -91,6 +91,10 @@ double torch_time(const struct column *c, int row, enum torch_flags flags, const
     return c->torch[row].us[flags][way];
 }
 
+bool torch_compiled(const struct column *c, int row, enum torch_flags flags) {
+    return c->torch && c->torch[row].us[flags][TORCH_COMPILED] > 0;
+}
+
 bool torch_same_board(const struct column *c, int row, enum torch_flags flags) {
     int way = fastest(c, row, flags);
     return way < TORCH_WAYS && c->torch[row].beside[way] != TORCH_ELSEWHERE;

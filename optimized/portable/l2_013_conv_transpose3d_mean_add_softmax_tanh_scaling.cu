@@ -5,9 +5,9 @@
  * [16][64][1][128][128].
  *
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
- * results in scratch memory. A thread has all filters of a window (window_maps.cuh).
- * Floor: three products in TF32, 3394 us; 0.50 GiB read, 2.00 GiB written and read, 1062 us.
- * Not measured yet. */
+ * results in scratch memory. A thread has all filters of a window (window_maps.cuh). Floor: two
+ * products in TF32 and one in bf16, 2828 us; 0.50 GiB read, 2.00 GiB written and read, 1062 us.
+ * Measured: 5742 us on an H200, 49 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve.cuh"

@@ -4,9 +4,9 @@
  * [128][128][63][63].
  *
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
- * results in scratch memory. A thread maps a window (window_maps.cuh).
- * Floor: three products in TF32, 2192 us; 0.50 GiB read, 0.97 GiB written and read, 575 us.
- * Not measured yet. */
+ * results in scratch memory. A thread maps a window (window_maps.cuh). Floor: two products in TF32
+ * and one in bf16, 1827 us; 0.50 GiB read, 0.97 GiB written and read, 575 us. Measured: 2664 us on
+ * an H200, 68 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve.cuh"

@@ -6,8 +6,8 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
  * stores gather the means of each channel: no result goes to memory (convolve_means.cuh). A warp
  * joins those of an image.
- * Floor: three products in TF32, 4560 us; 1.00 GiB read, 236 us.
- * Not measured yet. */
+ * Floor: two products in TF32 and one in bf16, 3800 us; 1.00 GiB read, 236 us.
+ * Measured: 4831 us on an H200, 78 % of the floor. */
 #include "task.h"
 #include "convolve_means.cuh"
 #include "row_ops.cuh"

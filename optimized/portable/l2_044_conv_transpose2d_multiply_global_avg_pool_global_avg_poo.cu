@@ -5,8 +5,8 @@
  *
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
  * stores gather the means of each channel: no result goes to memory (convolve_means.cuh).
- * Floor: three products in TF32, 282 us; 0.06 GiB read, 15 us.
- * Not measured yet. */
+ * Floor: two products in TF32 and one in bf16, 235 us; 0.06 GiB read, 15 us.
+ * Measured: 475.1 us on an H200, 49 % of the floor. */
 #include "task.h"
 #include "convolve_means.cuh"
 

