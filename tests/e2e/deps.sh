@@ -50,6 +50,7 @@ check 'where it may, it installs by apt' grep -q 'install -y --no-install-recomm
 sed -i 's|^lacks gnuplot-nox|lacks libcjson-dev|; ' make/detect
 sed -i 's|/usr/include/cjson/cJSON.h|/nowhere/cJSON.h|' make/detect
 sed -i 's|"/usr/$(witness "$1")"|"/nowhere/$(witness "$1")"|' make/deps
+PREFIX=deps # an empty one
 touch harness/compile/gate_main.c
 mk time
 check 'without cJSON nothing can be built' [ $? != 0 ]

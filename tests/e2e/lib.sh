@@ -13,7 +13,10 @@ trap 'rm -rf "$scratch"' EXIT
 # a pretend one.
 real_cuda=${CUDA_HOME-} real_nvcc=${NVCC-}
 if [ -z "${MAKELEVEL-}" ]; then { read -r _ _ real_cuda && read -r _ _ real_nvcc; } < <(make -s print-CUDA_HOME print-NVCC); fi
-unset V ROUNDS WIDTH WAYS NAMES GPUS TASKS SUITE ARCHS RUN NVCC NVCCFLAGS CUDA_HOME CUDA_LIB CUDA_VISIBLE_DEVICES MAKEFLAGS MAKELEVEL MFLAGS KP_GPU KP_STAY CFLAGS CXX CC PREFIX
+# So are the packages that `make deps` unpacked for it.
+PREFIX=$(realpath -m "${PREFIX:-deps}")
+export PREFIX
+unset V ROUNDS WIDTH WAYS NAMES GPUS TASKS SUITE ARCHS RUN NVCC NVCCFLAGS CUDA_HOME CUDA_LIB CUDA_VISIBLE_DEVICES MAKEFLAGS MAKELEVEL MFLAGS KP_GPU KP_STAY CFLAGS CXX CC
 
 # check WHAT COMMAND... - one check: COMMAND succeeds.  passed and failed count them.  CASE chooses
 # those whose name it is part of.

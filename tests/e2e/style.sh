@@ -4,7 +4,9 @@
 . tests/e2e/lib.sh
 
 cuda=$real_cuda
-flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -iquote harness -iquote reference -iquote tests/unit -Ideps/usr/include -isystem "$cuda/include")
+flags=(-std=gnu11 -O1 -Wall -Wextra -Werror -iquote harness -iquote reference -iquote tests/unit -isystem "$cuda/include")
+read -ra packages < <(make -s print-DEPS_FLAGS)
+flags+=("${packages[@]:2}")
 mkdir -p build/tests/style
 
 # What any of the sources may include, and what scripts source.

@@ -20,6 +20,7 @@ world() {
     cp -r "$root"/tasks/level1 tasks/
     cp "$root"/optimized/include/{map,reduce,softmax}.cuh optimized/include/ # a few: a prompt takes long to offer all
     cp "$root"/harness/gen/prompts/* harness/gen/prompts/
+    cp "$root"/tests/mock/prompts/* harness/gen/prompts/ # short texts: see there
     cp "$root/harness/measure/tolerance.h" harness/measure/
     cp "$root/harness/gen/prompt.h" harness/gen/
     cp "$root/harness/llm/"{prices.json,llm.h} harness/llm/
