@@ -35,8 +35,10 @@ for kernel in ok_relu one_off ok_matmul crash_host; do
     step time
     check "$kernel: time succeeds" fails 0 $?
     check "$kernel: and says the same" is "$(of time '.verdict, .reason')" "$(of verify '.verdict, .reason')"
+    # (Of a kernel that crashes the second recorder may end before it has opened the driver.)
+    if [ "$kernel" = ok_matmul ]; then opened > three; fi
 done
-check 'what runs a candidate is started for each cell, the others once' is "$(opened)" 'baseline 2, recorder 8, runner 5, time 1, verify 1'
+check 'what runs a candidate is started for each cell, the others once' is "$(cat three)" 'baseline 2, recorder 6, runner 5, time 1, verify 1'
 one=$(staying time)
 check 'one process stays' eval "[[ '$one' =~ ^[0-9]+$ ]]"
 built ok_relu
