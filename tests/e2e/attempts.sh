@@ -230,10 +230,11 @@ check 'with the sums of all' is "$(tail -n 1 "$out" | cut -d';' -f1,2)" 'search:
 world
 present 1 h200
 printf 'on\nbody relu\nanswer %s\nusage 14000 0 6000 0\n' "$(kernel 1.5)" >> "$rules"
+mkdir -p build/attempts && printf '%-511s\n' $'open\t0.9\t50000\t0.5\t20000\t0\t1\th200\tl1_019_relu\tbest_of_n.r1a1' > build/attempts/ledger
 llm=openai:gpt-6-sol ask_make -j8 search TASKS=l1_019 MODE=best_of_n ROUNDS=1 WIDTH=12 BUDGET_USD=5 FORCE=1
 check 'twelve attempts at list prices end in one make' is "$(tail -n 1 "$out" | cut -d, -f1)" 'search: 12 of 12 attempts'
-check 'with what they cost' is "$(tail -n 1 "$out" | cut -d';' -f2)" \
-    " $(jq -r '[.models[] | select(.model == "gpt-6-sol")] | max_by(.valid_from) | 12 * (14000 * .input + 6000 * .output) / 1e6 * 100 | round / 100' harness/llm/prices.json) of 5 USD"
+check 'with what they cost, and what a call that was killed had used' is "$(tail -n 1 "$out" | cut -d';' -f2)" \
+    " $(jq -r '[.models[] | select(.model == "gpt-6-sol")] | max_by(.valid_from) | 12 * (14000 * .input + 6000 * .output) / 1e6 + 0.5 | . * 100 | round / 100' harness/llm/prices.json) of 5 USD"
 
 # A kernel that is there no more is not competed with.
 world
