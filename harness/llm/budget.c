@@ -75,7 +75,8 @@ struct price price_find(const char *prices_path, const struct llm_config *c) {
     time_t now = time(NULL);
     struct tm tm;
     strftime(today, sizeof today, "%Y-%m-%d", gmtime_r(&now, &tm));
-    snprintf(p.model, sizeof p.model, "%s", c->model);
+    const char *maker = c->loopback ? strrchr(c->model, '/') : NULL; /* as proxies have it before */
+    snprintf(p.model, sizeof p.model, "%s", maker ? maker + 1 : c->model);
     p.known = c->loopback;
     if (c->loopback && !capped) return p;
     cJSON *json = json_read(prices_path);

@@ -34,7 +34,14 @@ mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 LLM_MAX_TOKENS=many
 check 'a cap that is no number is one line' lines 1 '^plan: LLM_MAX_TOKENS=many'
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1
 check 'a server on this machine costs nothing' says '^plan: 35 calls of gpt-5.5 on this machine .*cost nothing'
+mk -n search TASKS=l1_019 LLM=openai:own OPENAI_BASE_URL=http://127.0.0.1:8080/v1 BUDGET_USD=5
+check 'whatever the cap is, where its model has no price' says '^plan: 35 calls of own on this machine .*cost nothing'
+mk -n search TASKS=l1_019 LLM=openai:openai/gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1 BUDGET_USD=5
+check 'else it may be a proxy, and names the maker, too' says '^plan: 35 calls of openai/gpt-5.5 .*BUDGET_USD stops it at 5$'
+mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 TASK_USD=2
+check 'a cap of each cell is one' says '^plan: .*; TASK_USD a cell at 2$'
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5
+check 'the plan is short' is "$(wc -l < "$out")" 3
 check 'the most is said, and what is expected, which comes last' is "$(grep -cE '^plan: 35 calls of gpt-5.5 .* at most [0-9.]+ USD' "$out") $(tail -n 1 "$out" | sed -E 's/about [0-9.]+/about N/')" \
     '1 plan: expected are about N USD: 14000 tokens in and 10000 out a call, as is usual'
 check 'by the prices' is "$(tail -n 1 "$out" | grep -oE '[0-9.]+ USD')" \
