@@ -314,6 +314,15 @@ void budget_reserve(const char *path, const char *gpu, const char *task, const c
     flock(mine.fd, LOCK_UN);
 }
 
+void budget_ready(const struct price *p) {
+    const struct spent none = {.calls = -1};
+    double usd = worst_usd(p, 0, 0);
+    number_of("BUDGET_HOURS");
+    number_of("TASK_HOURS");
+    hold("BUDGET", &none, p, usd, 0, "");
+    hold("TASK", &none, p, usd, 0, "");
+}
+
 void budget_settle(const char *path, const struct llm_usage *u, double cost, double seconds) {
     double tokens = u->known ? u->input + u->output : NAN;
     struct line *l = &mine.line;

@@ -165,6 +165,13 @@ static struct llm_answer *try_once(struct call *k) {
     return a;
 }
 
+void llm_ready(const struct llm_config *c) {
+    llm_need_key(c);
+    if (c->api == LLM_REPLAY) return;
+    struct price price = price_find(prices, c);
+    budget_ready(&price);
+}
+
 /* Call the model; end the program if there is no answer. */
 static void call(struct billed_call *p) {
     struct call k = {.p = p, .c = p->llm, .cap = 1, .began = seconds_now()};

@@ -256,6 +256,9 @@ double price_cost(const struct price *p, const struct llm_usage *u);
 void budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
                     const struct price *p, double prompt_tokens, double answer_tokens);
 
+/* End the program where the caps would end every call, whatever was spent: KP_USAGE, KP_BUDGET. */
+void budget_ready(const struct price *p);
+
 /* Note what the open call has used so far: its prompt, and so many tokens of answer. */
 void budget_note(double answer_tokens);
 

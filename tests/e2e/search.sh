@@ -83,6 +83,12 @@ mk gen TASKS=l1_019
 check 'without a model gen says how to name one' lines 1 'not configured: set LLM='
 mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL=https://example.invalid/v1
 check 'without a key, which variable is missing' lines 1 '^gen: .*OPENAI_API_KEY'
+mk search TASKS=l1_019 MODE=best_of_n LLM=openai:model-x OPENAI_BASE_URL=https://example.invalid/v1
+check 'however many attempts there would be' is "$(grep -c OPENAI_API_KEY "$out") $(grep -c '[*][*][*]' "$out")" '1 1'
+for wrong in 'TURNS=0: expected a whole number' 'BUDGET_USD=five is not a number' 'TASK_HOURS=-1 is not a number' 'BUDGET_USD=5: no price for model-x'; do
+    OPENAI_API_KEY=$key mk search TASKS=l1_019 MODE=best_of_n LLM=openai:model-x OPENAI_BASE_URL=https://example.invalid/v1 "${wrong%%[: ]*}"
+    check "nor is more said of ${wrong%%[: ]*}" is "$(grep -c "${wrong#BUDGET_USD=5: }" "$out") $(grep -c '[*][*][*]' "$out")" '1 1'
+done
 mk gen TASKS=l1_019 LLM=oracle:x
 check 'an unknown kind of model is one line' lines 1 '^gen: .*LLM='
 OPENAI_API_KEY=$key mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL=http://127.0.0.1:1/v1 LLM_TRIES=1
