@@ -42,7 +42,9 @@ gen-ready: build/gen build/best build/cells $(foreach t,$(if $(filter gen-ready,
 attempted: $(if $(filter attempted,$(goals)),$(strip $(file <build/attempts/targets))); @:
 
 present = $(kernel.$(notdir $(patsubst %/,%,$(dir $1)))/$(notdir $1))
+# Where no call of a run can succeed (budget_stop), make ends: with -k it would say of each that it failed.
 build/attempts/%.gen.json:
+	$(if $(filter $(KP_RUN),$(file <build/attempts/ledger.stop)),$(error no call of this run can succeed, see above))
 	$Qharness/gen/attempt make $* '$(call arch_of,$(gpu),)' $(task.$(*F)) $(call present,$*)
 
 build/attempts/%.build.json: build/attempts/%.gen.json build/tasks/$$(*F)/task.h $(compile_uses) harness/compile/compile-attempt \

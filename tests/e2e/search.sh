@@ -106,6 +106,7 @@ ask_make -j4 search TASKS=l1_023 MODE='best_of_n repair' WIDTH=3 ROUNDS=3
 check 'a wrong key ends a search' exits 2 $?
 check 'after no more calls than were open' test "$(requested)" -le 6
 check 'each of them says it, and no other' lines $(($(requested) - 2)) '^gen: '
+check 'nor does make name those that were not' test "$(grep -c 'gen\.json\] Error' "$out")" -le 4
 printf 'on\nbody l1_047\nwait 800\nanswer %s\nusage 5000 0 3000 0\n' "$(kernel 1.5)" >> "$rules"
 before=$(requested)
 llm=openai:gpt-5 ask_make -j6 gen TASKS=l1_047 SAMPLES=6 BUDGET_USD=0.9 LLM_SECONDS=2
