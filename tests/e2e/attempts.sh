@@ -30,6 +30,8 @@ ask_make gen search TASKS=l1_019
 check 'gen and search at once is one line' lines 1 'one after the other'
 mk -n search TASKS=l1_019
 check 'make -n without a model plans nothing' not says '^plan:'
+mk -n gen-ready TASKS=l1_019
+check 'before the first call the client is built, and nothing that measures' is "$(grep -oE 'LD build/[a-z]+' "$out" | sort -u | tr '\n' ' ')" 'LD build/best LD build/gen '
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 LLM_MAX_TOKENS=many
 check 'a cap that is no number is one line' lines 1 '^plan: LLM_MAX_TOKENS=many'
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1
@@ -174,6 +176,8 @@ echo '// a header' > optimized/include/zz.cuh
 sed 's/#include "task.h"/&\n#include "zz.cuh"/' "$(kernel 2.5)" > "$scratch/including"
 reply 1 relu "$scratch/including"
 ask_make gen TASKS=l1_019
+check 'the headers that an attempt includes are named' lines 1 '^gen: .* one_shot\.r1a1: code with zz\.cuh, '
+check 'in its outcome, too' is "$(jq -r .headers "$(attempt one_shot.r1a1).gen.json")" zz.cuh
 check 'a kernel by hand is not replaced' grep -q 'speed = 1.2' optimized/$cell.cu
 : > steps.log
 ask_make gen TASKS=l1_019 SAMPLES=0

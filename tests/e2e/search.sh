@@ -24,6 +24,7 @@ check 'the attempt becomes the kernel of a cell that has none' grep -q 'speed = 
 check 'which says who wrote it, and in which attempt' grep -qE '^// provenance: model-x.*, attempt one_shot.r1a1, 20' optimized/h200/$relu.cu
 check 'byte for byte as it was measured' cmp optimized/h200/$relu.cu build/attempts/one_shot.r1a1/h200/$relu.cu
 check 'its transcript is kept' cmp results/transcripts/one_shot.r1a1/h200/$relu.jsonl build/attempts/one_shot.r1a1/h200/$relu.jsonl
+check 'what it says of its kernel is kept for later rounds' is "$(jq -r .analysis build/attempts/one_shot.r1a1/h200/$relu.gen.json)" 'It is bound by memory.'
 check 'and a row of it' is "$(tail -n +2 results/search/h200/$relu.csv | cut -d, -f3-6,8,9)" one_shot,1,1,one_shot.r1a1,code,ok
 check 'one line says so' lines 1 '^promote: h200/l1_019_relu 1\.5'
 cp optimized/h200/$relu.cu first
