@@ -223,6 +223,18 @@ check 'the sums at the end' is "$(tail -n 1 "$out" | cut -d';' -f1,2)" 'search: 
 ask_make -j4 search TASKS=l1_019 MODE=repair ROUNDS=2 WIDTH=1
 check 'what is there already counts' lines 1 '^\[2/2\] repair.r2a1: '
 check 'no line is drawn over another' is "$(tr -dc '\r' < "$out")" ''
+# drawn ARG... - how often a call draws its progress in a terminal, with make ARG.
+drawn() {
+    OPENAI_API_KEY=$key PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit script -qec "make ${stubs[*]} $* gen TASKS=l1_023 \
+        LLM=openai:model-x OPENAI_BASE_URL=http://127.0.0.1:$port/v1" /dev/null < /dev/null | tr '\r' '\n' | grep -cE '^h200/.* tokens, [0-9]+ s'
+}
+if command -v script > /dev/null; then
+    printf 'on\nbody l1_023\npace 60 20\nanswer %s\n' "$(kernel 1.5)" >> "$rules"
+    check 'a call that is alone in a terminal shows how far it is' test "$(drawn)" -gt 0
+    check 'but not where others may draw there' is "$(drawn -j2)" 0
+else
+    skip 'progress in a terminal' 'no script(1)'
+fi
 
 # Attempts that end at once: eight kernels, two of them wrong, and answers without one.
 world
