@@ -31,7 +31,11 @@ gen search experiment:
 	+@harness/gen/search $@ $(if $(dry),--plan)
 
 # Whether what a model is paid for can be compiled and measured here.
-can-measure: $(gpus:%=can-measure-%)
+can-measure: $(gpus:%=can-measure-%) build/trivial.o
+build/trivial.o: build/cuda.flags | $(call need,nvcc jq g++)
+	@echo 'void trivial() {}' > build/trivial.cu
+	@$(NVCC) --keep-dir build -MD -MF build/trivial.d -c -o $@ build/trivial.cu > build/trivial.log 2>&1 || \
+	    { echo "$(NVCC) cannot compile an empty function: $$(grep -m1 . build/trivial.log)" >&2; rm -f $@; exit 4; }
 can-measure-%: | $(call need,nvcc jq g++)
 	@KP_GPU=$* $(or $(RUN.$*),$(RUN)) true
 

@@ -91,6 +91,10 @@ gpus 'NVIDIA H200, 9.0'
 ask_make gen TASKS=l1_019 NVCC="$PWD/no-nvcc"
 check 'without a compiler nothing is asked' asked 0
 check 'which one line says, too' lines 1 'nvcc'
+printf '#!/bin/sh\n[ "$1" != --version ] || exec "%s" "$@"\necho "nvcc fatal   : no host compiler" >&2\nexit 1\n' "$PWD/toolkit/bin/nvcc" > broken && chmod +x broken
+ask_make gen TASKS=l1_019 NVCC="$PWD/broken"
+check 'nor with one that does not work' asked 0
+check 'which is said with its own words' lines 1 'broken cannot compile an empty function: nvcc fatal   : no host compiler$'
 check 'and none of that is an attempt' is "$(find build/attempts -name '*.gen.json')" ''
 
 # A GPU that goes away after the first call.
