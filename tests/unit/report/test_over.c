@@ -121,6 +121,7 @@ static void test_opponents(void **state) {
     holds(text, "| 8.000 (graph) | 0.800\\* | 0.800\\* |");
     holds(text, "| **4.000** (4.000 to 4.000, one board) | - | - | - | - |");
     holds(text, "PyTorch's times: torch 2, 2026-01-01; torch 2, 2026-01-02.");
+    holds(text, " | 1 of 2 | 1 | 1 |\n"); /* one has torch.compile's time, one is of the same board */
     holds(text, "| g1 | 1.414 (1.081) | 2 of 5, 1 on another board, 1 without torch.compile | 0.632 (0.827) |");
     free(text);
     report_free(&r);
@@ -166,7 +167,7 @@ static void test_twins(void **state) {
     near(m->over_all.geomean, sqrt(2)); /* d and h count as 1 */
     char *text = page_of(&r);
     holds(text, "\nThe same problem: a = bb.\n");
-    holds(text, "\n| products | 2 / 2 | 1 | 4.000 | - | - | 0 of 0 | 0 |\n");
+    holds(text, "\n| products | 2 / 2 | 1 | 4.000 | - | - | 0 of 0 | 0 | 0 |\n");
     holds(text, "\n| elementwise | 1 / 2 | 1 | 1.000 |");
     free(text);
     /* one of them left out: the other stands alone */
