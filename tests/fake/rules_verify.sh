@@ -172,14 +172,14 @@ rule_slices() {
     built ok_relu relu64
     verified some=1000
     check 'it is right in every way' ends verify ok
-    check 'how much of each sample is judged' is "$(judged)" 'declared all, declared some compare, normal some compare, scaled some compare, rows some, columns some compare, outlier all, large some compare, tiny some compare, infinite some, infinite some, '
+    check 'how much of each sample is judged' is "$(judged)" 'declared all, declared some compare, normal some compare, scaled some compare, rows some, columns some compare, outlier some compare, large some compare, tiny some compare, infinite some, infinite some, '
     verified
     check 'nothing is left where all are few' is "$(judged | grep -c 'some compare')" 0
 }
 # judged - of the samples that are given to the oracle: the distribution, and what is done.
 judged() {
     awk '$2 == "fill" { if (how) printf "%s%s, ", of, how; of = $4; how = "" }
-        $2 == "oracle" { how = " " ($4 == 67108864 ? "some" : $4) }
+        $2 == "oracle" { how = " " ($4 == 16777216 ? "some" : $4) }
         $2 == "compare" && how { how = how " compare" }' "$log"
 }
 
