@@ -22,7 +22,7 @@ enum {
     CONTROL_SOON = 2,    /* one in 2, as long as some distribution lacks its least */
     ORACLE_SHARE = 16,   /* one round in 16 is compared with the oracle, which takes long, and the
                           * first on each control distribution */
-    CONTROL_ORACLE = 4,  /* and one in 4 of the others on control inputs, which are compared with
+    CONTROL_ORACLE = 2,  /* and one in 2 of the others on control inputs, which are compared with
                           * nothing else: how large spreads are differs from sample to sample */
     WARM_UP = 2,         /* unrecorded rounds at each placement, for clocks and caches */
     WATCH_EVERY = 8,     /* rounds between two looks at clocks and power */
@@ -152,21 +152,17 @@ struct round {
     double rms[KP_MAX_OUTPUTS]; /* of the most accurate baseline's outputs */
 };
 
-/* The control distributions that lack samples, in `out`; all of them if none does. */
-static int wanted_controls(const struct rounds *t, enum kp_distribution out[KP_DIST_COUNT]) {
+/* The control distributions that lack samples, in `out`.  Returns how many. */
+static int lacking_controls(const struct rounds *t, enum kp_distribution out[KP_DIST_COUNT]) {
+    const struct runner_samples *own = &t->samples[0];
+    double declared_us = t->rounds ? stat_interquartile_mean(own->event_us, t->rounds) : NAN;
     int n = 0;
-    for (int i = 0; i < t->ncontrols; i++)
-        if (t->controls[t->control[i]] < KP_LEAST_CONTROLS) out[n++] = t->control[i];
-    if (n) return n;
-    memcpy(out, t->control, sizeof t->control);
-    return t->ncontrols;
-}
-
-/* Whether every control distribution has its samples. */
-static bool controls_done(const struct rounds *t) {
-    for (int i = 0; i < t->ncontrols; i++)
-        if (t->controls[t->control[i]] < KP_LEAST_CONTROLS) return false;
-    return true;
+    for (int i = 0; i < t->ncontrols; i++) {
+        enum kp_distribution d = t->control[i];
+        int needed = controls_needed(own->control_us[d], t->controls[d], declared_us);
+        if (t->controls[d] < needed) out[n++] = d;
+    }
+    return n;
 }
 
 /* Decide a round by lot.  Every seed is drawn, none is derived from another: a kernel that searches
@@ -176,11 +172,11 @@ static struct round draw_round(struct rounds *t, int number, bool record) {
     uint64_t lot = kp_mix(q.seed, LOT_OF_SEED);
     q.placement = number % t->acc.r.nplacements;
     q.oracle = record && (lot >> LOT_ORACLE) % ORACLE_SHARE == 0;
-    uint64_t share = controls_done(t) ? CONTROL_SHARE : CONTROL_SOON;
-    if (record && t->ncontrols && lot % share == 0) {
-        enum kp_distribution of[KP_DIST_COUNT];
-        int n = wanted_controls(t, of);
-        q.distribution = of[(lot >> LOT_DISTRIBUTION) % (uint64_t)n];
+    enum kp_distribution lacking[KP_DIST_COUNT];
+    int n = record ? lacking_controls(t, lacking) : 0;
+    if (record && t->ncontrols && lot % (n ? CONTROL_SOON : CONTROL_SHARE) == 0) {
+        const enum kp_distribution *of = n ? lacking : t->control;
+        q.distribution = of[(lot >> LOT_DISTRIBUTION) % (uint64_t)(n ? n : t->ncontrols)];
         q.control = t->controls[q.distribution] < KP_MOST_CONTROLS;
         if (!q.control) q.distribution = KP_DIST_DECLARED;
         if (q.control)
@@ -243,8 +239,8 @@ static bool check_oracle(struct rounds *t, const struct round *q, enum how_much 
     return sample_outside(&found, q->distribution) || fail_sample(t, q, &found);
 }
 
-/* Have the oracle judge all of the candidate's outputs, y, which may be kept elsewhere.  What honest
- * arithmetic does to them, others may be off by, too. */
+/* Have the oracle judge all of the candidate's outputs, y, which may be kept elsewhere.  What
+ * honest arithmetic does to them, others may be off by, too. */
 static bool check_whole(struct rounds *t, const struct round *q, void *const *y) {
     const void *tensors[KP_MAX_BUFFERS];
     void *outputs[KP_MAX_OUTPUTS];
@@ -392,7 +388,9 @@ static bool known_within(const struct rounds *t, double share) {
 /* Whether the ratio is known well enough to stop. */
 static bool known(const struct rounds *t) {
     int every = t->rounds < MANY ? LOOK_EVERY : LOOK_SELDOM;
-    if (t->rounds < KP_LEAST_ROUNDS || t->rounds % every || !controls_done(t)) return false;
+    enum kp_distribution lacking[KP_DIST_COUNT];
+    if (t->rounds < KP_LEAST_ROUNDS || t->rounds % every || lacking_controls(t, lacking))
+        return false;
     return t->nrunners > 1 && !t->restarts && known_within(t, known_share);
 }
 

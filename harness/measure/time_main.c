@@ -247,7 +247,7 @@ static void add_controls(struct cell *c, cJSON *speedup, struct kp_interval decl
     for (int i = 0; i < t->ncontrols; i++) {
         int d = t->control[i], n = t->controls[d];
         double ratio;
-        few |= n < KP_LEAST_CONTROLS;
+        few |= n < controls_needed(t->samples[0].control_us[d], n, own_us);
         bool doubt =
             doubt_control(t->samples[t->against].control_us[d], t->samples[0].control_us[d], n,
                           t->tick_us, t->master, declared, own_us, &ratio);

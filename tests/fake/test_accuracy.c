@@ -238,7 +238,8 @@ static void test_how_much(void **state) {
         struct kp_judgment j = halves(&acc, row[i].some, row[i].much, row[i].first, row[i].last);
         if (judgment_passes(&j) != row[i].passes) fail_msg("row %zu: %g", i, j.of_limit);
     }
-    const struct honest how = {0}; /* the baseline's error is nobody's, whether all are judged or not */
+    const struct honest how = {
+        0}; /* the baseline's error is nobody's, whether all are judged or not */
     const char *const skewed[] = {"skew=1.001", "skew=1.001 some=100"};
     for (int i = 0; i < 2; i++) {
         struct sample_errors e = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32);
