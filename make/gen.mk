@@ -31,7 +31,11 @@ gen search experiment:
 	+@harness/gen/search $@ $(if $(dry),--plan)
 
 # Whether what a model is paid for can be compiled and measured here.
-can-measure: $(gpus:%=can-measure-%)
+can-measure: $(gpus:%=can-measure-%) build/trivial.o
+build/trivial.o: build/cuda.flags | $(call need,nvcc jq g++)
+	@echo 'void trivial() {}' > build/trivial.cu
+	@$(NVCC) --keep-dir build -MD -MF build/trivial.d -c -o $@ build/trivial.cu > build/trivial.log 2>&1 || \
+	    { echo "$(NVCC) cannot compile an empty function: $$(grep -m1 . build/trivial.log)" >&2; rm -f $@; exit 4; }
 can-measure-%: | $(call need,nvcc jq g++)
 	@KP_GPU=$* $(or $(RUN.$*),$(RUN)) true
 
@@ -42,7 +46,9 @@ gen-ready: build/gen build/best build/cells $(foreach t,$(if $(filter gen-ready,
 attempted: $(if $(filter attempted,$(goals)),$(strip $(file <build/attempts/targets))); @:
 
 present = $(kernel.$(notdir $(patsubst %/,%,$(dir $1)))/$(notdir $1))
+# Where no call of a run can succeed (budget_stop), make ends: with -k it would say of each that it failed.
 build/attempts/%.gen.json:
+	$(if $(filter $(KP_RUN),$(file <build/attempts/ledger.stop)),$(error no call of this run can succeed, see above))
 	$Qharness/gen/attempt make $* '$(call arch_of,$(gpu),)' $(task.$(*F)) $(call present,$*)
 
 build/attempts/%.build.json: build/attempts/%.gen.json build/tasks/$$(*F)/task.h $(compile_uses) harness/compile/compile-attempt \

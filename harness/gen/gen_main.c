@@ -2,7 +2,7 @@
  *
  *   gen attempt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]   make it; see attempt.h
  *   gen prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]    print its prompt
- *
+ *   gen ready                                                     see whether it can be asked
  *   gen extract < ANSWER                                          print the kernel in an answer
  *
  * KERNEL.cu is the cell's current kernel.  The steps are: build the prompt, look for a recorded
@@ -285,9 +285,20 @@ static int extract(void) {
     return KP_OK;
 }
 
+/* Whether nothing is wrong that would end every attempt: the model's settings, caps, the search's. */
+static int ready(struct llm_config *llm) {
+    cJSON *none = cJSON_CreateObject();
+    llm_config_read(llm);
+    llm_ready(llm);
+    cJSON_Delete(prompt_jq("search", "options_checked", none));
+    cJSON_Delete(none);
+    return KP_OK;
+}
+
 int main(int argc, char **argv) {
     static struct job j; /* zeroed */
     kp_program("gen");
+    if (argc == 2 && !strcmp(argv[1], "ready")) return ready(&j.llm);
     if (argc == 2 && !strcmp(argv[1], "extract")) return extract();
     if ((argc != 8 && argc != 9) || (strcmp(argv[1], "attempt") && strcmp(argv[1], "prompt")))
         die(KP_USAGE, "usage: gen attempt|prompt GPU ARCH TASK.json MODE ROUND INDEX [KERNEL.cu]");

@@ -75,7 +75,8 @@ struct price price_find(const char *prices_path, const struct llm_config *c) {
     time_t now = time(NULL);
     struct tm tm;
     strftime(today, sizeof today, "%Y-%m-%d", gmtime_r(&now, &tm));
-    snprintf(p.model, sizeof p.model, "%s", c->model);
+    const char *maker = c->loopback ? strrchr(c->model, '/') : NULL; /* as proxies have it before */
+    snprintf(p.model, sizeof p.model, "%s", maker ? maker + 1 : c->model);
     p.known = c->loopback;
     if (c->loopback && !capped) return p;
     cJSON *json = json_read(prices_path);
@@ -311,6 +312,15 @@ void budget_reserve(const char *path, const char *gpu, const char *task, const c
         die(KP_IO, "%s: no room for a call: %s: free some on that disk; no request is sent", path,
             strerror(why));
     flock(mine.fd, LOCK_UN);
+}
+
+void budget_ready(const struct price *p) {
+    const struct spent none = {.calls = -1};
+    double usd = worst_usd(p, 0, 0);
+    number_of("BUDGET_HOURS");
+    number_of("TASK_HOURS");
+    hold("BUDGET", &none, p, usd, 0, "");
+    hold("TASK", &none, p, usd, 0, "");
 }
 
 void budget_settle(const char *path, const struct llm_usage *u, double cost, double seconds) {

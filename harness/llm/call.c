@@ -133,8 +133,10 @@ static struct llm_answer *try_once(struct call *k) {
         die(KP_USAGE, "%s/%s %s: the prompt holds the key in %s: take it out", p->gpu, p->task,
             p->name, k->c->key_env);
     transcript_reserve(strlen(request), cap);
+    double asked = seconds_now();
     budget_reserve(ledger, p->gpu, p->task, p->name, &k->price, tokens_bound(p->message, p->n),
                    cap);
+    k->began += seconds_now() - asked; /* waiting for other calls is no part of this one */
     reader_start(&r, k->c->api);
     http_post(k->c, request, fmax(0.001, k->c->call_seconds - (seconds_now() - k->began)), &r,
               show_progress, k, &reply);
@@ -161,6 +163,13 @@ static struct llm_answer *try_once(struct call *k) {
     text_free(&reply.body);
     free(request);
     return a;
+}
+
+void llm_ready(const struct llm_config *c) {
+    llm_need_key(c);
+    if (c->api == LLM_REPLAY) return;
+    struct price price = price_find(prices, c);
+    budget_ready(&price);
 }
 
 /* Call the model; end the program if there is no answer. */

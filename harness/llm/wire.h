@@ -236,13 +236,13 @@ struct price { /* USD per million tokens, from harness/llm/prices.json */
     bool known;
     double input, cached, cache_write, cache_write_1h, output;
     double up_to; /* the prices hold up to this prompt length in tokens; 0: any length */
-    char valid_from[16], model[256]; /* model: as requested */
+    char valid_from[16], model[256]; /* model: the name that was looked up */
 };
 
 /* The newest valid price of a model.  A listed name also prices its dated versions: '-', ':' or '@'
  * and then a date or "latest" may follow (gpt-5-2025-08-07 costs what gpt-5 does; gpt-5-pro does
- * not).  A server on loopback is free, unless a cap in USD is set and the name has a price: it may
- * be a proxy to a paid one. */
+ * not).  A server on loopback is free, unless a cap in USD is set and the name has a price, also
+ * behind its maker's (openai/gpt-5): it may be a proxy to a paid one. */
 struct price price_find(const char *prices_path, const struct llm_config *c);
 
 /* Cost in USD.  A cost that the server states overrides the price list.  NAN if the usage, or
@@ -255,6 +255,9 @@ double price_cost(const struct price *p, const struct llm_usage *u);
  * A process has one open call at a time. */
 void budget_reserve(const char *ledger, const char *gpu, const char *task, const char *attempt,
                     const struct price *p, double prompt_tokens, double answer_tokens);
+
+/* End the program where the caps would end every call, whatever was spent: KP_USAGE, KP_BUDGET. */
+void budget_ready(const struct price *p);
 
 /* Note what the open call has used so far: its prompt, and so many tokens of answer. */
 void budget_note(double answer_tokens);

@@ -30,11 +30,20 @@ ask_make gen search TASKS=l1_019
 check 'gen and search at once is one line' lines 1 'one after the other'
 mk -n search TASKS=l1_019
 check 'make -n without a model plans nothing' not says '^plan:'
+mk -n gen-ready TASKS=l1_019
+check 'before the first call the client is built, and nothing that measures' is "$(grep -oE 'LD build/[a-z]+' "$out" | sort -u | tr '\n' ' ')" 'LD build/best LD build/gen '
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 LLM_MAX_TOKENS=many
 check 'a cap that is no number is one line' lines 1 '^plan: LLM_MAX_TOKENS=many'
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1
 check 'a server on this machine costs nothing' says '^plan: 35 calls of gpt-5.5 on this machine .*cost nothing'
+mk -n search TASKS=l1_019 LLM=openai:own OPENAI_BASE_URL=http://127.0.0.1:8080/v1 BUDGET_USD=5
+check 'whatever the cap is, where its model has no price' says '^plan: 35 calls of own on this machine .*cost nothing'
+mk -n search TASKS=l1_019 LLM=openai:openai/gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1 BUDGET_USD=5
+check 'else it may be a proxy, and names the maker, too' says '^plan: 35 calls of openai/gpt-5.5 .*BUDGET_USD stops it at 5$'
+mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 TASK_USD=2
+check 'a cap of each cell is one' says '^plan: .*; TASK_USD a cell at 2$'
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5
+check 'the plan is short' is "$(wc -l < "$out")" 3
 check 'the most is said, and what is expected, which comes last' is "$(grep -cE '^plan: 35 calls of gpt-5.5 .* at most [0-9.]+ USD' "$out") $(tail -n 1 "$out" | sed -E 's/about [0-9.]+/about N/')" \
     '1 plan: expected are about N USD: 14000 tokens in and 10000 out a call, as is usual'
 check 'by the prices' is "$(tail -n 1 "$out" | grep -oE '[0-9.]+ USD')" \
@@ -82,6 +91,10 @@ gpus 'NVIDIA H200, 9.0'
 ask_make gen TASKS=l1_019 NVCC="$PWD/no-nvcc"
 check 'without a compiler nothing is asked' asked 0
 check 'which one line says, too' lines 1 'nvcc'
+printf '#!/bin/sh\n[ "$1" != --version ] || exec "%s" "$@"\necho "nvcc fatal   : no host compiler" >&2\nexit 1\n' "$PWD/toolkit/bin/nvcc" > broken && chmod +x broken
+ask_make gen TASKS=l1_019 NVCC="$PWD/broken"
+check 'nor with one that does not work' asked 0
+check 'which is said with its own words' lines 1 'broken cannot compile an empty function: nvcc fatal   : no host compiler$'
 check 'and none of that is an attempt' is "$(find build/attempts -name '*.gen.json')" ''
 
 # A GPU that goes away after the first call.
@@ -167,6 +180,8 @@ echo '// a header' > optimized/include/zz.cuh
 sed 's/#include "task.h"/&\n#include "zz.cuh"/' "$(kernel 2.5)" > "$scratch/including"
 reply 1 relu "$scratch/including"
 ask_make gen TASKS=l1_019
+check 'the headers that an attempt includes are named' lines 1 '^gen: .* one_shot\.r1a1: code with zz\.cuh, '
+check 'in its outcome, too' is "$(jq -r .headers "$(attempt one_shot.r1a1).gen.json")" zz.cuh
 check 'a kernel by hand is not replaced' grep -q 'speed = 1.2' optimized/$cell.cu
 : > steps.log
 ask_make gen TASKS=l1_019 SAMPLES=0
@@ -212,6 +227,18 @@ check 'the sums at the end' is "$(tail -n 1 "$out" | cut -d';' -f1,2)" 'search: 
 ask_make -j4 search TASKS=l1_019 MODE=repair ROUNDS=2 WIDTH=1
 check 'what is there already counts' lines 1 '^\[2/2\] repair.r2a1: '
 check 'no line is drawn over another' is "$(tr -dc '\r' < "$out")" ''
+# drawn ARG... - how often a call draws its progress in a terminal, with make ARG.
+drawn() {
+    OPENAI_API_KEY=$key PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit script -qec "make ${stubs[*]} $* gen TASKS=l1_023 \
+        LLM=openai:model-x OPENAI_BASE_URL=http://127.0.0.1:$port/v1" /dev/null < /dev/null | tr '\r' '\n' | grep -cE '^h200/.* tokens, [0-9]+ s'
+}
+if command -v script > /dev/null; then
+    printf 'on\nbody l1_023\npace 60 20\nanswer %s\n' "$(kernel 1.5)" >> "$rules"
+    check 'a call that is alone in a terminal shows how far it is' test "$(drawn)" -gt 0
+    check 'but not where others may draw there' is "$(drawn -j2)" 0
+else
+    skip 'progress in a terminal' 'no script(1)'
+fi
 
 # Attempts that end at once: eight kernels, two of them wrong, and answers without one.
 world
@@ -230,10 +257,11 @@ check 'with the sums of all' is "$(tail -n 1 "$out" | cut -d';' -f1,2)" 'search:
 world
 present 1 h200
 printf 'on\nbody relu\nanswer %s\nusage 14000 0 6000 0\n' "$(kernel 1.5)" >> "$rules"
+mkdir -p build/attempts && printf '%-511s\n' $'open\t0.9\t50000\t0.5\t20000\t0\t1\th200\tl1_019_relu\tbest_of_n.r1a1' > build/attempts/ledger
 llm=openai:gpt-6-sol ask_make -j8 search TASKS=l1_019 MODE=best_of_n ROUNDS=1 WIDTH=12 BUDGET_USD=5 FORCE=1
 check 'twelve attempts at list prices end in one make' is "$(tail -n 1 "$out" | cut -d, -f1)" 'search: 12 of 12 attempts'
-check 'with what they cost' is "$(tail -n 1 "$out" | cut -d';' -f2)" \
-    " $(jq -r '[.models[] | select(.model == "gpt-6-sol")] | max_by(.valid_from) | 12 * (14000 * .input + 6000 * .output) / 1e6 * 100 | round / 100' harness/llm/prices.json) of 5 USD"
+check 'with what they cost, and what a call that was killed had used' is "$(tail -n 1 "$out" | cut -d';' -f2)" \
+    " $(jq -r '[.models[] | select(.model == "gpt-6-sol")] | max_by(.valid_from) | 12 * (14000 * .input + 6000 * .output) / 1e6 + 0.5 | . * 100 | round / 100' harness/llm/prices.json) of 5 USD"
 
 # A kernel that is there no more is not competed with.
 world

@@ -1,6 +1,6 @@
 #!/bin/bash
 # make experiment, end to end, on scripted models of known quality: one that learns from feedback, one
-# that does not.  What intervals are worth is tests/unit/base/test_groups.c's.
+# that does not, one that is right by chance.  What intervals are worth is tests/unit/base/test_groups.c's.
 # uses: build/gen build/best build/modes
 # shellcheck disable=SC2016,SC2154,SC2034  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
@@ -47,6 +47,42 @@ reply 1000 l1_0 "$(kernel 1.5)"
 experiment SEEDS=1 BUDGET=4
 check 'where nothing differs, nobody wins' is "$(beats repair best_of_n)" 0.50
 check 'at the same speed' is "$(row repair) $(row best_of_n)" '1.50 1.50 1.50 1.50 1.50 1.50 1.50 1.50'
+
+# A model whose k-th sample is right with a given probability, lower for independent draws: what is drawn
+# here is what the report has to find.
+world
+awk -v right="$(kernel 2)" -v wrong="$(kernel 9 WRONG)" -v table="$scratch/drawn" '
+    function drawn(mode, p, round, index_, k) {
+        state = state * 16807 % 2147483647
+        good = state < p * 2147483647
+        if (good && !(task mode seed in first)) first[task mode seed] = k
+        printf "on\nbody (Request %s-%d.r%da%d\nbody %s\nanswer %s\nusage 1000 0 500 0\n", mode, seed, round, index_, task, good ? right : wrong
+    }
+    BEGIN {
+        state = 5
+        for (k = 0; k < 9; k++) state = state * 16807 % 2147483647
+        split("l1_019 l1_023", tasks)
+        split("best_of_n repair", modes)
+        for (seed = 1; seed <= 2; seed++)
+            for (t = 1; t <= 2; t++) {
+                task = tasks[t]
+                for (k = 1; k <= 8; k++) drawn("best_of_n", 0.15, 1, k, k)
+                for (k = 1; k <= 8; k++) drawn("repair", 0.6, int((k + 1) / 2), 2 - k % 2, k)
+            }
+        # 2 from the first right sample on, 1 before it: the mean over tasks and seeds is geometric.
+        for (m = 1; m <= 2; m++) {
+            line = modes[m]
+            for (quarter = 2; quarter <= 8; quarter += 2) {
+                n = 0
+                for (key in first) if (index(key, modes[m]) && first[key] <= quarter) n++
+                line = line sprintf(" %.2f", 2 ^ (n / 4))
+            }
+            print line > table
+        }
+    }' >> "$rules"
+experiment SEEDS=2 BUDGET=8
+check 'of samples that are right by chance the report has what was drawn' is "$(for mode in best_of_n repair; do echo "$mode $(row $mode)"; done)" "$(cat "$scratch/drawn")"
+check 'the modes are ranked as they were made' is "$(awk -v p="$(beats repair best_of_n)" 'BEGIN { print (p > 0.5) }')" 1
 
 # ---- Words ------------------------------------------------------------------------------------
 

@@ -188,6 +188,9 @@ whole='{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}]}'
 one "data $whole" 'data {"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20,"total_tokens":620}}' 'data [DONE]'
 check 'reasoning that a server counts in its total alone is counted' is "$(calls)" '620 '
 fresh_ledger
+one "data $whole" 'data {"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}' 'data [DONE]'
+check 'counts of nothing at all are unknown' is "$status $(calls)" '0 worst '
+fresh_ledger
 one "data $whole" 'data {"choices":[],"usage":{"prompt_tokens":-100,"completion_tokens":20,"total_tokens":20,"cost":-3}}' 'data [DONE]'
 check 'negative counts are unknown' is "$status $(calls)" '0 worst '
 check 'and said to be' says '\? \+ \? tokens'

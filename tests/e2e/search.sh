@@ -24,6 +24,7 @@ check 'the attempt becomes the kernel of a cell that has none' grep -q 'speed = 
 check 'which says who wrote it, and in which attempt' grep -qE '^// provenance: model-x.*, attempt one_shot.r1a1, 20' optimized/h200/$relu.cu
 check 'byte for byte as it was measured' cmp optimized/h200/$relu.cu build/attempts/one_shot.r1a1/h200/$relu.cu
 check 'its transcript is kept' cmp results/transcripts/one_shot.r1a1/h200/$relu.jsonl build/attempts/one_shot.r1a1/h200/$relu.jsonl
+check 'what it says of its kernel is kept for later rounds' is "$(jq -r .analysis build/attempts/one_shot.r1a1/h200/$relu.gen.json)" 'It is bound by memory.'
 check 'and a row of it' is "$(tail -n +2 results/search/h200/$relu.csv | cut -d, -f3-6,8,9)" one_shot,1,1,one_shot.r1a1,code,ok
 check 'one line says so' lines 1 '^promote: h200/l1_019_relu 1\.5'
 cp optimized/h200/$relu.cu first
@@ -83,6 +84,12 @@ mk gen TASKS=l1_019
 check 'without a model gen says how to name one' lines 1 'not configured: set LLM='
 mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL=https://example.invalid/v1
 check 'without a key, which variable is missing' lines 1 '^gen: .*OPENAI_API_KEY'
+mk search TASKS=l1_019 MODE=best_of_n LLM=openai:model-x OPENAI_BASE_URL=https://example.invalid/v1
+check 'however many attempts there would be' is "$(grep -c OPENAI_API_KEY "$out") $(grep -c '[*][*][*]' "$out")" '1 1'
+for wrong in 'TURNS=0: expected a whole number' 'BUDGET_USD=five is not a number' 'TASK_HOURS=-1 is not a number' 'BUDGET_USD=5: no price for model-x'; do
+    OPENAI_API_KEY=$key mk search TASKS=l1_019 MODE=best_of_n LLM=openai:model-x OPENAI_BASE_URL=https://example.invalid/v1 "${wrong%%[: ]*}"
+    check "nor is more said of ${wrong%%[: ]*}" is "$(grep -c "${wrong#BUDGET_USD=5: }" "$out") $(grep -c '[*][*][*]' "$out")" '1 1'
+done
 mk gen TASKS=l1_019 LLM=oracle:x
 check 'an unknown kind of model is one line' lines 1 '^gen: .*LLM='
 OPENAI_API_KEY=$key mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL=http://127.0.0.1:1/v1 LLM_TRIES=1
@@ -100,10 +107,11 @@ ask_make -j4 search TASKS=l1_023 MODE='best_of_n repair' WIDTH=3 ROUNDS=3
 check 'a wrong key ends a search' exits 2 $?
 check 'after no more calls than were open' test "$(requested)" -le 6
 check 'each of them says it, and no other' lines $(($(requested) - 2)) '^gen: '
-printf 'on\nbody l1_047\nwait 500\nanswer %s\nusage 5000 0 3000 0\n' "$(kernel 1.5)" >> "$rules"
+check 'nor does make name those that were not' test "$(grep -c 'gen\.json\] Error' "$out")" -le 4
+printf 'on\nbody l1_047\nwait 800\nanswer %s\nusage 5000 0 3000 0\n' "$(kernel 1.5)" >> "$rules"
 before=$(requested)
-llm=openai:gpt-5 ask_make -j6 gen TASKS=l1_047 SAMPLES=6 BUDGET_USD=0.9
-check 'calls wait for those that are open: a cap of two reservations is enough for six' exits 0 $?
+llm=openai:gpt-5 ask_make -j6 gen TASKS=l1_047 SAMPLES=6 BUDGET_USD=0.9 LLM_SECONDS=2
+check 'calls wait for those that are open, however long a call may take: a cap of two reservations is enough for six' exits 0 $?
 check 'all are made' asked $((before + 6))
 check 'and the ledger has what they cost' is "$(awk '$1 == "done" && $4 > 0 { n++; usd += $4 } END { print n, usd }' build/attempts/ledger)" '6 0.2175'
 reply 9 relu "$(kernel 1.5)"

@@ -317,6 +317,7 @@ static void test_gpu_recorded(void **state) {
     holds(text, "reading what lies in the L2, 7.4 TB/s");
     holds(text, "tf32 410, fp32 without tensor cores 51, f64 62 TFLOP/s");
     holds(text, "227 KiB");
+    holds(text, "tf32 and 8-bit operands in shared memory K-major only");
     holds(text, "arch=compute_90a,code=sm_90a");
     free(text), free(other), free(right);
 }

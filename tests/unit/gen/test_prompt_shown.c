@@ -25,7 +25,8 @@ static void test_shown(void **state) {
     cJSON *t = turn_of("contrastive", "contrastive.r2a1"), *fast = measured("branching.r1a2", 3);
     put_file("branching.r1a1", ".cu", kernel);
     put_file("branching.r1a2", ".cu",
-             "#include \"reduce.cuh\"\n# include \"norm.cuh\"\nvoid launch() {}\n");
+             "#include \"reduce.cuh\"\n# include \"norm.cuh\"\n#include \"hopper.cuh\"\nvoid "
+             "launch() {}\n");
     put_file("branching.r1a2", ".profile.json",
              "{\"schema\":1,\"sentences\":[\"Memory-bound: 88 %.\",7,\"Stalls:\\nlong.\"]}");
     put_file("branching.r1a1", ".profile.json", "{\"schema\":1,\"sent");
@@ -56,6 +57,10 @@ static void test_shown(void **state) {
     holds(b.user, "\n## norm.cuh\n");
     char *first = strstr(b.user, "\n## reduce.cuh\n");
     assert_null(strstr(first + 1, "\n## reduce.cuh\n"));
+    /* without what is compiled for racecheck alone */
+    holds(b.user, "constexpr int WARP_ARRIVALS = 1;\n");
+    lacks(b.user, "constexpr int WARP_ARRIVALS = 32;\n");
+    lacks(b.user, "#ifdef KP_RACECHECK");
     built_free(&b);
 }
 

@@ -106,6 +106,16 @@ static void test_should_retry(void **state) {
     }
 }
 
+/* Which errors every other call of the run would meet, too. */
+static void test_for_all(void **state) {
+    (void)state;
+    for (long status = 400; status < 600; status++) {
+        struct llm_answer *a = fault_answer(&(struct fault){.status = status});
+        assert_int_equal(a->for_all, status == 401 || status == 402 || status == 404);
+        llm_answer_free(a);
+    }
+}
+
 /* A stream has no status: words and numbers replace it. */
 static void test_words(void **state) {
     (void)state;
@@ -222,7 +232,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_faults),       cmocka_unit_test(test_words),
         cmocka_unit_test(test_should_retry), cmocka_unit_test(test_key),
-        cmocka_unit_test(test_header),
+        cmocka_unit_test(test_header),       cmocka_unit_test(test_for_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,6 +108,9 @@ static void test_loopback(void **state) {
     (void)state;
     list(three);
     const struct llm_config priced = {.model = "gpt-5", .host = "127.0.0.1", .loopback = true},
+                            routed = {.model = "openai/gpt-5",
+                                      .host = "127.0.0.1",
+                                      .loopback = true},
                             local = {.model = "own", .host = "127.0.0.1", .loopback = true};
     static const char *const caps[] = {"BUDGET_USD", "TASK_USD"};
     struct price p = price_find(PRICES, &priced);
@@ -115,6 +118,7 @@ static void test_loopback(void **state) {
     for (size_t i = 0; i < sizeof caps / sizeof *caps; i++) {
         setenv(caps[i], "1", 1);
         near(price_find(PRICES, &priced).output, find("gpt-5").output);
+        near(price_find(PRICES, &routed).output, find("gpt-5").output);
         p = price_find(PRICES, &local);
         assert_true(p.known && p.input == 0 && p.output == 0);
         unsetenv(caps[i]);
