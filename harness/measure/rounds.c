@@ -30,7 +30,9 @@ enum {
     EMPTY_SAMPLES = 31,  /* of the empty graph: they give its median and the clock's tick */
     PROBE = 10           /* rounds that tell whether a kernel is short */
 };
-static const double known_share = 0.003; /* stop when half of the interval is 0.3 % of the ratio */
+/* Stop when half of the interval is 0.3 % of the ratio; of long kernels 0.5 %, as boards differ by
+ * 1 to 2 % and each round is dear. */
+static const double known_share = 0.003, long_known_share = 0.005, long_us = 200;
 static const double tick_most = 0.5;     /* us: CUDA says that events resolve half a microsecond */
 static const double tick_least = 1e-4;   /* us: smaller steps are rounding errors */
 
@@ -391,7 +393,9 @@ static bool known(const struct rounds *t) {
     enum kp_distribution lacking[KP_DIST_COUNT];
     if (t->rounds < KP_LEAST_ROUNDS || t->rounds % every || lacking_controls(t, lacking))
         return false;
-    return t->nrunners > 1 && !t->restarts && known_within(t, known_share);
+    bool is_long = stat_interquartile_mean(t->samples[0].event_us, t->rounds) > long_us;
+    double share = is_long ? long_known_share : known_share;
+    return t->nrunners > 1 && !t->restarts && known_within(t, share);
 }
 
 /* Warm up, then do rounds with the runners that run now: at most `most` in at most `seconds`. */
