@@ -120,22 +120,28 @@ constexpr double half_time(const HalfChoice &c) {
            half_most(work, half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0));
 }
 
-/* The choice of the least modelled time. HALF_MAPPED only if `maps` says so. */
-constexpr HalfChoice half_model(int m, int n, int k, bool maps = false) {
-    HalfChoice best = {};
-    double least = 1e30;
+/* Calls f(choice) for each that is possible for a shape and no waste. */
+template <class F> constexpr void half_each(int m, int n, int k, F f) {
     const int walk = m > 4096 ? 16 : 32;
     for (const HalfShape &s : HALF_SHAPES)
         for (int split = 1; split <= 16; split *= 2)
             for (int parts = 1; parts <= 64; parts *= 2) {
                 const HalfChoice c = {m, n, k, s.way, s.tile_m, s.tile_n, split, parts, walk};
                 if (!half_possible(c) || (s.way != HALF_DIRECT && split > 8)) continue;
-                if (s.way == HALF_MAPPED && !maps) continue;
                 if (parts > 1 && (long long)m / s.tile_m * (n / s.tile_n) * split * parts > 160)
                     continue;
-                const double time = half_time(c);
-                if (time < least * 0.999) least = time, best = c;
+                f(c);
             }
+}
+
+/* The choice of the least modelled time; HALF_MAPPED is for a tuner to find. */
+constexpr HalfChoice half_model(int m, int n, int k) {
+    HalfChoice best = {};
+    double least = 1e30;
+    half_each(m, n, k, [&](const HalfChoice &c) {
+        const double time = c.way == HALF_MAPPED ? 1e30 : half_time(c);
+        if (time < least * 0.999) least = time, best = c;
+    });
     return best;
 }
 
@@ -151,3 +157,31 @@ constexpr HalfChoice half_choice(int m, int n, int k) {
 }
 
 } // namespace kp
+
+#ifdef KP_LIST /* a program for harness/inspect/tune */
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+int main(int n, char **size) {
+    using namespace kp;
+    static const char *const way[] = {"DIRECT", "TOGETHER", "APART", "MAPPED"};
+    if (n != 4) return 2;
+    const int rows = atoi(size[1]), columns = atoi(size[2]), depth = atoi(size[3]);
+    std::vector<HalfChoice> all;
+    all.push_back(half_model(rows, columns, depth));
+    half_each(rows, columns, depth, [&](const HalfChoice &c) {
+        const HalfChoice &m = all[0];
+        if (c.way != m.way || c.tile_m != m.tile_m || c.tile_n != m.tile_n || c.split != m.split ||
+            c.parts != m.parts)
+            all.push_back(c);
+    });
+    std::stable_sort(all.begin() + 1, all.end(), [](const HalfChoice &x, const HalfChoice &y) {
+        return half_time(x) < half_time(y);
+    });
+    for (const HalfChoice &c : all)
+        printf("kp::HALF_%s, %d, %d, %d, %d, %d\t%.2f\n", way[c.way], c.tile_m, c.tile_n, c.split,
+               c.parts, c.walk, half_time(c) * 1e-3);
+}
+#endif

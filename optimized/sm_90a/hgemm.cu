@@ -1,4 +1,5 @@
 // provenance: shipped
+// tuned: half
 /* f16 products with fp32 sums, A (M x K) * B (K x N), of any sizes that are multiples of 64.
  *
  * Idea: both operands are read along the depth, A and B transposed. wgmma on tiles that are fetched
