@@ -68,7 +68,7 @@ gpu_cu_tests := $(patsubst tests/gpu/%.cu,build/tests/gpu/%,$(wildcard tests/gpu
 test_gpu     := $(firstword $(gpus))
 test-gpu: $(gpu_c_tests) $(gpu_cu_tests) $(programs:%=build/%) $(all_tasks:%=build/tasks/%/task.h) build/cells | $(INSTALL)
 	@$(call given,$(gpus),:)
-	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(or $(RUN.$(test_gpu)),$(RUN))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered
+	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(or $(RUN.$(test_gpu)),$(RUN))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered tests/gpu/modules
 
 $(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(wildcard tests/gpu/*.cuh)
 # Without a GPU they are only compiled, and so are kernels: not optimised, and for the GPU alone (whose

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 enum {
-    FIGURES = 5,
+    FIGURES = 6,
     MOST_DOTS = 200 /* of a suite in one panel; plots/style.gp says so to readers */
 };
 
@@ -268,6 +268,14 @@ int report_plots(const struct report *r, const char *plots, const char *publishe
     figure_open(&f, "published");
     f.panels = published_data(published, f.d, f.t, f.c);
     finish(&f, r, &all);
+    figure_open(&f, "shapes");
+    f.panels = shapes_data(r, f.d, f.t, f.c);
+    if (f.panels) {
+        finish(&f, r, &all);
+    } else {
+        figure_close(&f);
+        figure_free(&f);
+    }
     if (r->search) {
         figure_open(&f, "search");
         f.panels = search_data(r->search, f.d, f.t, f.c);

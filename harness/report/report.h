@@ -162,6 +162,15 @@ struct spread spread_of(const double *x, int n);
  * file. */
 int published_data(const char *published, FILE *data, FILE *titles, FILE *counts);
 
+/* ---- families of products (shapes.c) ---- */
+
+/* The same for the figure of families whose tasks are SUITE_M_N_K: a panel for each GPU and family
+ * with at least ten shapes that count. */
+int shapes_data(const struct report *r, FILE *data, FILE *titles, FILE *counts);
+
+/* Whether a GPU has such a panel. */
+bool shapes_shown(const struct report *r, const struct column *c);
+
 /* ---- PyTorch beside ours (torch.c) ---- */
 
 /* Read PyTorch's times for the rows of a GPU, whose results are there.  Does nothing if there is no

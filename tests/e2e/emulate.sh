@@ -180,6 +180,14 @@ int main() {
 END
 g++ -std=c++17 -Ioptimized/include -o "$scratch/all" "$scratch/all.cpp"
 check 'the model has a choice for each of the 1,000 shapes' is "$("$scratch/all")" 1000
+# Modules that are no task of a suite, each with a kernel of its own: tests/gpu/modules measures them.
+mkdir -p "$scratch/my"
+cp tests/data/modules/*.json "$scratch/my"
+cp tests/data/modules/*.cu "$scratch/sm_90a"
+for module in block unet; do
+    SANITIZE='' tests/emulate --task "$scratch/my/$module.json" "tests/data/modules/$module.cu" "$scratch/sm_90a/$module.cu" > "$out" 2>&1
+    check "the module $module is right, by FMA and by tensor cores" is "$(tail -n 1 "$out")" '2 passed, 0 failed'
+done
 
 tests/emulate optimized/portable/l1_092_cumsum_exclusive.cu > "$out" 2>&1
 check 'a large task that cannot be shrunk is skipped' grep -q '^skip .*shrunk' "$out"

@@ -58,3 +58,33 @@ check 'but for what a font may lack' words 'h200, ??: 4 attempts, 2.00 USD'
 check 'and none is run' is "$(find . -name one -o -name two -o -name three)" ''
 check 'in the table they are one field' is "$(grep '| repair |' results/search/README.md | tr -dc '|\n' | sort -u)" '|||||||||||||'
 check 'which shows what is meant' grep -qF '| h200 | 日本 | repair |' results/search/README.md
+
+# ---- Families of products ----------------------------------------------------------------------
+
+mkdir -p tasks/hgemm && cp "$root/tasks/hgemm/template.json" tasks/hgemm/
+# shapes N - results of the first N shapes of M, N and K, the speedup 2 where K is 64, else 0.5; and draw them.
+shapes() {
+    local shape n=0
+    rm -f results/h200/* plots/shapes.{svg,png} tasks/hgemm/shapes
+    for shape in {64,128}_{64,128,256}_{64,4096}; do
+        [ $((n += 1)) -le "$1" ] || break
+        echo "$shape" >> tasks/hgemm/shapes
+        jq --arg task "hgemm_$shape" --argjson ratio "$([ "${shape##*_}" = 64 ] && echo 2 || echo 0.5)" '.suite = "hgemm" | .task = $task | .class = "f16" | .flags = [] |
+            .speedup += {$ratio, low: $ratio, high: $ratio}' "$root/results/h200/l1_019_relu.json" > "results/h200/hgemm_$shape.json"
+    done
+    "$root/build/report" > "$out" 2>&1
+    status=$?
+    sed -n 's|.*<text>\(.*\)</text>.*|\1|p' plots/shapes.svg > words 2> /dev/null
+}
+shapes 12
+check 'the shapes of a family are drawn' [ "$status" = 0 ]
+check 'with their mean' words 'h200, hgemm: 12 shapes, geometric mean 1.000'
+check 'as PNG, too' [ -s plots/shapes.png ]
+check 'each K is a row' is "$(grep -cxE '64|4096' words)" 2
+check 'each M N and K has the mean of its shapes' is "$(grep -v '^#' plots/data/shapes.tsv | cut -f1,3-5 | tr '\t\n' ' ;')" \
+    '12 64 2 1;13 64 2 2;14 64 2 2;15 64 2 1;12 4096 0.5 1;13 4096 0.5 2;14 4096 0.5 2;15 4096 0.5 1;;;'
+check 'which is written there' is "$(grep -cx '2.00' words) $(grep -cx '0.50' words)" '4 4'
+check 'the page of the GPU shows it' grep -q 'plots/shapes.svg' results/h200/README.md
+shapes 9
+check 'nine are too few' [ ! -e plots/shapes.svg ]
+check 'and the page shows none' not grep -q 'plots/shapes.svg' results/h200/README.md
