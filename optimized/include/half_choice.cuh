@@ -139,15 +139,16 @@ constexpr HalfChoice half_model(int m, int n, int k, bool maps = false) {
     return best;
 }
 
-/* The choice for a shape. A tuner or a test may define KP_HALF_CHOICE as all behind the sizes, to try
+/* The choice for a shape. A test may define KP_HALF_CHOICE before, as all behind the sizes, to try
  * that: kp::HALF_APART, 128, 128, 1, 1, 16. */
 constexpr HalfChoice half_choice(int m, int n, int k) {
 #ifdef KP_HALF_CHOICE
     return {m, n, k, KP_HALF_CHOICE};
-#endif
+#else
     for (const HalfChoice &c : HALF_TABLE)
         if (c.m == m && c.n == n && c.k == k) return c;
     return half_model(m, n, k);
+#endif
 }
 
 } // namespace kp
