@@ -1,11 +1,11 @@
 /* half_choice.cuh: how the product of a shape is cut, on sm_90a: a line of half_table.cuh if there
- * is one, else what a model of its time likes best. Plain C++ for constants: a tuner may include it,
- * too, to list choices and to rank them. */
+ * is one, else what a model of its time likes best. Plain C++ for constants: a tuner may include
+ * it, too, to list choices and to rank them. */
 #pragma once
 
 namespace kp {
 
-constexpr int HALF_PROCESSORS = 132;     /* multiprocessors that the model counts on */
+constexpr int HALF_PROCESSORS = 132;    /* multiprocessors that the model counts on */
 constexpr int HALF_MEMORY = 227 * 1024; /* bytes of shared memory of a block */
 
 /* half_direct.cuh and half_product.cuh say what they do. */

@@ -1,12 +1,11 @@
 // provenance: shipped
 /* f16 products with fp32 sums, A (M x K) * B (K x N), of any sizes that are multiples of 64.
  *
- * Idea: tensor cores fed by asynchronous copies (tensor_gemm.cuh), in tiles of 128 x 128 where these
- * fill the chip, else of 64 x 64 with deeper slabs. Where even those are few, or the depth is short,
- * time is latency: tiles of 16 x 16 straight from memory, whose depth warps share (half_direct.cuh).
- * Floor: 2 (M K + K N + M N) bytes over the copy bandwidth, or 2 M N K flops over the f16 rate; at
- * least a launch.
- * Measured: see results/. */
+ * Idea: tensor cores fed by asynchronous copies (tensor_gemm.cuh), in tiles of 128 x 128 where
+ * these fill the chip, else of 64 x 64 with deeper slabs. Where even those are few, or the depth is
+ * short, time is latency: tiles of 16 x 16 straight from memory, whose depth warps share
+ * (half_direct.cuh). Floor: 2 (M K + K N + M N) bytes over the copy bandwidth, or 2 M N K flops
+ * over the f16 rate; at least a launch. Measured: see results/. */
 #include "task.h"
 #include "half_direct.cuh"
 #include "tensor_gemm.cuh"
@@ -28,7 +27,8 @@ template <int M, int N, int K> constexpr int way() {
     return M % 128 == 0 && N % 128 == 0 && tiles / 4 >= 100 ? 0 : 1;
 }
 
-template <class Tile> static void staged(const Inputs *in, const Outputs *out, cudaStream_t stream) {
+template <class Tile>
+static void staged(const Inputs *in, const Outputs *out, cudaStream_t stream) {
     const StoreAs<__half, Same> store = {{}, out->out};
     tensor_product<Tile>(in->A, in->B, store, ROWS, COLUMNS, DEPTH, stream);
 }
@@ -36,7 +36,8 @@ template <class Tile> static void staged(const Inputs *in, const Outputs *out, c
 template <int WAY, int M, int N, int K>
 static void product(const Inputs *in, const Outputs *out, cudaStream_t stream) {
     if constexpr (WAY == 2)
-        kp::direct_product<kp::DirectTile<M, N, K, 16, 16, warps(K)>>(in->A, in->Bt, out->out, stream);
+        kp::direct_product<kp::DirectTile<M, N, K, 16, 16, warps(K)>>(in->A, in->Bt, out->out,
+                                                                      stream);
     else if constexpr (WAY == 1)
         staged<TensorTile<__half, 64, 64, 64, 2, 2, 4>>(in, out, stream);
     else

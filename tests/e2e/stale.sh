@@ -16,7 +16,7 @@ mkdir -p results/h200 plots
 cp -r "$root"/{harness,reference,optimized,tasks} .
 cp "$root"/plots/*.gp plots
 # kernel TASK - the kernel of a task on an H200.
-kernel() { ls optimized/sm_90a/"$1".cu 2> /dev/null || ls optimized/portable/"$1".cu; }
+kernel() { ls optimized/sm_90a/"$1".cu 2> /dev/null || ls optimized/portable/"$1".cu 2> /dev/null || ls optimized/sm_90a/"${1%%_*}".cu; }
 # measured SUITE/TASK - a result of the tree as it is.
 measured() {
     local task=${1#*/}

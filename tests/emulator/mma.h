@@ -1,5 +1,5 @@
-/* mma.h: CUDA's header for tests/emulate. Of a factor each lane has all elements, of sums eight: row
- * lane / 2, half lane % 2. Kernels may not know who has what. */
+/* mma.h: CUDA's header for tests/emulate. Of a factor each lane has all elements, of sums eight:
+ * row lane / 2, half lane % 2. Kernels may not know who has what. */
 #pragma once
 
 namespace nvcuda::wmma {

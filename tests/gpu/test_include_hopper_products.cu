@@ -1,4 +1,5 @@
-/* half_product.cuh and half_direct.cuh, every way, and wgmma_f16.cuh, against plain double; sm_90a. */
+/* half_product.cuh and half_direct.cuh, every way, and wgmma_f16.cuh, against plain double; sm_90a.
+ */
 #include "half_direct.cuh"
 #include "half_product.cuh"
 #include "wgmma_f16.cuh"
