@@ -1,11 +1,11 @@
 /* half_choice.cuh: how the product of a shape is cut, on sm_90a: a line of half_table.cuh if there
- * is one, else what a model of its time likes best. Plain C++ for constants: a tuner may include it,
- * too, to list choices and to rank them. */
+ * is one, else what a model of its time likes best. Plain C++ for constants: a tuner may include
+ * it, too, to list choices and to rank them. */
 #pragma once
 
 namespace kp {
 
-constexpr int HALF_PROCESSORS = 132;     /* multiprocessors that the model counts on */
+constexpr int HALF_PROCESSORS = 132;    /* multiprocessors that the model counts on */
 constexpr int HALF_MEMORY = 227 * 1024; /* bytes of shared memory of a block */
 
 /* half_direct.cuh and half_product.cuh say what they do. */
@@ -145,15 +145,16 @@ constexpr HalfChoice half_model(int m, int n, int k) {
     return best;
 }
 
-/* The choice for a shape. A tuner or a test may define KP_HALF_CHOICE as all behind the sizes, to try
+/* The choice for a shape. A test may define KP_HALF_CHOICE before, as all behind the sizes, to try
  * that: kp::HALF_APART, 128, 128, 1, 1, 16. */
 constexpr HalfChoice half_choice(int m, int n, int k) {
 #ifdef KP_HALF_CHOICE
     return {m, n, k, KP_HALF_CHOICE};
-#endif
+#else
     for (const HalfChoice &c : HALF_TABLE)
         if (c.m == m && c.n == n && c.k == k) return c;
     return half_model(m, n, k);
+#endif
 }
 
 } // namespace kp

@@ -93,8 +93,8 @@ template <class T>
 static void direct_product(const __half *a, const __half *bt, __half *out, cudaStream_t stream) {
     constexpr int BYTES = T::WARPS * T::TILE_M * T::PITCH * 4;
     cudaFuncSetAttribute(direct_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, BYTES);
-    direct_kernel<T><<<dim3(T::N / T::TILE_N, T::M / T::TILE_M), T::THREADS, BYTES, stream>>>(
-        a, bt, out);
+    direct_kernel<T>
+        <<<dim3(T::N / T::TILE_N, T::M / T::TILE_M), T::THREADS, BYTES, stream>>>(a, bt, out);
 }
 
 } // namespace kp

@@ -38,9 +38,10 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
     static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
     static constexpr int BYTES = BARS + STAGES * 16 + 16, THREADS = 384;
-    static constexpr int FETCHER = MAPPED ? 40 : 72, MULTIPLIER = MAPPED ? 232 : 216; /* registers */
-    static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS * S::M * S::N * 4
-                                      : MAPPED  ? (size_t)TILES * SHARE * 256
+    static constexpr int FETCHER = MAPPED ? 40 : 72,
+                         MULTIPLIER = MAPPED ? 232 : 216; /* registers */
+    static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4
+                                      : MAPPED  ? (size_t)TILES *SHARE * 256
                                                 : 0;
     static_assert(S::M % (M * SHARE) == 0 && S::N % N == 0 && SLABS * 64 * SPLIT * PARTS == S::K,
                   "whole tiles and slabs");
@@ -116,8 +117,8 @@ __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> w
 /* Fetches by the copy engine, which one thread asks; called by a warp. */
 template <class S, class T>
 __device__ __forceinline__ void half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work,
-                                                  const __half *a, const __half *bt, TensorMap *maps,
-                                                  TensorMap *room) {
+                                                  const __half *a, const __half *bt,
+                                                  TensorMap *maps, TensorMap *room) {
     constexpr int SHARED = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
     map_make(maps, room, a, S::M, S::K, T::M);
     map_make(maps + 1, room + 1, bt, S::N, S::K, SHARED);
@@ -185,7 +186,8 @@ __device__ __forceinline__ void half_store(__half *out, const HalfSums<T> &sums)
                 uint32_t r[4];
 #pragma unroll
                 for (int e = 0; e < 4; e++)
-                    r[e] = half_pair(sums[i][(j + e) * 4 + h * 2], sums[i][(j + e) * 4 + h * 2 + 1]);
+                    r[e] =
+                        half_pair(sums[i][(j + e) * 4 + h * 2], sums[i][(j + e) * 4 + h * 2 + 1]);
                 half_transpose(r);
                 *(uint4 *)(out + (i * 64 + h * 8) * S::N + (j + threadIdx.x % 4) * 8) =
                     make_uint4(r[0], r[1], r[2], r[3]);
@@ -218,7 +220,8 @@ __device__ __forceinline__ void half_send(uint32_t memory, int rank, int row, in
 
 /* Multiplies, by a warpgroup, and stores the sums or, where others share the tile, sends them. */
 template <class S, class T>
-__device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T> work, __half *out) {
+__device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T> work,
+                                              __half *out) {
     const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
     const int rows = T::APART || T::BESIDE ? 0 : group * T::OWN_M; /* of the tile, before its own */
     const int columns = T::BESIDE ? group * T::OWN_N : 0;
@@ -285,7 +288,8 @@ __device__ __forceinline__ void half_reduce(const HalfWork<T> work, const unsign
             float4 v[T::SPLIT];
 #pragma unroll
             for (int s = 0; s < T::SPLIT; s++)
-                v[s] = *(const float4 *)(sums + half_sum_at<T>(s, row) + (four ^ (row & 3) * 2) * 16);
+                v[s] =
+                    *(const float4 *)(sums + half_sum_at<T>(s, row) + (four ^ (row & 3) * 2) * 16);
 #pragma unroll
             for (int s = 1; s < T::SPLIT; s++) v[0] = half_add(v[0], v[s]);
             if (T::PARTS == 1)

@@ -1,6 +1,6 @@
-/* hopper_f16.cuh: what products of f16 need of sm_90a beyond hopper.cuh, one instruction a function:
- * products of two operands in shared memory, sums sent to other blocks of a cluster, and copies of
- * boxes of a matrix by tensor maps.
+/* hopper_f16.cuh: what products of f16 need of sm_90a beyond hopper.cuh, one instruction a
+ * function: products of two operands in shared memory, sums sent to other blocks of a cluster, and
+ * copies of boxes of a matrix by tensor maps.
  *
  * An operand in shared memory is what wgmma_operand() wants: rows of 128 bytes along the depth,
  * 16-byte piece p of row r at p ^ r % 8. */
@@ -76,7 +76,9 @@ static void launch_sized(void (*kernel)(Parameters...), int blocks, int threads,
 
 /* What the copy engine knows of a matrix: 128 bytes, which the device makes itself, because host
  * code of a kernel may not ask the driver for one. */
-struct __align__(128) TensorMap { uint32_t words[32]; };
+struct __align__(128) TensorMap {
+    uint32_t words[32];
+};
 
 /* Makes the map of a row-major matrix of f16, which is read in boxes of 64 columns (128 bytes) by
  * `box` rows, laid out as operands. A whole warp calls it. `room` is 128 bytes of its shared

@@ -16,7 +16,8 @@
 constexpr int ROWS = A_DIM0, DEPTH = A_DIM1, COLUMNS = B_DIM1;
 constexpr kp::HalfChoice C = kp::half_choice(ROWS, COLUMNS, DEPTH);
 constexpr bool DIRECT = C.way == kp::HALF_DIRECT;
-static_assert(C.m == ROWS && kp::half_possible(C), "sizes are multiples of 64, and a line is right");
+static_assert(C.m == ROWS && kp::half_possible(C),
+              "sizes are multiples of 64, and a line is right");
 
 /* Of the two ways only the one that is chosen is compiled. */
 template <bool, class S> struct Product {

@@ -149,37 +149,6 @@ cp "$scratch/odd.cu" "$scratch/sm_90a/odd.cu"
 tests/emulate --task "$scratch/fake/odd.json" "$scratch/odd.cu" "$scratch/sm_90a/odd.cu" > "$out" 2>&1
 check 'a product of odd sizes is right, by FMA and by tensor cores' is "$(tail -n 1 "$out")" '2 passed, 0 failed'
 
-# The family of f16 products: each way that half_choice.cuh names, and what its model chooses.
-mkdir -p "$scratch/hgemm"
-half() { # MxNxK [WAY, ROWS, COLUMNS, SPLIT, PARTS, WALK]
-    local task=hgemm_${1//x/_}
-    build/task expand tasks/hgemm/template.json "$task" > "$scratch/hgemm/$task.json"
-    { [ -z "${2-}" ] || echo "#define KP_HALF_CHOICE kp::HALF_$2"; cat optimized/sm_90a/hgemm.cu; } > "$scratch/sm_90a/$task.cu"
-    tests/emulate --task "$scratch/hgemm/$task.json" "$scratch/sm_90a/$task.cu" > "$out" 2>&1
-    check "f16 products: $1 ${2-by the model}" is "$(tail -n 1 "$out")" '1 passed, 0 failed'
-}
-half 64x64x64
-half 64x512x1024
-half 128x64x64 'DIRECT, 32, 32, 2, 1, 1'
-half 256x512x128 'TOGETHER, 128, 256, 1, 1, 16'
-half 64x64x512 'TOGETHER, 64, 64, 4, 2, 1'
-half 256x512x128 'APART, 64, 128, 1, 1, 4'
-half 512x256x128 'MAPPED, 128, 256, 1, 1, 2'
-cat > "$scratch/all.cpp" << 'END'
-#include "half_choice.cuh"
-#include <cstdio>
-int main() {
-    static const int sizes[] = {64, 128, 256, 512, 1024, 2048, 4096, 8192, 12288, 16384};
-    int possible = 0;
-    for (int m : sizes) for (int n : sizes) for (int k : sizes) {
-        const kp::HalfChoice c = kp::half_choice(m, n, k);
-        possible += c.m == m && c.n == n && c.k == k && kp::half_possible(c) && kp::half_time(c) < 1e9;
-    }
-    printf("%d\n", possible);
-}
-END
-g++ -std=c++17 -Ioptimized/include -o "$scratch/all" "$scratch/all.cpp"
-check 'the model has a choice for each of the 1,000 shapes' is "$("$scratch/all")" 1000
 # Modules that are no task of a suite, each with a kernel of its own: tests/gpu/modules measures them.
 mkdir -p "$scratch/my"
 cp tests/data/modules/*.json "$scratch/my"

@@ -1,5 +1,4 @@
-/* split_f16.cuh, with wgmma_f16.cuh, against plain double: splitting, and products of what was
- * split; sm_90a. */
+/* split_f16.cuh against plain double: splitting, and products of what was split; sm_90a. */
 #include "split_f16.cuh"
 #include "include_products.cuh"
 
@@ -199,32 +198,8 @@ template <int CTAS, int BLOCKS, int ROWS, int COLUMNS, bool WEIGHTED> static voi
     compare(out, want);
 }
 
-/* ---- wgmma_f16.cuh: what needs no tensor core ---- */
-
-static __global__ void transpose_kernel(const unsigned *x, unsigned *y) {
-    unsigned r[4];
-    for (int i = 0; i < 4; i++) r[i] = x[threadIdx.x * 4 + i];
-    transpose_quad(r, threadIdx.x % 32);
-    for (int i = 0; i < 4; i++) y[threadIdx.x * 4 + i] = r[i];
-}
-
-static void test_transpose() {
-    begin("transpose_quad (64 threads)");
-    std::vector<int> host(256);
-    std::vector<Want> want(256);
-    for (int i = 0; i < 256; i++) {
-        host[i] = 1000 + i;
-        want[i] = {1000.0 + i / 16 * 16 + i % 4 * 4 + i / 4 % 4, 0};
-    }
-    const Buffer<int> x(host), y(256);
-    transpose_kernel<<<1, 64>>>((const unsigned *)x.data, (unsigned *)y.data);
-    ran();
-    compare(y, want);
-}
-
 int main() {
     start(true);
-    test_transpose();
     test_rows<256>(8);
     test_rows<1024>(128 * 5);
     test_columns<512, 1024>(2);
