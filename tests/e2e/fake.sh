@@ -48,8 +48,6 @@ check 'two at least on each other distribution that has a speedup' eval "[ $(of 
 check 'those are its control inputs' is "$(of time '.speedup.controls | keys | join(" ")')" 'columns infinite large normal outlier rows scaled tiny'
 check 'small cells are measured at eight placements' is "$(of time .speedup.placements)" 8
 check 'in time, all have their control inputs' is "$(of time '.flags | index("few-controls") != null')" false
-KP_CELL_SECONDS=0.001 step time
-check 'where time is short, it is said that these are few' is "$(of time '.flags | index("few-controls") != null')" true
 "$bin/time" --aa "$json" "$cell" > "$out" 2>&1
 check 'A/A measures five batches' is "$(jq '.ratios | length' "$cell.aa.json")" 5
 
