@@ -93,15 +93,15 @@ template <class Y>
 __device__ static double add_element(Sums &sum, const Y *y, const kp_draws &oracle, uint64_t i,
                                      uint64_t offset, kp_type_limits type,
                                      const kp_stray_rule &rule, Bad &found, kp_suspects *suspects,
-                                     Own *own) {
+                                     bool own, Own &mine) {
     double a = widen(y[i]), o = oracle.exact[i], rough[KP_DRAWS];
 #pragma unroll
     for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle.rough[d][i];
     const double s2 = kp_sum_of_draws(o, rough), spread = kp_spread_of(o, s2, KP_DRAWS, type);
     const kp_strayed e = kp_stray_of(a, o, spread, type);
     if (own && e.counted && type.unit > 0) {
-        own->widest = fmax(own->widest, spread / (fabs(o) + rule.rms));
-        own->varied |= !(fabs(o - oracle.exact[0]) <= spread);
+        mine.widest = fmax(mine.widest, spread / (fabs(o) + rule.rms));
+        mine.varied |= !(fabs(o - oracle.exact[0]) <= spread);
         add_draws(sum, o, rough, spread);
         sum.v[OWN_COUNT]++;
     }
@@ -170,7 +170,7 @@ __global__ void __launch_bounds__(THREADS)
         double counted[1] = {0};
         for (uint64_t i = at + threadIdx.x; i < until; i += THREADS) {
             double t = add_element(sum, y, oracle, i, offset, type, rule, found, suspects,
-                                   own ? &mine : NULL);
+                                   own != NULL, mine);
             if (t >= 0) counted[0]++, largest = fmax(largest, t);
         }
         if (own)
