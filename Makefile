@@ -24,6 +24,7 @@
 #   prompt      print what gen would send, and send nothing
 #   profile     where the time of each kernel goes, as ncu sees it
 #   calibrate   how well the judge tells arithmetics apart, for each task
+#   tune        the fastest of the ways that a family's kernel knows, for each shape: SUITE=hgemm
 #   sanitize    every kernel under compute-sanitizer: TOOLS="memcheck racecheck", SMALL=1
 #   export      attempts as data for training, in build/export.d
 #   judge       a second opinion on kernels: does this one cheat?  Advice only; judge-eval rates it
@@ -55,8 +56,7 @@
 # OPENAI_BASE_URL and ANTHROPIC_BASE_URL the server.  REPRODUCE.md has the rest: LLM_..., BUDGET_...
 #
 # NVCC and CUDA_HOME name the toolkit, CUDNN_HOME cuDNN; CC, CXX, CFLAGS, LDFLAGS, NVCCFLAGS are as
-# usual; V=1 shows commands.  For a GPU that make/toolchain.mk does not list say its architecture:
-# make GPUS=rtx2000ada arch.rtx2000ada=89.
+# usual; V=1 shows commands.  A GPU that make/toolchain.mk lacks: GPUS=rtx2000ada arch.rtx2000ada=89.
 
 $(if $(filter grouped-target,$(.FEATURES)),,$(error GNU make 4.3 or newer is needed; this is $(MAKE_VERSION)))
 $(if $(word 2,$(CURDIR)),$(error make cannot work in a folder whose path has a space: $(CURDIR)))
@@ -202,7 +202,7 @@ define newline
 
 
 endef
-$(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d),$(file <$f)$(newline)))
+$(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d build/tune/*/*/*.d),$(file <$f)$(newline)))
 optimized/include/%:;
 
 # ---- Results: published data, never a target of measurement -------------------

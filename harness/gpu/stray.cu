@@ -47,6 +47,12 @@ struct Bad {
     bool room; /* for one more suspect, as far as the thread has seen */
 };
 
+/* What a thread finds of the spreads. */
+struct Own {
+    double widest = 0;
+    bool varied = false;
+};
+
 /* Count an element. */
 __device__ static void count_bad(const kp_strayed &e, double y, uint64_t at, bool poison,
                                  const kp_stray_rule &rule, Bad &found) {
@@ -87,21 +93,22 @@ template <class Y>
 __device__ static double add_element(Sums &sum, const Y *y, const kp_draws &oracle, uint64_t i,
                                      uint64_t offset, kp_type_limits type,
                                      const kp_stray_rule &rule, Bad &found, kp_suspects *suspects,
-                                     bool own, double *widest) {
+                                     bool own, Own &mine) {
     double a = widen(y[i]), o = oracle.exact[i], rough[KP_DRAWS];
 #pragma unroll
     for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle.rough[d][i];
     const double s2 = kp_sum_of_draws(o, rough), spread = kp_spread_of(o, s2, KP_DRAWS, type);
     const kp_strayed e = kp_stray_of(a, o, spread, type);
     if (own && e.counted && type.unit > 0) {
-        *widest = fmax(*widest, spread / (fabs(o) + rule.rms));
+        mine.widest = fmax(mine.widest, spread / (fabs(o) + rule.rms));
+        mine.varied |= !(fabs(o - oracle.exact[0]) <= spread);
         add_draws(sum, o, rough, spread);
         sum.v[OWN_COUNT]++;
     }
     if (e.lost || !(e.t <= rule.limit)) {
         bool poison = is_poison(y[i], i, rule.poison);
         if (kp_is_suspect(&e, type, rule.limit) &&
-            suspect(suspects, {offset + i, a, o, s2, poison}, found))
+            suspect(suspects, kp_suspect_of(offset + i, a, o, rough, poison), found))
             return -1;
         count_bad(e, a, offset + i, poison, rule, found);
     }
@@ -152,7 +159,8 @@ __global__ void __launch_bounds__(THREADS)
                  uint64_t total, kp_type_limits type, kp_stray_rule rule, kp_stray *s,
                  kp_suspects *suspects, kp_spread *own) {
     uint64_t at = blockIdx.x * each, end = min(at + each, count), size = kp_part_size(total);
-    double largest = 0, widest = 0;
+    double largest = 0;
+    Own mine;
     Bad found;
     found.room = suspects->count <= KP_MOST_SUSPECTS;
     while (at < end) {
@@ -161,8 +169,8 @@ __global__ void __launch_bounds__(THREADS)
         Sums sum = {};
         double counted[1] = {0};
         for (uint64_t i = at + threadIdx.x; i < until; i += THREADS) {
-            double t =
-                add_element(sum, y, oracle, i, offset, type, rule, found, suspects, own != NULL, &widest);
+            double t = add_element(sum, y, oracle, i, offset, type, rule, found, suspects,
+                                   own != NULL, mine);
             if (t >= 0) counted[0]++, largest = fmax(largest, t);
         }
         if (own)
@@ -176,7 +184,8 @@ __global__ void __launch_bounds__(THREADS)
     }
     add_bad(found, s);
     if (largest > 0) atomic_max(&s->largest, largest);
-    if (own && widest > 0) atomic_max(&own->largest, widest);
+    if (own && mine.widest > 0) atomic_max(&own->largest, mine.widest);
+    if (own && mine.varied) own->varied = true;
 }
 
 /* Store the two values at the first bad index, if it lies in this slice. */
@@ -195,7 +204,7 @@ __global__ void redraw_kernel(kp_draws oracle, uint64_t offset, uint64_t count, 
     if (x->at < offset || x->at >= offset + count) return;
     double rough[KP_DRAWS];
     for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle.rough[d][x->at - offset];
-    x->s2 += kp_sum_of_draws(x->o, rough);
+    kp_redraw(x, rough);
 }
 
 void device_redraw(const struct kp_draws *oracle, int64_t offset, int64_t count,

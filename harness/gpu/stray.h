@@ -34,6 +34,7 @@ struct kp_spread { /* of the oracle's own draws, from themselves, and of the spr
     unsigned long long count;
     double sum_s2, sum_o2;
     double largest; /* spread / (|o| + rms) */
+    int varied;     /* whether o is more than a spread from a slice's first anywhere */
 };
 
 struct kp_stray_rule {
@@ -122,7 +123,8 @@ enum { KP_MOST_SUSPECTS = 4096 };
 struct kp_suspect {
     uint64_t at; /* in the output */
     double y, o;
-    double s2; /* kp_sum_of_draws() of all draws so far */
+    double s2;    /* kp_sum_of_draws() of all draws so far */
+    double least; /* what the draw that did least did to it */
     bool poison;
 };
 struct kp_suspects { /* of an output, against the oracle */
@@ -135,10 +137,33 @@ KP_BOTH bool kp_is_suspect(const struct kp_strayed *e, struct kp_type_limits typ
     return e->counted && !(e->t <= limit) && type.unit > 0;
 }
 
-/* A suspect after so many draws. */
+/* A suspect with its first draws, or with more. */
+KP_BOTH struct kp_suspect kp_suspect_of(uint64_t at, double y, double o, const double *rough,
+                                        bool poison) {
+    struct kp_suspect x = {at, y, o, kp_sum_of_draws(o, rough), fabs(rough[0] - o), poison};
+    for (int d = 1; d < KP_DRAWS; d++) x.least = fmin(x.least, fabs(rough[d] - o));
+    return x;
+}
+KP_BOTH void kp_redraw(struct kp_suspect *x, const double *rough) {
+    const struct kp_suspect more = kp_suspect_of(x->at, x->y, x->o, rough, x->poison);
+    x->s2 += more.s2;
+    x->least = fmin(x->least, more.least);
+}
+
+/* Whether the element lies at a jump: some draws leave it where it is, others take it away.  With
+ * an infinite operand tanh(x inf) is -1 or 1, and NaN for the x between them, which is 0. */
+enum { KP_JUMP = 1024 };
+KP_BOTH bool kp_jumps(const struct kp_suspect *x) {
+    double most = sqrt(x->s2);
+    return most > KP_JUMP * x->least && KP_JUMP * most > fabs(x->o);
+}
+
+/* A suspect after so many draws.  At a jump y may be NaN. */
 KP_BOTH struct kp_strayed kp_judge_suspect(const struct kp_suspect *x, int draws,
                                            struct kp_type_limits type) {
-    return kp_stray_of(x->y, x->o, kp_spread_of(x->o, x->s2, draws, type), type);
+    struct kp_strayed e = kp_stray_of(x->y, x->o, kp_spread_of(x->o, x->s2, draws, type), type);
+    if (isnan(x->y) && kp_jumps(x)) e.counted = false;
+    return e;
 }
 
 /* Elements of each part of an output of n; and the part in which element i lies. */

@@ -201,40 +201,30 @@ static struct kp_judgment judge(const struct kp_task *t, const struct kp_stray *
     return worst;
 }
 
-/* Add to what was found what comparing all of the candidate's outputs with the baseline's finds,
- * over the tolerance; its first bad element, where the oracle's slices show none. */
-static void compare_all(struct accuracy *acc, void *const *outputs, const double *rms, bool lost,
-                        struct sample_errors *out) {
+/* Whether all of the candidate's outputs are near the baseline's, by the spreads of those that were
+ * judged. */
+static bool near_baseline(struct accuracy *acc, const struct slice_context *c,
+                          struct kp_error spread) {
     struct kp_compare found[KP_MAX_OUTPUTS];
-    struct kp_error tolerance = tolerance_when_timed(out->spread);
-    referee_compare(&acc->r, outputs, acc->out[0], rms, tolerance.element, lost, found);
+    struct kp_error tolerance = tolerance_when_timed(spread);
+    referee_compare(&acc->r, c->outputs, acc->out[0], c->rms, tolerance.element, c->lost_counts,
+                    found);
     struct kp_error e = referee_error(acc->r.task, found);
-    out->candidate = judgment_worst(out->candidate, judge_error(&e, &tolerance));
-    for (int k = 0; k < acc->r.task->noutputs; k++) {
-        struct kp_stray *s = &out->found[k];
-        if (s->bad) continue;
-        s->bad = found[k].bad, s->first_bad = found[k].first_bad;
-        s->unwritten = found[k].unwritten;
-        s->first_expected = found[k].first_expected, s->first_found = found[k].first_found;
-    }
+    return !error_exceeds(&e, &tolerance);
 }
 
-void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
-                     uint64_t seed, struct sample_errors *out) {
+/* Judge `most` elements of the outputs that `c` names, or all if 0.  Returns whether it was all. */
+static bool judge_slices(struct slice_context *c, const void *const *tensors, enum kp_class class,
+                         int64_t most, uint64_t seed, struct sample_errors *out) {
+    struct accuracy *acc = c->acc;
     struct referee *r = &acc->r;
-    struct slice_context c = {.acc = acc, .lost_counts = class != KP_CLASS_NORMWISE};
     struct kp_stray host[COMPARED];
     struct kp_spread spread[KP_MAX_OUTPUTS];
     struct kp_noise noise = noise_of(class, seed);
-    const void *tensors[KP_MAX_BUFFERS];
-    referee_pointers(r, placement, tensors, c.outputs);
-    for (int b = 0; b < acc->judged; b++) accuracy_baseline(acc, placement, b);
-    if (acc->judged) referee_rms(r, acc->out[0], c.rms);
     for (int i = 0; i < COMPARED; i++)
         device_stray_reset(&acc->found[i], &acc->suspects[i], r->stream);
     for (int k = 0; k < KP_MAX_OUTPUTS; k++) device_spread_reset(&acc->spread[k], r->stream);
-    int64_t most = much == KP_ALL ? 0 : much == KP_FEW ? KP_FEW_ELEMENTS : KP_SOME_ELEMENTS;
-    bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise, most, compare_slice, &c,
+    bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise, most, compare_slice, c,
                               r->stream);
     to_host(acc, host, acc->found, sizeof host);
     to_host(acc, spread, acc->spread, sizeof spread);
@@ -244,7 +234,7 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
         struct kp_judgment j = judge_output(&host[i], &spread[i % KP_MAX_OUTPUTS], class);
         wrong[i] = !judgment_passes(&j);
     }
-    settle(acc, redraw(acc, tensors, &noise, wrong), c.rms, host, spread);
+    settle(acc, redraw(acc, tensors, &noise, wrong), c->rms, host, spread);
     *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);
     for (int b = 0; b < acc->judged; b++)
@@ -254,7 +244,22 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
         out->spread = error_worst(out->spread, spread_as_error(&spread[k], type));
         out->infinite |= host[KP_MAX_OUTPUTS + k].infinite > 0;
     }
-    if (!all && much == KP_SOME) compare_all(acc, c.outputs, c.rms, c.lost_counts, out);
+    return all;
+}
+
+/* The rest is compared with a baseline by the spreads of other slices, which may be smaller where
+ * sums cancel, or where a clamp or a step lies: what is not near it is for the oracle to judge. */
+void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
+                     uint64_t seed, struct sample_errors *out) {
+    struct slice_context c = {.acc = acc, .lost_counts = class != KP_CLASS_NORMWISE};
+    const void *tensors[KP_MAX_BUFFERS];
+    referee_pointers(&acc->r, placement, tensors, c.outputs);
+    for (int b = 0; b < acc->judged; b++) accuracy_baseline(acc, placement, b);
+    if (acc->judged) referee_rms(&acc->r, acc->out[0], c.rms);
+    int64_t most = much == KP_ALL ? 0 : KP_JUDGED_ELEMENTS;
+    bool all = judge_slices(&c, tensors, class, most, seed, out);
+    if (all || much != KP_SOME || !judgment_passes(&out->candidate)) return;
+    if (!near_baseline(acc, &c, out->spread)) judge_slices(&c, tensors, class, 0, seed, out);
 }
 
 bool sample_outside(const struct sample_errors *found, enum kp_distribution d) {

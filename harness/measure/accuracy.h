@@ -44,12 +44,11 @@ void accuracy_close(struct accuracy *acc);
 /* Run baseline `which` on the inputs of a placement, into out[which]. */
 void accuracy_baseline(struct accuracy *acc, int placement, int which);
 
-/* Of the outputs of a sample: SOME judges at most so many elements against the oracle, in slices
- * drawn by lot, and compares the others with the most accurate baseline's as time does.  SLICES
- * does not: where there are infinities, a baseline's output says little.  FEW judges fewer slices:
- * in time, where each sample has others. */
-enum how_much { KP_FEW, KP_SLICES, KP_SOME, KP_ALL };
-enum { KP_FEW_ELEMENTS = 1 << 24, KP_SOME_ELEMENTS = 1 << 26 };
+/* Of the outputs of a sample: SLICES judges at most so many elements against the oracle, in slices
+ * drawn by lot.  SOME compares the others with the most accurate baseline's, and judges ALL where
+ * they are not near it; where there are infinities, a baseline's output says little. */
+enum how_much { KP_SLICES, KP_SOME, KP_ALL };
+enum { KP_JUDGED_ELEMENTS = 1 << 24 };
 
 /* Compare the outputs in a placement, and those of the baselines that are judged, with the oracle,
  * in the spreads of a class.  `seed`: of the oracle's noise. */

@@ -19,9 +19,15 @@ static const double slow_share = 0.15;
  * something ran on beyond the clock, or the clocks disagree. */
 static const double witness_us = 20, witness_share = 0.02;
 
-/* Whether a ratio is further from 1 than contents explain. */
-static bool differs(double ratio) {
-    return fabs(log(ratio)) > log(1 + control_share);
+/* Whether a ratio is further from 1 than `share`. */
+static bool differs(double ratio, double share) {
+    return fabs(log(ratio)) > log(1 + share);
+}
+
+int controls_needed(const double *candidate_us, int n, double declared_us) {
+    for (int i = 0; i < n && i < KP_FEW_CONTROLS; i++)
+        if (differs(candidate_us[i] / declared_us, control_share / 2)) return KP_LEAST_CONTROLS;
+    return KP_FEW_CONTROLS;
 }
 
 bool doubt_control(const double *against_us, const double *candidate_us, int n, double tick_us,
@@ -33,7 +39,7 @@ bool doubt_control(const double *against_us, const double *candidate_us, int n, 
     *ratio = c.value;
     bool apart = c.low > declared.high || c.high < declared.low;
     double own = stat_interquartile_mean(candidate_us, n) / declared_us;
-    return apart && differs(c.value / declared.value) && differs(own);
+    return apart && differs(c.value / declared.value, control_share) && differs(own, control_share);
 }
 
 static int by_size(const void *a, const void *b) {

@@ -32,7 +32,8 @@ struct rounds {
     struct kp_process runner[KP_MAX_RUNNERS];
     const char *runner_name[KP_MAX_RUNNERS];
     enum kp_class class;                       /* the candidate's, as verify found */
-    struct kp_error tolerance[KP_MAX_RUNNERS]; /* against the first baseline, declared inputs */
+    struct kp_error spread;                    /* the largest seen on declared inputs */
+    struct kp_error tolerance[KP_MAX_RUNNERS]; /* against the first baseline, on these */
     int ncontrols;
     enum kp_distribution control[KP_DIST_COUNT]; /* the distributions of control inputs */
     struct runner_samples samples[KP_MAX_RUNNERS];
@@ -62,6 +63,11 @@ void rounds_leave(struct rounds *t);
  * ratio is known well enough, the cap is reached or KP_MOST_ROUNDS are done.  A kernel of a few
  * microseconds gets new runners in between (as `aa` says).  False: t->verdict is set. */
 bool rounds_run(struct rounds *t, bool aa);
+
+/* Have timed outputs on declared inputs be as far off as follows from such spreads, if these are
+ * larger than all so far; those of a baseline of a lesser class, by as many times more as its
+ * operands are less accurate. */
+void rounds_allow(struct rounds *t, struct kp_error spread);
 
 /* Whether the speedup may be quoted against the baseline of runner i, from 1 on: it is meant to be
  * at least as accurate as the candidate is. */

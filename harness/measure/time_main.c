@@ -148,25 +148,15 @@ static double member(const cJSON *o, const char *a, const char *b, const char *k
     return json_number(x, k, INFINITY);
 }
 
-/* How far each runner's timed outputs may be off on declared inputs, from the spreads that verify
- * found there; a baseline of a lesser class, by as many times more as its operands are less
- * accurate.  Control inputs are of those distributions that verify tried; without a kernel there
- * are none. */
+/* How far timed outputs may be off on declared inputs, from the spreads that verify found there.
+ * Control inputs are of those distributions that verify tried; without a kernel there are none. */
 static void read_tolerances(struct cell *c) {
     struct rounds *t = &c->t;
-    const struct accuracy *acc = &t->acc;
     const cJSON *error = cJSON_GetObjectItemCaseSensitive(c->verify, "error");
-    t->class = t->missing ? class_of_math(acc->math[0])
+    t->class = t->missing ? class_of_math(t->acc.math[0])
                           : class_find(t->task, json_text(c->verify, "class", ""));
-    struct kp_error spread = {member(error, "spread", "declared", "norm"),
-                              member(error, "spread", "declared", "element")};
-    for (int i = 0; i <= acc->nbaselines; i++) {
-        bool lesser = i && class_of_math(acc->math[i - 1]) > t->class;
-        double times = lesser ? KP_UNIT_TF32 / KP_UNIT_FP32 : 1;
-        t->tolerance[i] = tolerance_when_timed(spread);
-        t->tolerance[i].norm *= times;
-        t->tolerance[i].element *= times;
-    }
+    rounds_allow(t, (struct kp_error){member(error, "spread", "declared", "norm"),
+                                      member(error, "spread", "declared", "element")});
     for (int d = KP_DIST_DECLARED + 1; d < KP_DIST_COUNT && !t->missing; d++)
         if (isfinite(member(error, "spread", kp_distribution_name[d], "norm")))
             t->control[t->ncontrols++] = (enum kp_distribution)d;
@@ -257,7 +247,7 @@ static void add_controls(struct cell *c, cJSON *speedup, struct kp_interval decl
     for (int i = 0; i < t->ncontrols; i++) {
         int d = t->control[i], n = t->controls[d];
         double ratio;
-        few |= n < KP_LEAST_CONTROLS;
+        few |= n < controls_needed(t->samples[0].control_us[d], n, own_us);
         bool doubt =
             doubt_control(t->samples[t->against].control_us[d], t->samples[0].control_us[d], n,
                           t->tick_us, t->master, declared, own_us, &ratio);
@@ -358,7 +348,6 @@ static void measure_aa(struct cell *c) {
     struct rounds *t = &c->t;
     cJSON *list = cJSON_AddArrayToObject(c->json, "ratios");
     double low = INFINITY, high = 0, us = 0;
-    t->tolerance[1] = t->tolerance[0];
     if (!rounds_start(t, true)) die(KP_MACHINE, "A/A: %s: %s", t->verdict, t->reason);
     machine_quiet(quiet_seconds);
     for (int batch = 0; batch < AA_BATCHES; batch++) {

@@ -82,7 +82,8 @@ struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread
     j.rms = n > 0 ? sqrt(t2 / n) : 0;
     j.bias = n > 0 ? fabs(s->bias) / n : 0;
     of_draws(own, &draws_rms, &draws_bias);
-    double luck = n > 0 ? KP_LUCK * j.rms / sqrt(n) : 0;
+    double errors = own->varied ? n : 1; /* elements that are all the same number have one error */
+    double luck = n > 0 && isfinite(j.rms) ? KP_LUCK * j.rms / sqrt(errors) : 0;
     j.of_limit = j.rms / (KP_RMS_LIMIT * fmax(1, draws_rms));
     j.of_limit = worse(j.of_limit, j.part / KP_PART_LIMIT);
     j.of_limit = worse(j.of_limit, j.element / KP_ELEMENT_LIMIT);

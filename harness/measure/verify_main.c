@@ -257,15 +257,15 @@ static int seeds_of(int d) {
     return d == KP_DIST_DECLARED || d == KP_DIST_INFINITE ? SEEDS : 1;
 }
 
-/* One sample in the spreads of a class.  All elements are judged of the first, and where one
- * element matters; where slices are not alike, those that are judged say nothing of the others. */
+/* One sample in the spreads of a class.  All elements are judged of the first; where slices are not
+ * alike, those that are judged say nothing of the others. */
 static void take_sample(struct verify *v, enum kp_class class, int d, int s,
                         struct sample_errors *found) {
     uint64_t seed = v->seed[d][s];
     draw(v, d, seed);
     if (!v->missing) replay(v, seed);
     enum how_much much = KP_SOME;
-    if ((d == KP_DIST_DECLARED && s == 0) || d == KP_DIST_OUTLIER) much = KP_ALL;
+    if (d == KP_DIST_DECLARED && s == 0) much = KP_ALL;
     if (d == KP_DIST_ROWS || d == KP_DIST_INFINITE) much = KP_SLICES;
     accuracy_sample(&v->acc, v->at, class, much, kp_mix(seed, NOISE_SEED), found);
     if (v->missing) found->candidate = found->baseline[0];

@@ -153,6 +153,70 @@ struct kp_cost task_cost(const struct kp_task *t) {
     return c;
 }
 
+/* ---- What falls away without a tensor ---------------------------------------------------------
+ */
+
+/* Whether a product is none without the operand in `slot`: it is no bias, and no first state. */
+static bool is_factor(const struct kp_task *t, const struct kp_op *op, int slot) {
+    if (op->def->gates) return slot == 0 || op_operand(t, op, slot)->shape.n == 2;
+    return slot < 2 || op->def->kind == KP_KIND_ATTENTION;
+}
+
+/* Whether nothing is left of an op's result without the values that are `gone`.  What is added to
+ * others, or multiplied with them element by element, leaves these. */
+static bool falls_away(const struct kp_task *t, const struct kp_op *op, const bool *gone) {
+    int left = 0;
+    for (int k = 0; k < op->nin; k++) {
+        if (!op_has(op, k)) continue;
+        bool here = gone[op->in[k].value];
+        if (here && op->def->mm_flops && is_factor(t, op, k)) return true;
+        if (here && k == 0 && op->def->kind != KP_KIND_ELEMENTWISE && !op->def->mm_flops)
+            return true;
+        left += !here;
+    }
+    return left == 0 && op->nin > 0;
+}
+
+/* See taskfile.h. */
+double task_share(const struct kp_task *t, int tensor) {
+    struct kp_cost all = task_cost(t);
+    bool *gone = calloc((size_t)t->nvalues, sizeof *gone);
+    bool *needed = calloc((size_t)t->nvalues, sizeof *needed);
+    if (!gone || !needed) die(KP_MACHINE, "task_share: out of memory");
+    for (int i = 0; i < t->ntensors; i++) {
+        const struct kp_fill *f = &t->tensors[i].fill;
+        gone[i] = i == tensor || (f->kind == KP_FILL_TRANSPOSED && f->source == tensor);
+    }
+    for (int i = 0; i < t->nops; i++) {
+        bool falls = falls_away(t, &t->ops[i], gone);
+        for (int k = 0; k < t->ops[i].nout; k++) gone[t->ops[i].out[k]] = falls;
+    }
+    double flops = 0, bytes = all.bytes_out;
+    for (int k = 0; k < t->noutputs; k++) needed[t->outputs[k]] = true;
+    for (int i = t->nops - 1; i >= 0; i--) {
+        const struct kp_op *op = &t->ops[i];
+        bool stays = false, whole = true;
+        for (int k = 0; k < op->nout; k++) stays |= needed[op->out[k]] && !gone[op->out[k]];
+        for (int k = 0; stays && k < op->nin; k++) {
+            if (!op_has(op, k)) continue;
+            needed[op->in[k].value] = true;
+            whole &= !gone[op->in[k].value];
+        }
+        /* Of an elementwise op that loses an operand nothing is left to compute. */
+        if (stays && (whole || op->def->kind != KP_KIND_ELEMENTWISE))
+            flops += op->def->flops(t, op);
+    }
+    for (int i = 0; i < t->ntensors; i++)
+        if (needed[i] && !gone[i]) bytes += kp_value_bytes(&t->values[i]);
+    free(gone);
+    free(needed);
+    double left = bytes / (all.bytes_in + all.bytes_out);
+    return 1 - (all.flops > 0 ? fmin(left, flops / all.flops) : left);
+}
+
+/* ---- Floors -----------------------------------------------------------------------------------
+ */
+
 /* Three products of 16-bit halves keep fp32's error. */
 static const double fp32_products = 3;
 

@@ -221,6 +221,10 @@ struct kp_cost {
 struct kp_cost task_cost(const struct kp_task *t);
 double kp_value_bytes(const struct kp_value *v); /* as the task stores it */
 
+/* The share of a task's bytes or flops, whichever is larger, that a kernel need not do if it leaves a
+ * tensor out: 1 if nothing is left of the outputs then; next to 0 for a bias. */
+double task_share(const struct kp_task *t, int tensor);
+
 struct cJSON; /* an object of base/json.h */
 
 /* The times, in microseconds, that hardly any kernel of a class beats: of its bytes and of its

@@ -5,23 +5,17 @@
  * themselves. join_channels() adds up the parts in double, always in the same order, and gives
  * each channel's ChannelNorm. What reads the values applies it: MappedAcross for a product.
  *
- * Squares of distances from a part's mean keep the digits that squares of values lose where a
- * channel's mean is large. They are squares in fp32, as the baseline's: where one overflows, the
- * channel becomes its bias.
+ * Squares are in fp32, as the baseline's: where one overflows, the channel becomes its bias.
  *
  * What limits it: the parts of a product are 8 bytes for 32 values, 6 % more bytes. A product's
  * tile takes 6 shuffles for four values of a thread. The warps that fetch mapped values wait for
  * each slab, and map it in shared memory: about 1400 cycles, less than the products of 96 columns
  * take. */
 #pragma once
+#include "moments.cuh"
 #include "operands.cuh"
 
 namespace kp {
-
-/* Of some values: their sum, and the sum of the squares of their distances from their mean. */
-struct Centred {
-    float sum, square;
-};
 
 /* What batch norm does to a value of a channel. (A product and a sum alone would make NaN of an
  * infinite weight, also where the result is infinite.) */
@@ -69,38 +63,18 @@ template <class S, class Base> struct WithMoments : Base {
         Base::tile(part, batch, row, column); /* may change what it stores in `part` */
     }
 
-private:
+  private:
     template <class P>
     __device__ __forceinline__ void gather(const P &part, int batch, int row, int column) const {
         using Of = ProductParts<S>;
-        const int index = row / 32, lanes = threadIdx.x % 32 / 4; /* the four that share rows */
-        const float share = 1.0f / Of::size(index);
-        Centred *to = parts + ((long long)batch * Of::OF_A_RUN + index) * S::COLUMNS;
+        const int index = row / 32;
         bool inside[4];
 #pragma unroll
         for (int r = 0; r < 4; r++)
             inside[r] = S::ROWS % 32 == 0 || row + part.row(r / 2, r % 2) < S::ROWS;
-#pragma unroll
-        for (int j = 0; j < P::N / 8; j++)
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                float v[4], sum = 0, square = 0;
-#pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    v[r] = part.v[r / 2][4 * j + r % 2 * 2 + e];
-                    sum += inside[r] ? v[r] : 0.0f;
-                }
-                sum = sum_rows(sum);
-#pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    const float d = inside[r] ? v[r] - sum * share : 0.0f;
-                    square += d * d;
-                }
-                square = sum_rows(square);
-                const int c = column + 8 * j + e;
-                if (lanes == j % 8 && (S::COLUMNS % P::N == 0 || c < S::COLUMNS))
-                    to[c] = {sum, square};
-            }
+        gather_moments<S::COLUMNS>(part, inside, (float)Of::size(index), 1.0f, column,
+                                   parts + ((long long)batch * Of::OF_A_RUN + index) * S::COLUMNS +
+                                       column);
     }
 };
 

@@ -32,6 +32,10 @@ struct MeanOfColumn {
     static __device__ __forceinline__ float result(float s, int rows) { return s / (float)rows; }
 };
 
+struct SumOfColumn : MeanOfColumn {
+    static __device__ __forceinline__ float result(float s, int) { return s; }
+};
+
 /* The largest value, or the smallest; NaN if there is one. */
 template <bool LARGEST> struct ExtremeOfColumn {
     using State = float;

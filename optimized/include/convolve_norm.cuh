@@ -1,17 +1,18 @@
 /* convolve_norm.cuh: convolutions (convolve.cuh) whose results are normalised: group norm, instance
  * norm, batch norm in training mode.
  *
- * The stores of the convolution gather, for each channel of the 32 rows that a warp has, the sum
- * and the squares about the mean. Two small kernels join these, as Chan does, with no difference
- * of large sums: to those of a channel of an image, and to those of what shares a mean. A last one
- * maps the results in place, from the end of the tensor, which may still be in the L2 cache, to its
- * beginning. So results are written, read and written; moments are 8 bytes to 128 of results. A
- * task that needs nothing but means and variances stores no results.
+ * The stores of the convolution gather moments of the 32 rows that a warp has (moments.cuh). Two
+ * small kernels join these, as Chan does, with no difference of large sums: to those of a channel
+ * of an image, and to those of what shares a mean. A last one maps the results in place, from the
+ * end of the tensor, which may still be in the L2 cache, to its beginning. So results are written,
+ * read and written; moments are 8 bytes to 128 of results. A task that needs nothing but means and
+ * variances stores no results.
  *
  * Any sizes: rows of several images, and pixels beyond the edge of a phase, are told apart.
  * Limits: that of the product, then 8 bytes a result over the copy bandwidth. */
 #pragma once
 #include "convolve.cuh"
+#include "moments.cuh"
 #include "states.cuh"
 
 namespace kp {
@@ -33,18 +34,18 @@ template <class C> struct ChannelMoments {
         double mean, square, count;
     };
 
-    Plane *plane;  /* [IMAGES][PHASES][FILTERS] */
-    float2 *state; /* [IMAGES][PHASES][SLICES][FILTERS]: sum, squares about the mean, in units */
-    float *count;  /* [IMAGES][PHASES][SLICES]: rows; not set for slices that an image lacks */
+    Plane *plane;   /* [IMAGES][PHASES][FILTERS] */
+    Centred *state; /* [IMAGES][PHASES][SLICES][FILTERS]; squares in units */
+    float *count;   /* [IMAGES][PHASES][SLICES]: rows; not set for slices that an image lacks */
 
     static constexpr size_t bytes() {
         return (size_t)(PHASES * (long long)C::FILTERS * sizeof(Plane) +
-                        ALL * (C::FILTERS * sizeof(float2) + sizeof(float)) + 15) /
+                        ALL * (C::FILTERS * sizeof(Centred) + sizeof(float)) + 15) /
                16 * 16;
     }
     static ChannelMoments in(void *scratch) { /* of bytes(), aligned to 16 */
         Plane *plane = (Plane *)scratch;
-        float2 *state = (float2 *)(plane + PHASES * (long long)C::FILTERS);
+        Centred *state = (Centred *)(plane + PHASES * (long long)C::FILTERS);
         return {plane, state, (float *)(state + ALL * C::FILTERS)};
     }
     void *end() const { return (char *)plane + bytes(); }
@@ -61,36 +62,6 @@ template <class C> struct ChannelMoments {
 /* A store that gathers the moments of f(value, row, filter); f is the base. */
 template <class F, class C> struct GatherMoments : F {
     ChannelMoments<C> moments;
-
-    /* What a warp has of one image. */
-    template <class P>
-    __device__ __forceinline__ void gather(const P &part, const bool (&own)[4], float2 *to,
-                                           float count, int column) const {
-        const float share = 1.0f / count;
-#pragma unroll
-        for (int j = 0; j < P::N / 2; j += 4) {
-            float2 m[2];
-#pragma unroll
-            for (int e = 0; e < 2; e++) {
-                float sum = 0.0f, square = 0.0f;
-#pragma unroll
-                for (int r = 0; r < 4; r++)
-                    if (own[r]) sum += part.v[r / 2][j + r % 2 * 2 + e];
-                sum = sum_rows(sum);
-                const float mean = sum * share;
-#pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    const float off = (part.v[r / 2][j + r % 2 * 2 + e] - mean) * MOMENT_UNIT;
-                    if (own[r]) square += off * off;
-                }
-                m[e] = make_float2(sum, sum_rows(square));
-            }
-            const int n = column + 2 * j;
-            if (threadIdx.x % 32 >= 4) continue; /* the others have the same */
-            if (C::COLUMNS % P::N == 0 || n < C::COLUMNS) to[2 * j] = m[0];
-            if (C::COLUMNS % P::N == 0 || n + 1 < C::COLUMNS) to[2 * j + 1] = m[1];
-        }
-    }
 
     template <class P>
     __device__ __forceinline__ void take(const P &part, int batch, int row, int column) const {
@@ -113,8 +84,8 @@ template <class F, class C> struct GatherMoments : F {
             const float rows = (float)(count / 4); /* four lanes have each row */
             const int slice = M::index(image, batch % C::PHASES, first / 32 - M::first(image));
             if (filter == 0 && threadIdx.x % 32 == 0) moments.count[slice] = rows;
-            gather(part, own, moments.state + (long long)slice * C::FILTERS + filter,
-                   fmaxf(rows, 1.0f), column);
+            gather_moments<C::COLUMNS>(part, own, fmaxf(rows, 1.0f), MOMENT_UNIT, column,
+                                       moments.state + (long long)slice * C::FILTERS + filter);
         }
     }
 
@@ -172,7 +143,7 @@ __global__ void __launch_bounds__(JOIN_WIDE *JOIN_DEEP)
     const int phase = blockIdx.x / TILES, slices = M::slices(phase / C::PHASES);
     const int filter = blockIdx.x % TILES * JOIN_WIDE + threadIdx.x % JOIN_WIDE;
     const float *const number = moments.count + (long long)phase * M::SLICES;
-    const float2 *const state = moments.state + (long long)phase * M::SLICES * C::FILTERS;
+    const Centred *const state = moments.state + (long long)phase * M::SLICES * C::FILTERS;
     auto for_each = [&](auto &&take) {
         if (C::FILTERS % JOIN_WIDE && filter >= C::FILTERS) return;
 #pragma unroll 4
@@ -180,12 +151,12 @@ __global__ void __launch_bounds__(JOIN_WIDE *JOIN_DEEP)
             take(number[i], state[(long long)i * C::FILTERS + filter]);
     };
     double count = 0.0, sum = 0.0, square = 0.0;
-    for_each([&](float n, float2 m) { count += n, sum += m.x; });
+    for_each([&](float n, const Centred &m) { count += n, sum += m.sum; });
     count = channel_sum(count);
     const double mean = channel_sum(sum) / (count > 0.0 ? count : 1.0);
-    for_each([&](float n, float2 m) {
-        const double off = (m.x - n * mean) * MOMENT_UNIT; /* n times the mean's */
-        square += m.y + off * off * (1.0f / fmaxf(n, 1.0f));
+    for_each([&](float n, const Centred &m) {
+        const double off = (m.sum - n * mean) * MOMENT_UNIT; /* n times the mean's */
+        square += m.square + off * off * (1.0f / fmaxf(n, 1.0f));
     });
     square = channel_sum(square);
     if (threadIdx.x < JOIN_WIDE && filter < C::FILTERS)

@@ -1,11 +1,11 @@
 /* depthwise_conv.cuh: depthwise convolution over two axes, a filter for each channel, of any size,
  * stride, padding and dilation.
  *
- * As depthwise.cuh: a thread makes four neighbouring columns of some rows of the result. It reads
- * all rows under them at once, as whole float4; the overlap with what other threads read comes from
- * L1 and L2. Where rows of the result are no whole float4, but strips of rows are, each row has its
- * own shift, known when compiled: a thread makes the four columns that are a float4 of memory, the
- * first threads also what is left over. Bytes over the copy bandwidth limit it.
+ * A thread makes four neighbouring columns of some rows of the result. It reads all rows under them
+ * at once, as whole float4; the overlap with what other threads read comes from L1 and L2. Where
+ * rows of the result are no whole float4, but strips of rows are, each row has its own shift, known
+ * when compiled: a thread makes the four columns that are a float4 of memory, the first threads
+ * also what is left over. Bytes over the copy bandwidth limit it.
  *
  * Slower: where rows of the input are no whole float4 they are read value by value; where strips or
  * planes of the result are none they are stored so. depthwise_read and depthwise_sum serve a kernel

@@ -40,11 +40,15 @@ __device__ __forceinline__ void bar_wait(uint32_t bar, int parity) {
                  : "memory");
 }
 
-/* Arrives at the barrier of the same place in block `rank` of the cluster. */
+/* Arrives at the barrier of the same place in block `rank` of the cluster, to say that this block
+ * has read something. It shows writes to this block alone: .release.cluster, which shows them to
+ * others, waits for all memory accesses of the warp (MEMBAR.ALL.GPU). What others then write here
+ * is what tensor cores have read: wgmma_wait() has ended these reads, and a bulk copy is issued
+ * only after the phase that this arrival ends. */
 __device__ __forceinline__ void bar_arrive_at(uint32_t bar, int rank) {
     asm volatile("{\n.reg .b32 there;\n"
                  "mapa.shared::cluster.u32 there, %0, %1;\n"
-                 "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}" ::"r"(bar),
+                 "mbarrier.arrive.shared::cluster.b64 _, [there];\n}" ::"r"(bar),
                  "r"(rank)
                  : "memory");
 }

@@ -1,9 +1,10 @@
 /* map.cuh: elementwise maps of any number of inputs, at copy speed.
  *
  * A float4 a thread in blocks of 128 threads: what is in flight on the whole chip then lies close
- * together in memory, which DRAM likes better than many loads a thread. Loads and stores are plain.
- * Bytes over the copy bandwidth limit it, as long as the functor takes fewer than about 50
- * instructions for each element of one input. */
+ * together in memory, which DRAM likes better than many loads a thread (measured on an H200: 3.00
+ * ms for 12.9 GB, 3.24 with four float4 a thread). Loads and stores are plain: evict-first loads
+ * cost 5 %. Bytes over the copy bandwidth limit it, as long as the functor takes fewer than about
+ * 50 instructions for each element of one input. */
 #pragma once
 
 namespace kp {

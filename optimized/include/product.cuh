@@ -2,9 +2,10 @@
  *
  * Idea: a number is split in two: big, the nearest of TF32, and small, the rest. Three passes
  * compute small*B + A*small + big*big, the first two in bf16 (Bf16Rest: twice as fast, a product's
- * error is about 2^-20), in TF32 (Tf32Rest: 2^-22), or one so and one so, as TileFor chooses. The tensor cores cut off
- * digits while they add, so they add up only 32 of the depth (the summed axis), a slab; the sums of
- * slabs are added in fp32. An element that is infinite, or rounds to it, makes its sums NaN.
+ * error is about 2^-20), in TF32 (Tf32Rest: 2^-22), or one so and one so, as TileFor chooses. The
+ * tensor cores cut off digits while they add, so they add up only 32 of the depth (the summed
+ * axis), a slab; the sums of slabs are added in fp32. An element that is infinite, or rounds to it,
+ * makes its sums NaN.
  *
  * A block computes tiles of 256 rows (of A) by N columns (of B): two warpgroups multiply 128 x N
  * each, a third fetches. A is read as it is and split in registers. B is split beforehand, by
@@ -95,8 +96,8 @@ static void product(const A &a, const B &b, const Store &store, void *scratch,
         <<<dim3(S::SLABS, (S::COLUMNS + T::N - 1) / T::N, S::B_BATCHES), 256, 0, stream>>>(
             b, (float *)scratch);
     launch_cluster<T::CLUSTER>(product_kernel<S, T, A, Store>,
-                               T::CLUSTER * (TILES < at_once ? (int)TILES : at_once),
-                               T::THREADS, stream, a, (const float *)scratch, store);
+                               T::CLUSTER * (TILES < at_once ? (int)TILES : at_once), T::THREADS,
+                               stream, a, (const float *)scratch, store);
 }
 
 } // namespace kp

@@ -96,50 +96,55 @@ __device__ __forceinline__ void pack_all(const float (&v)[4][4], uint32_t (&to)[
             to[u][e] = pack_bf16(v[e / 2 * 2][e % 2 + 2 * u], v[e / 2 * 2 + 1][e % 2 + 2 * u]);
 }
 
-/* sum = the product of one slab, or with ADD += that, rows of tile i; the block of B is at `big`.
- */
-template <class T, class A, bool ADD>
-__device__ __forceinline__ void multiply_slab(const float *slab, uint64_t big, int i,
-                                              float (&sum)[T::N / 2]) {
-    using OnTf32 = Wgmma<Tf32, T::N>;
-    using OnBf16 = Wgmma<Bf16, T::N>;
-    constexpr uint64_t NEXT = 32 >> 4;
-    const uint64_t rest = big + (T::PART_BYTES >> 4);
-    float v[4][4];
-    uint32_t a_big[4][4], a_half[2][4], a_small[4][4], half_small[2][4];
-    load_part<A>(slab, i, v);
-    if (T::B_HALF) pack_all(v, a_half);
+/* What a thread multiplies of tile i of a slab, split: for TF32, small unless A_HALF, and for bf16,
+ * half if B_HALF and half_small if A_HALF. */
+struct Splits {
+    uint32_t big[4][4], small[4][4], half[2][4], half_small[2][4];
+};
+
+template <class T> __device__ __forceinline__ void split_part(float (&v)[4][4], Splits &to) {
+    if (T::B_HALF) pack_all(v, to.half);
 #pragma unroll
     for (int s = 0; s < 4; s++)
 #pragma unroll
         for (int e = 0; e < 4; e++) {
             const float b = nearest_tf32(v[s][e]);
-            a_big[s][e] = __float_as_uint(b);
+            to.big[s][e] = __float_as_uint(b);
             v[s][e] -= b;
-            if (!T::A_HALF) a_small[s][e] = __float_as_uint(v[s][e]); /* the digits of TF32 count */
+            if (!T::A_HALF) to.small[s][e] = __float_as_uint(v[s][e]); /* TF32's digits count */
         }
-    if (T::A_HALF) pack_all(v, half_small);
+    if (T::A_HALF) pack_all(v, to.half_small);
+}
+
+/* Starts sum = the product of one slab, or with ADD += that; its block of B is at `big`. That is
+ * GROUPS groups of products: of two the first is that of the rests. */
+template <class T, bool ADD, int GROUPS = 1>
+__device__ __forceinline__ void start_slab(const Splits &a, uint64_t big, float (&sum)[T::N / 2]) {
+    using OnTf32 = Wgmma<Tf32, T::N>;
+    using OnBf16 = Wgmma<Bf16, T::N>;
+    constexpr uint64_t NEXT = 32 >> 4;
+    const uint64_t rest = big + (T::PART_BYTES >> 4);
     wgmma_begin();
     if constexpr (T::A_HALF) {
-        OnBf16::template multiply<ADD>(sum, half_small[0], rest);
-        OnBf16::template multiply<true>(sum, half_small[1], rest + NEXT);
+        OnBf16::template multiply<ADD>(sum, a.half_small[0], rest);
+        OnBf16::template multiply<true>(sum, a.half_small[1], rest + NEXT);
     } else {
-        OnTf32::template multiply<ADD>(sum, a_small[0], big);
+        OnTf32::template multiply<ADD>(sum, a.small[0], big);
 #pragma unroll
         for (int s = 1; s < 4; s++)
-            OnTf32::template multiply<true>(sum, a_small[s], big + s * NEXT);
+            OnTf32::template multiply<true>(sum, a.small[s], big + s * NEXT);
     }
     if constexpr (T::B_HALF) {
-        OnBf16::template multiply<true>(sum, a_half[0], rest + 2 * NEXT);
-        OnBf16::template multiply<true>(sum, a_half[1], rest + 3 * NEXT);
+        OnBf16::template multiply<true>(sum, a.half[0], rest + 2 * NEXT);
+        OnBf16::template multiply<true>(sum, a.half[1], rest + 3 * NEXT);
     } else {
 #pragma unroll
-        for (int s = 0; s < 4; s++) OnTf32::template multiply<true>(sum, a_big[s], rest + s * NEXT);
+        for (int s = 0; s < 4; s++) OnTf32::template multiply<true>(sum, a.big[s], rest + s * NEXT);
     }
+    if (GROUPS > 1) wgmma_end();
 #pragma unroll
-    for (int s = 0; s < 4; s++) OnTf32::template multiply<true>(sum, a_big[s], big + s * NEXT);
+    for (int s = 0; s < 4; s++) OnTf32::template multiply<true>(sum, a.big[s], big + s * NEXT);
     wgmma_end();
-    wgmma_wait<0>();
 }
 
 template <class S, class T, class A>
@@ -176,36 +181,113 @@ __device__ __forceinline__ void fetch_all(const A &a, const float *blocks, uint3
     }
 }
 
+/* The ring of stages, as one that multiplies goes round it. */
+template <class T, class A> struct Stages {
+    static constexpr int COUNT = T::template stages<A>(), BYTES = T::template stage<A>();
+    const unsigned char *memory;
+    uint32_t first; /* the same as an address */
+    int stage, turn;
+    __device__ __forceinline__ int second() const { return stage + 1 == COUNT ? 0 : stage + 1; }
+    __device__ __forceinline__ int second_turn() const { return turn ^ (second() == 0); }
+    __device__ __forceinline__ void next() {
+        if (++stage == COUNT) stage = 0, turn ^= 1;
+    }
+    __device__ __forceinline__ void wait(int at, int parity) const {
+        bar_wait(first + COUNT * BYTES + at * 8, parity);
+    }
+    __device__ __forceinline__ void done(int at) const {
+        bar_arrive_warp<T::CLUSTER>(first + COUNT * BYTES + (COUNT + at) * 8);
+    }
+    __device__ __forceinline__ const float *slab(int at) const {
+        return (const float *)(memory + at * BYTES + T::B_BYTES);
+    }
+    __device__ __forceinline__ uint64_t block(int at) const {
+        return wgmma_operand(first + at * BYTES);
+    }
+};
+
+/* part += the product of a slab, or of a pair, half after half: a half's sum needs the registers
+ * that the other half's would take. */
+template <class T, class A>
+__device__ __forceinline__ void multiply_in_turn(Stages<T, A> &ring, bool pair,
+                                                 Part<A::ALONG_DEPTH, T::N> &part) {
+    const int second = ring.second();
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        float sum[T::N / 2];
+        auto multiply = [&](auto add, int at, int parity) {
+            float v[4][4];
+            Splits a;
+            if (i == 0) ring.wait(at, parity);
+            load_part<A>(ring.slab(at), i, v);
+            split_part<T>(v, a);
+            start_slab<T, add.value>(a, ring.block(at), sum);
+            wgmma_wait<0>();
+            if (i == 1) ring.done(at);
+        };
+        multiply(std::false_type(), ring.stage, ring.turn);
+        if (pair) multiply(std::true_type(), second, ring.second_turn());
+#pragma unroll
+        for (int j = 0; j < T::N / 2; j++) part.v[i][j] += sum[j];
+    }
+    ring.next();
+    if (pair) ring.next();
+}
+
+/* part += the product of RUN slabs, for narrow tiles: a half is split while the other is
+ * multiplied. Nothing is under way at the end: ptxas makes products wait for each other where sums
+ * go round a loop (C7514). Two groups a half where registers do not suffice for two halves' parts
+ * of A (one rest in bf16, or 16-byte pieces): a half is split once the rests of the other are done
+ * with. */
+template <int RUN, class T, class A>
+__device__ __forceinline__ void multiply_ahead(Stages<T, A> &ring,
+                                               Part<A::ALONG_DEPTH, T::N> &part) {
+    constexpr int HALF = T::N == 64 && (A::ALONG_DEPTH || T::A_HALF != T::B_HALF) ? 2 : 1;
+    float sum[2][T::N / 2];
+    auto start = [&](auto add, int at, int i) {
+        float v[4][4];
+        Splits a;
+        load_part<A>(ring.slab(at), i, v);
+        if (HALF > 1 && (add.value || i)) wgmma_wait<1>();
+        split_part<T>(v, a);
+        start_slab<T, add.value, HALF>(a, ring.block(at), sum[i]);
+        wgmma_wait<HALF>(); /* the half before; and ptxas splits nothing amid these products */
+    };
+    const int last = RUN > 1 ? ring.second() : ring.stage;
+    ring.wait(ring.stage, ring.turn);
+    start(std::false_type(), ring.stage, 0);
+    start(std::false_type(), ring.stage, 1);
+    if constexpr (RUN > 1) {
+        ring.wait(last, ring.second_turn());
+        start(std::true_type(), last, 0);
+        ring.done(ring.stage);
+        start(std::true_type(), last, 1);
+        ring.next();
+    }
+#pragma unroll
+    for (int j = 0; j < T::N / 2; j++) part.v[0][j] += sum[0][j];
+    wgmma_wait<0>();
+    ring.done(last);
+#pragma unroll
+    for (int j = 0; j < T::N / 2; j++) part.v[1][j] += sum[1][j];
+    ring.next();
+}
+
 template <class S, class T, class A, class Store>
 __device__ __forceinline__ void multiply_all(const Store &store, const unsigned char *memory,
                                              uint32_t stages) {
-    constexpr int STAGES = T::template stages<A>(), STAGE = T::template stage<A>();
-    const uint32_t full = stages + STAGES * STAGE, empty = full + STAGES * 8;
-    int stage = 0, turn = 0;
+    Stages<T, A> ring = {memory, stages, 0, 0};
     for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<S, T>();
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
         Part<A::ALONG_DEPTH, T::N> part = {};
-        for (int slab = at.first; slab < at.end; slab += T::RUN) {
-            const bool pair = T::RUN > 1 && slab + 1 < at.end;
-            const int second = stage + 1 == STAGES ? 0 : stage + 1;
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                float sum[T::N / 2];
-                auto multiply = [&](auto add, int at, int phase) {
-                    if (i == 0) bar_wait(full + at * 8, phase);
-                    multiply_slab<T, A, add.value>(
-                        (const float *)(memory + at * STAGE + T::B_BYTES),
-                        wgmma_operand(stages + at * STAGE), i, sum);
-                    if (i == 1) bar_arrive_warp<T::CLUSTER>(empty + at * 8);
-                };
-                multiply(std::false_type(), stage, turn);
-                if (pair) multiply(std::true_type(), second, turn ^ (second == 0));
-#pragma unroll
-                for (int j = 0; j < T::N / 2; j++) part.v[i][j] += sum[j];
-            }
-            for (int done = 0; done < (pair ? 2 : 1); done++)
-                if (++stage == STAGES) stage = 0, turn ^= 1;
+        int slab = at.first;
+        if constexpr (T::N <= 64) {
+            for (; slab + T::RUN <= at.end; slab += T::RUN) multiply_ahead<T::RUN>(ring, part);
+            if (T::RUN > 1 && slab < at.end) multiply_ahead<1>(ring, part);
+        } else {
+            for (; slab < at.end; slab += T::RUN)
+                multiply_in_turn(ring, T::RUN > 1 && slab + 1 < at.end, part);
         }
         store.tile(part, at.batch, at.m * TILE_M + first_row<A::ALONG_DEPTH>(),
                    at.n * T::N + threadIdx.x % 4 * 2);

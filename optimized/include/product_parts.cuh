@@ -39,7 +39,7 @@ struct Tile {
     /* Registers of a thread at its launch, of one that multiplies, and of one that fetches; blocks
      * that want more than they were launched with wait for ever. */
     static constexpr int LAUNCHED = 65536 / THREADS / 8 * 8;
-    static constexpr int MULTIPLIER = N <= 64 ? 192 : N <= 96 ? 224 : 240;
+    static constexpr int MULTIPLIER = N < 64 ? 192 : N == 64 ? 208 : N <= 96 ? 224 : 240;
     static constexpr int FETCHER = ((2 + FETCHERS) * LAUNCHED - 2 * MULTIPLIER) / FETCHERS;
     template <class A> static __host__ __device__ constexpr int stage() {
         return B_BYTES + A::SLAB_BYTES;

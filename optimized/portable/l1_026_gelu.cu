@@ -1,15 +1,15 @@
 // provenance: shipped
 /* GELU, exact form: out = x / 2 * (1 + erf(x / sqrt 2)), elementwise.
  *
- * Idea: a float4 a thread, small blocks, plain loads and stores (stream_map.cuh); erff hides
+ * Idea: a float4 a thread, small blocks, plain loads and stores (map.cuh); erff hides
  * behind the memory.
  * Floor: 8 bytes an element over the copy bandwidth, 3004 us.
  * Measured on an H200: 2998 us, all of the floor's speed. */
 #include "task.h"
-#include "activation.cuh"
-#include "stream_map.cuh"
+#include "activations.cuh"
+#include "map.cuh"
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *,
                        cudaStream_t stream) {
-    stream_map<Gelu, 128, 1, OUT_ELEMENTS>(in->x, out->out, stream);
+    kp::map<OUT_ELEMENTS>(stream, kp::Gelu(), out->out, in->x);
 }

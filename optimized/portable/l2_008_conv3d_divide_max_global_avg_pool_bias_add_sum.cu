@@ -9,7 +9,7 @@
  * Floor: three products in TF32, 348 us; 0.25 GiB read, 0.41 GiB written and read, 253 us.
  * Not measured yet. */
 #include "task.h"
-#include "column_sums.cuh"
+#include "columns.cuh"
 #include "convolve.cuh"
 #include "window_maps.cuh"
 

@@ -10,7 +10,7 @@
  * Measured: 437.6 us on an H200, 64 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
-#include "column_sums.cuh"
+#include "columns.cuh"
 #include "convolve_filters.cuh"
 #include "extreme_op.cuh"
 

@@ -10,7 +10,7 @@
  * Measured: 5071 us on an H200, 44 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
-#include "column_sums.cuh"
+#include "columns.cuh"
 #include "convolve.cuh"
 #include "window_maps.cuh"
 

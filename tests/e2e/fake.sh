@@ -44,12 +44,10 @@ check 'the result says what it was measured of' is "$(of time .inputs.task)" 012
 check 'times of both contestants' is "$(of time '.time_us | keys | join(" ")')" 'candidate fp32'
 check 'a sample a round' is "$(of time '.time_us.candidate.samples | length')" "$(of time .harness.rounds)"
 check 'thirty at least, and few more where all is steady' eval "[ $(of time .harness.rounds) -ge 30 ] && [ $(of time .harness.rounds) -le 80 ]"
-check 'four at least on each other distribution that has a speedup' eval "[ $(of time .harness.controls) -ge $(of time '4 * (.speedup.controls | length)') ]"
+check 'two at least on each other distribution that has a speedup' eval "[ $(of time .harness.controls) -ge $(of time '2 * (.speedup.controls | length)') ]"
 check 'those are its control inputs' is "$(of time '.speedup.controls | keys | join(" ")')" 'columns infinite large normal outlier rows scaled tiny'
 check 'small cells are measured at eight placements' is "$(of time .speedup.placements)" 8
 check 'in time, all have their control inputs' is "$(of time '.flags | index("few-controls") != null')" false
-KP_CELL_SECONDS=0.001 step time
-check 'where time is short, it is said that these are few' is "$(of time '.flags | index("few-controls") != null')" true
 "$bin/time" --aa "$json" "$cell" > "$out" 2>&1
 check 'A/A measures five batches' is "$(jq '.ratios | length' "$cell.aa.json")" 5
 
@@ -123,7 +121,7 @@ jq --arg sha "$(sha256sum < "$cell.cubin" | cut -d' ' -f1)" '.cubin_sha256 = $sh
 cp edited "$cell.verify.json"
 step time
 check 'a kernel that is wrong only while it is timed is wrong' is "$(of time .verdict)" wrong
-check 'which says so' reason time 'a timed run was wrong'
+check 'which says so' reason time 'a timed run is off by '
 built ok_relu
 echo garbage > "$cell.cubin"
 step verify

@@ -34,7 +34,9 @@ all() {
     check 'the kernels are compiled without an error of the machine' [ $? = 0 ]
     for kernel in optimized/*/*.cu; do
         name=${kernel#optimized/}
-        result=build/archs/${name%.cu}.build.json
+        result=build/archs/${name%.cu}
+        [ ! -e "tasks/${result##*/}/shapes" ] || result+=_$(head -n 1 "tasks/${result##*/}/shapes") # a family's
+        result+=.build.json
         check "$name compiles" is "$(jq -r '.verdict, .reason // empty' "$result" | tr '\n' ' ')" 'ok '
         check "$name: the hash of the headers that the compiler saw" is "$(jq -r .kernel.headers_sha256 "$result")" \
             "$(seen_of "${result%.build.json}.d" | hash_of)"

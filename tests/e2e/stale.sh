@@ -15,8 +15,11 @@ cd "$scratch" || exit
 mkdir -p results/h200 plots
 cp -r "$root"/{harness,reference,optimized,tasks} .
 cp "$root"/plots/*.gp plots
-# kernel TASK - the kernel of a task on an H200.
-kernel() { ls optimized/sm_90a/"$1".cu 2> /dev/null || ls optimized/portable/"$1".cu; }
+# kernel TASK - the kernel of a task, or of its family, on an H200.
+kernel() {
+    local k
+    for k in optimized/{sm_90a,portable}/{"$1","${1%%_*}"}.cu; do [ ! -e "$k" ] || { echo "$k" && return; }; done
+}
 # measured SUITE/TASK - a result of the tree as it is.
 measured() {
     local task=${1#*/}

@@ -38,6 +38,7 @@ struct Instr {
     uint64_t b;
     bool add;
     int n, type;
+    uint64_t left = 0; /* where a lies in shared memory, or 0: in `a` */
 };
 struct WarpGroup {
     Barrier meet;
@@ -68,11 +69,28 @@ inline double tf32_of(uint32_t w) {
     memcpy(&f, &w, 4);
     return f;
 }
+/* An operand in shared memory: `rows` rows of 32 bytes of the depth. */
+inline void read_operand(double *to, char *base, uint64_t operand, int rows, int type) {
+    const uint32_t start = (operand & 0x3fff) << 4;
+    for (int c = 0; c < rows; c++)
+        for (int k = 0; k < 8; k++) {
+            /* the address of the word, then the swizzle: bits 4 to 6 by bits 7 to 9 */
+            uint32_t at = start + c / 8 * 1024 + c % 8 * 128 + k * 4;
+            at ^= (at >> 7 & 7) << 4;
+            uint32_t v;
+            memcpy(&v, base + at, 4);
+            if (type == 0)
+                *to++ = tf32_of(v);
+            else
+                for (int e = 0; e < 2; e++) *to++ = half_of(v, e, type);
+        }
+}
 inline void multiply(WarpGroup &w, char *base, size_t index) {
     const Instr &first = w.queue[0][index];
     const int steps = first.type == 0 ? 8 : 16, n = first.n;
     std::vector<double> A(64 * steps), B(n * steps);
-    for (int i = 0; i < 128; i++) {
+    if (first.left) read_operand(A.data(), base, first.left, 64, first.type);
+    for (int i = 0; i < 128 && !first.left; i++) {
         const Instr &q = w.queue[i][index];
         const int g = i % 32 / 4, t = i % 4;
         for (int r = 0; r < 4; r++) {
@@ -84,19 +102,7 @@ inline void multiply(WarpGroup &w, char *base, size_t index) {
                     A[row * 16 + word * 2 + e] = half_of(q.a[r], e, first.type);
         }
     }
-    const uint32_t start = (first.b & 0x3fff) << 4;
-    for (int c = 0; c < n; c++)
-        for (int k = 0; k < 8; k++) {
-            /* the address of the word, then the swizzle: bits 4 to 6 by bits 7 to 9 */
-            uint32_t at = start + c / 8 * 1024 + c % 8 * 128 + k * 4;
-            at ^= (at >> 7 & 7) << 4;
-            uint32_t v;
-            memcpy(&v, base + at, 4);
-            if (first.type == 0)
-                B[c * 8 + k] = tf32_of(v);
-            else
-                for (int e = 0; e < 2; e++) B[c * 16 + k * 2 + e] = half_of(v, e, first.type);
-        }
+    read_operand(B.data(), base, first.b, n, first.type);
     for (int i = 0; i < 128; i++) {
         const Instr &q = w.queue[i][index];
         const int g = i % 32 / 4, t = i % 4;

@@ -143,9 +143,10 @@ static const double *rough_at(const struct kp_draws *oracle, int64_t i, double *
 }
 
 /* What the oracle's draws do at one element. */
-static void add_own(struct kp_spread *own, double o, const double *rough, double spread,
-                    double rms) {
+static void add_own(struct kp_spread *own, double o, double first, const double *rough,
+                    double spread, double rms) {
     own->count++;
+    own->varied |= !(fabs(o - first) <= spread);
     own->largest = fmax(own->largest, spread / (fabs(o) + rms));
     own->sum_s2 += spread * spread, own->sum_o2 += o * o;
     for (int d = 0; d < KP_DRAWS; d++) {
@@ -183,12 +184,13 @@ void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *orac
     (void)stream;
     for (int64_t i = 0; i < count; i++) {
         double rough[KP_DRAWS], o = oracle->exact[i];
-        struct kp_suspect x = {(uint64_t)(offset + i), load(y, type, i), o,
-                               kp_sum_of_draws(o, rough_at(oracle, i, rough)),
-                               is_poison(y, i, kp_dtype_size(type), rule->poison)};
-        const struct kp_strayed e = kp_judge_suspect(&x, KP_DRAWS, limits);
+        const struct kp_suspect x =
+            kp_suspect_of((uint64_t)(offset + i), load(y, type, i), o, rough_at(oracle, i, rough),
+                          is_poison(y, i, kp_dtype_size(type), rule->poison));
+        const double spread = kp_spread_of(o, x.s2, KP_DRAWS, limits);
+        const struct kp_strayed e = kp_stray_of(x.y, o, spread, limits);
         if (own && e.counted && limits.unit > 0)
-            add_own(own, o, rough, kp_spread_of(o, x.s2, KP_DRAWS, limits), rule->rms);
+            add_own(own, o, oracle->exact[0], rough, spread, rule->rms);
         if (!kp_is_suspect(&e, limits, rule->limit) || suspects->count++ >= KP_MOST_SUSPECTS)
             add_stray(s, &x, &e, total, rule);
         else
@@ -203,7 +205,7 @@ void device_redraw(const struct kp_draws *oracle, int64_t offset, int64_t count,
         struct kp_suspect *x = &suspects->item[k];
         int64_t i = (int64_t)x->at - offset;
         double rough[KP_DRAWS];
-        if (i >= 0 && i < count) x->s2 += kp_sum_of_draws(x->o, rough_at(oracle, i, rough));
+        if (i >= 0 && i < count) kp_redraw(x, rough_at(oracle, i, rough));
     }
 }
 

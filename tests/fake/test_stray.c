@@ -323,6 +323,60 @@ static void test_redraw(void **state) {
     free(x);
 }
 
+/* Where some draws leave an element alone and one takes it away, it may be NaN, and nothing else
+ * that is not near. */
+static void test_jump(void **state) {
+    (void)state;
+    const struct {
+        double least, most;
+        float y;
+        bool more, bad; /* the draws that show it come later */
+    } row[] = {{1e-9, 8, NAN, false, false},      {1e-9, 8, NAN, true, false},
+               {1e-9, 8, INFINITY, false, true},  {1e-9, 8, 1000, false, true},
+               {0.02, 8, NAN, false, true},       {1e-9, 1e-6, NAN, false, true},
+               {1e-9, 2e-3, NAN, false, false},   {1e-9, 0.9e-3, NAN, false, true}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        struct output *x = right();
+        struct kp_stray s;
+        x->y[402] = row[i].y; /* o is 1 */
+        if (row[i].more) compare(x, true, &s, NULL);
+        for (int d = 0; d < KP_DRAWS; d++)
+            x->rough[d][402] = x->exact[402] - (d == 5 ? row[i].most : row[i].least);
+        if (row[i].more)
+            again(x);
+        else
+            compare(x, true, &s, NULL);
+        assert_int_equal(suspects.count, 1);
+        settle(&s, KP_DRAWS);
+        if (s.bad != row[i].bad) fail_msg("row %zu: %llu bad", i, s.bad);
+        assert_int_equal(s.part_count[0], KP_LEAST_PART - !row[i].bad);
+        assert_int_equal(s.infinite, row[i].bad && !isfinite(row[i].y));
+        free(x);
+    }
+}
+
+/* An output is one number if every slice is, within a spread. */
+static void test_varied(void **state) {
+    (void)state;
+    struct output *x = right();
+    struct kp_stray s;
+    struct kp_spread own;
+    compare(x, true, &s, &own);
+    assert_true(own.varied);
+    for (int i = 0; i < COUNT; i++) {
+        x->exact[i] = (i < CUT ? 2 : 3) + (i % 2 ? 0.49 : 0);
+        double rough[KP_DRAWS];
+        draws(rough, x->exact[i], 0.5);
+        for (int d = 0; d < KP_DRAWS; d++) x->rough[d][i] = rough[d];
+    }
+    compare(x, true, &s, &own);
+    assert_false(own.varied);
+    x->exact[COUNT - 1] = 2;
+    compare(x, true, &s, &own);
+    assert_true(own.varied);
+    free(x);
+}
+
 /* Where there are too many, the rest counts at once. */
 static void test_many(void **state) {
     (void)state;
@@ -392,6 +446,7 @@ int main(void) {
         cmocka_unit_test(test_right),   cmocka_unit_test(test_errors),
         cmocka_unit_test(test_bad),     cmocka_unit_test(test_lost),
         cmocka_unit_test(test_redraw),  cmocka_unit_test(test_many),
+        cmocka_unit_test(test_jump),    cmocka_unit_test(test_varied),
         cmocka_unit_test(test_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

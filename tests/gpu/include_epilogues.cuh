@@ -2,7 +2,7 @@
  * sum. */
 #pragma once
 #include <algorithm>
-#include "activation.cuh"
+#include "activations.cuh"
 #include "gemm.cuh"
 
 /* Epilogues' functions, and what they do to a value of a channel. */
@@ -15,7 +15,7 @@ struct AddBias {
 struct BiasedRelu {
     const float *bias;
     __device__ __forceinline__ float operator()(float v, int channel) const {
-        return Relu()(v + __ldg(bias + channel));
+        return kp::Relu()(v + __ldg(bias + channel));
     }
 };
 static inline double finished(Same, double v, float) {

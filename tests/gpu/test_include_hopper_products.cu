@@ -1,33 +1,75 @@
-/* hgemm_sm90.cuh, with wgmma_f16.cuh, against plain double; sm_90a. */
-#include "hgemm_sm90.cuh"
+/* half_product.cuh and half_direct.cuh, every way, and wgmma_f16.cuh, against plain double; sm_90a.
+ */
+#include "half_direct.cuh"
+#include "half_product.cuh"
+#include "wgmma_f16.cuh"
 #include "include_products.cuh"
 
-/* ---- hgemm_sm90.cuh ---- */
+/* ---- half_product.cuh, half_direct.cuh ---- */
 
-template <class T, int M, int N, int K> static void test_half(float low, const char *name) {
-    begin("half_product_sm90<%s> (%d x %d x %d, from %g)", name, M, N, K, low);
-    std::vector<__half> a(M * K), b(K * N);
-    Random random(K);
+/* Calls run(a, bt, out) on products of these sizes with elements from `low` to 1, twice: what the
+ * first leaves may not disturb the second. */
+template <class Run> static void test_half(int m, int n, int k, float low, const Run &run) {
+    std::vector<__half> a(m * k), b(k * n);
+    Random random(k);
     for (__half &x : a) x = __float2half_rn(random.uniform(low, 1));
     for (__half &x : b) x = __float2half_rn(random.uniform(low, 1));
-    const std::vector<__half> bt = transposed(b, K, N);
-    const Buffer<__half> left(a), right(bt), out(M * N);
-    half_product_sm90<T, M, N, K>(left.data, right.data, out.data, 0);
-    ran();
-    compare(out, half_want(plain_product(a, b, M, N, K), K));
-    unchanged(left, a, "a");
-    unchanged(right, bt, "bt");
+    const std::vector<__half> bt = transposed(b, k, n);
+    const std::vector<Want> want = half_want(plain_product(a, b, m, n, k), k);
+    for (int i = 0; i < 2; i++) {
+        const Buffer<__half> left(a), right(bt), out(m * n);
+        run(left.data, right.data, out.data);
+        ran();
+        compare(out, want);
+        unchanged(left, a, "a");
+        unchanged(right, bt, "bt");
+    }
+}
+
+template <kp::HalfWay WAY, int TILE_M, int TILE_N, int SPLIT, int PARTS, int M, int N, int K>
+static void test_product(float low) {
+    using S = kp::HalfSizes<M, N, K>;
+    using T = kp::HalfTile<S, WAY, TILE_M, TILE_N, SPLIT, PARTS, 8>;
+    begin("half_product<%d, %d x %d, split %d, parts %d> (%d x %d x %d, from %g)", WAY, TILE_M,
+          TILE_N, SPLIT, PARTS, M, N, K, low);
+    const Buffer<float> scratch(T::SCRATCH / 4 + 1);
+    test_half(M, N, K, low, [&](const __half *a, const __half *bt, __half *out) {
+        kp::half_product<S, T>(a, bt, out, (void *)scratch.data, 0);
+    });
+}
+
+template <int TILE, int WARPS, int M, int N, int K> static void test_direct(float low) {
+    begin("direct_product<%d, %d warps> (%d x %d x %d, from %g)", TILE, WARPS, M, N, K, low);
+    test_half(M, N, K, low, [&](const __half *a, const __half *bt, __half *out) {
+        kp::direct_product<kp::DirectTile<M, N, K, TILE, TILE, WARPS>>(a, bt, out, 0);
+    });
 }
 
 static void test_hgemm() {
-    test_half<HopperTile<64, 8, 2>, 128, 320, 256>(-1, "64, 8, 2");
-    test_half<HopperTile<256, 4, 1, 32>, 256, 512, 320>(-1, "256, 4, 1, 32");
-    test_half<HopperTile<256, 4, 1, 32>, 128, 256, 512>(0, "256, 4, 1, 32");
-    test_half<HopperTile<64, 3>, 128, 64, 64>(-1, "64, 3");
-    test_half<HopperTile<128, 4>, 384, 256, 192>(-1, "128, 4");
-    test_half<HopperTile<64, 3>, 2048, 9 * 64, 128>(-1, "64, 3"); /* more tiles than CTAs */
-    test_half<HopperTile<128, 3, 2>, 256, 128, 128>(0, "128, 3, 2");
-    test_half<HopperTile<64, 4, 4>, 256, 128, 512>(-1, "64, 4, 4");
+    using namespace kp;
+    test_product<HALF_TOGETHER, 128, 256, 1, 1, 256, 512, 320>(-1);
+    test_product<HALF_TOGETHER, 128, 256, 1, 1, 128, 256, 512>(0);
+    test_product<HALF_TOGETHER, 256, 128, 1, 1, 512, 256, 640>(-1);
+    test_product<HALF_TOGETHER, 256, 64, 1, 1, 256, 192, 1024>(-1);
+    test_product<HALF_TOGETHER, 128, 128, 1, 1, 384, 256, 192>(-1);
+    test_product<HALF_TOGETHER, 128, 64, 1, 1, 2048, 9 * 64, 128>(-1); /* more tiles than blocks */
+    test_product<HALF_TOGETHER, 64, 256, 1, 1, 64, 768, 576>(-1);
+    test_product<HALF_TOGETHER, 64, 128, 1, 1, 192, 256, 64>(-1);
+    test_product<HALF_TOGETHER, 64, 64, 1, 1, 128, 64, 1024>(-1);
+    test_product<HALF_TOGETHER, 128, 64, 2, 1, 128, 320, 256>(-1);
+    test_product<HALF_TOGETHER, 128, 128, 4, 1, 256, 128, 512>(0);
+    test_product<HALF_TOGETHER, 64, 64, 8, 1, 128, 128, 1024>(-1);
+    test_product<HALF_TOGETHER, 64, 128, 8, 4, 64, 128, 2048>(-1);
+    test_product<HALF_TOGETHER, 128, 64, 1, 8, 256, 64, 1024>(-1);
+    test_product<HALF_APART, 64, 64, 1, 1, 2048, 2048, 192>(-1); /* several tiles a block */
+    test_product<HALF_APART, 128, 128, 1, 1, 256, 384, 320>(-1);
+    test_product<HALF_APART, 64, 256, 1, 1, 128, 256, 64>(0);
+    test_product<HALF_MAPPED, 128, 256, 1, 1, 512, 512, 320>(-1);
+    test_product<HALF_MAPPED, 128, 128, 1, 1, 2048, 2048, 128>(-1); /* several tiles a block */
+    test_product<HALF_MAPPED, 256, 128, 1, 1, 512, 128, 512>(0);
+    test_direct<16, 1, 64, 64, 64>(-1);
+    test_direct<16, 16, 64, 128, 1024>(-1);
+    test_direct<32, 4, 128, 64, 512>(0);
 }
 
 /* ---- wgmma_f16.cuh: what needs no tensor core ---- */

@@ -1,9 +1,7 @@
-/* reduce.cuh, async.cuh, activation.cuh, stream_map.cuh and softmax.cuh against plain double. */
-#include "activation.cuh"
+/* reduce.cuh, async.cuh and softmax.cuh against plain double. */
 #include "async.cuh"
 #include "reduce.cuh"
 #include "softmax.cuh"
-#include "stream_map.cuh"
 #include "include_rows.cuh"
 
 /* ---- reduce.cuh ---- */
@@ -133,88 +131,6 @@ static void test_async() {
     compare(y, want);
 }
 
-/* ---- activation.cuh and stream_map.cuh ---- */
-
-/* What f(v) is. Plain expf and erff have two units in the last place or less, and there are some
- * roundings more. Gelu: of 1 + erf(v) near v = -4 only the digits of 1 are right, so that v U is
- * lost. Swish: where exp(-v) is above fp32's range, 0, which is off by less than 3e-37. Mish: for
- * large negative v some of the last denormal, times v. */
-static Want wanted(Relu, float v) {
-    return {v < 0 ? 0 : v, 0};
-}
-static Want wanted(LeakyRelu f, float v) {
-    return {v > 0 ? v : (double)v * f.slope, v > 0 ? 0 : std::fabs(v) * U + 1e-45};
-}
-static Want wanted(Gelu, float v) {
-    const double x = v;
-    return {x * 0.5 * (1 + std::erf(x * M_SQRT1_2)), std::fabs(x) * 8 * U + 1e-44};
-}
-static Want wanted(Swish, float v) {
-    const double x = v, y = x / (1 + std::exp(-x));
-    return {y, std::fabs(y) * 8 * U + 3e-37};
-}
-static Want wanted(Mish, float v) {
-    const double x = v, y = x * std::tanh(std::log1p(std::exp(x)));
-    return {y, std::fabs(y) * 16 * U + 1e-42};
-}
-
-/* Values of all sizes, and the special ones. Only functions that are defined there get -inf. */
-static std::vector<float> arguments(int n, bool below) {
-    const float special[] = {
-        0.0f,   -0.0f,   20.0f,  20.000002f, -20.0f, -88.0f, -90.0f,   100.0f,
-        1e-30f, -1e-30f, 1e-41f, -1e-41f,    1e30f,  NAN,    INFINITY, below ? -INFINITY : -4.0f};
-    constexpr int SPECIAL = sizeof special / sizeof *special;
-    Random random(n);
-    std::vector<float> x(n);
-    for (int i = 0; i < n; i++) x[i] = i % 3 ? random.uniform(-5, 5) : random.uniform(-105, 105);
-    for (int i = 0; i < SPECIAL; i++) x[(size_t)i * 7919 % n] = special[i];
-    return x;
-}
-
-template <class F> static __global__ void map_kernel(const float *x, float *y, int n, F f) {
-    const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = f(x[i]);
-}
-
-template <class F> static std::vector<Want> all_wanted(const std::vector<float> &x, F f) {
-    std::vector<Want> want;
-    for (float v : x) want.push_back(wanted(f, v));
-    return want;
-}
-
-template <class F> static void test_function(const char *name, F f, bool below) {
-    constexpr int N = 5003;
-    begin("%s (%d values)", name, N);
-    const std::vector<float> host = arguments(N, below);
-    const Buffer<float> x(host), y(N);
-    map_kernel<<<(N + 127) / 128, 128>>>(x.data, y.data, N, f);
-    ran();
-    compare(y, all_wanted(host, f));
-}
-
-template <class F, int THREADS, int FOURS, int BLOCKS> static void test_map(const char *name) {
-    constexpr int N = 4 * THREADS * FOURS * BLOCKS;
-    begin("stream_map<%s, %d, %d> (%d values)", name, THREADS, FOURS, N);
-    const std::vector<float> host = arguments(N, false);
-    const Buffer<float> x(host), y(N);
-    stream_map<F, THREADS, FOURS, N>(x.data, y.data, 0);
-    ran();
-    compare(y, all_wanted(host, F()));
-    unchanged(x, host, "x");
-}
-
-static void test_maps() {
-    test_function("Relu", Relu(), true);
-    test_function("LeakyRelu", LeakyRelu{0.1f}, true);
-    test_function("Gelu", Gelu(), false);
-    test_function("Swish", Swish(), false);
-    test_function("Mish", Mish(), false);
-    test_map<Relu, 32, 1, 1>("Relu");
-    test_map<Swish, 96, 3, 5>("Swish");
-    test_map<Mish, 256, 4, 7>("Mish");
-    test_map<Gelu, 128, 1, 2001>("Gelu");
-}
-
 /* ---- softmax.cuh ---- */
 
 /* All kinds of rows of include_rows.cuh: a thread may see nothing but -inf, or begin with it. */
@@ -232,7 +148,6 @@ int main() {
     start(false);
     test_reduce();
     test_async();
-    test_maps();
     test_softmax<512, 32>(7);
     test_softmax<3 * 16 * 96, 96>(7);
     test_softmax<16384, 1024>(7);

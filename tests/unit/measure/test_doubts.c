@@ -24,26 +24,27 @@ static double noisy(double us, double share, uint64_t *state) {
     return us * (1 + share * kp_normal(stat_random(state)));
 }
 
-/* Of CELLS cells, those that are flagged: each has `n` samples on control inputs, on which the
- * candidate is `slower` times slower, and 1 to 3 % of noise. */
-static int flagged(double slower, int n, uint64_t state) {
+/* Of CELLS cells, those that are flagged: each has the samples on control inputs that it needs, on
+ * which the candidate is `slower` times slower, and 1 to 3 % of noise. */
+static int flagged(double slower, uint64_t state) {
     int found = 0;
     for (int i = 0; i < CELLS; i++) {
-        double against[KP_LEAST_CONTROLS * 4], own[KP_LEAST_CONTROLS * 4], ratio;
+        double against[KP_LEAST_CONTROLS], own[KP_LEAST_CONTROLS], ratio;
         double share = 0.01 + 0.02 * kp_even(stat_random(&state));
         double off = 0.003 * kp_normal(stat_random(&state)); /* of the declared ratio */
         struct kp_interval declared = {1.25 * (1 + off), 1.25 * (1 + off - 0.006),
                                        1.25 * (1 + off + 0.006)};
-        for (int k = 0; k < n; k++) {
-            against[k] = noisy(125, share, &state);
-            own[k] = noisy(100 * slower, share, &state);
+        int n = 0;
+        for (; n < controls_needed(own, n, 100); n++) {
+            against[n] = noisy(125, share, &state);
+            own[n] = noisy(100 * slower, share, &state);
         }
         found += doubt_control(against, own, n, tick_us, (uint64_t)i, declared, 100, &ratio);
     }
     return found;
 }
 
-/* The least number of samples finds 1.3x in 95 of 100 cells, slower or faster, and flags an honest
+/* As many samples as are needed find 1.3x in 95 of 100 cells, slower or faster, and flag an honest
  * kernel whose power differs in less than 1. */
 static void test_control_power(void **state) {
     (void)state;
@@ -56,10 +57,24 @@ static void test_control_power(void **state) {
                {1.05, 0, CELLS / 100 - 1},
                {1 / 1.05, 0, CELLS / 100 - 1}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        int n = flagged(row[i].slower, KP_LEAST_CONTROLS, i + 1);
+        int n = flagged(row[i].slower, i + 1);
         if (n < row[i].least || n > row[i].most)
             fail_msg("%.2fx: %d of %d cells are flagged", row[i].slower, n, CELLS);
     }
+}
+
+/* Four samples where one of the first two is off by more than 7.5 %, else two. */
+static void test_controls_needed(void **state) {
+    (void)state;
+    const struct {
+        double us[KP_LEAST_CONTROLS];
+        int n, needed;
+    } row[] = {{{100, 100}, 0, 2},        {{200, 100}, 0, 2},           {{107, 94}, 2, 2},
+               {{108, 100}, 1, 4},        {{108, 100}, 2, 4},           {{100, 108}, 2, 4},
+               {{100, 100 / 1.08}, 2, 4}, {{100, 100, 120, 120}, 4, 2}, {{NAN, NAN}, 0, 2}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+        if (controls_needed(row[i].us, row[i].n, 100) != row[i].needed) fail_msg("row %zu", i);
+    assert_int_equal(controls_needed(row[0].us, 1, NAN), 2); /* before any round */
 }
 
 /* Steady samples: the ratio is theirs, and 15 % to either side are the limit. */
@@ -178,12 +193,10 @@ static void test_clocks(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_control_power),
-                                       cmocka_unit_test(test_control_share),
-                                       cmocka_unit_test(test_control_interval),
-                                       cmocka_unit_test(test_control_few),
-                                       cmocka_unit_test(test_slow_every_fifth),
-                                       cmocka_unit_test(test_slow_share),
-                                       cmocka_unit_test(test_clocks)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_control_power), cmocka_unit_test(test_controls_needed),
+        cmocka_unit_test(test_control_share), cmocka_unit_test(test_control_interval),
+        cmocka_unit_test(test_control_few),   cmocka_unit_test(test_slow_every_fifth),
+        cmocka_unit_test(test_slow_share),    cmocka_unit_test(test_clocks)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

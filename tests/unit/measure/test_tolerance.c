@@ -146,9 +146,13 @@ static void test_bias(void **state) {
     own.bias[KP_DRAWS - 1] = -150; /* the worst draw: 3 on average */
     judged(&s, &own, (struct kp_judgment){.bias = 5, .of_limit = 5.0 / (KP_BIAS_LIMIT * 4)});
     s.part_t2[0] = 100; /* a spread each: luck is a tenth of KP_LUCK */
-    judged(&s, &no_draws,
+    own = (struct kp_spread){.varied = true};
+    judged(&s, &own,
            (struct kp_judgment){
                .rms = 1, .bias = 5, .of_limit = 5 / (KP_BIAS_LIMIT + KP_LUCK / 10.0)});
+    own.varied = false; /* one number everywhere, whose error is one error */
+    judged(&s, &own,
+           (struct kp_judgment){.rms = 1, .bias = 5, .of_limit = 5.0 / (KP_BIAS_LIMIT + KP_LUCK)});
 }
 
 /* An infinity that was lost fails, where it counts. */
@@ -176,7 +180,11 @@ static void test_not_finite(void **state) {
                 *(measure == 0 ? &s.part_t2[at] : measure == 1 ? &s.bias : &s.largest) = bad[i];
                 struct kp_judgment j = judge_output(&s, &own, KP_CLASS_FP32);
                 if (judgment_passes(&j)) fail_msg("%g, measure %d passes", bad[i], measure);
+                assert_true(isinf(bad[i]) ? isinf(j.of_limit) : isnan(j.of_limit));
             }
+    const struct kp_stray all = {.part_count = {100}, .part_t2 = {INFINITY}, .bias = -INFINITY};
+    struct kp_judgment j = judge_output(&all, &own, KP_CLASS_FP32);
+    assert_true(isinf(j.of_limit));
 }
 
 /* The worse of two, measure by measure; NaN is worst, on either side and in any measure. */

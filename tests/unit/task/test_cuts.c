@@ -189,8 +189,16 @@ static void counts_triangles(void **state) {
     const int U = KP_WRAP_UPPER, L = KP_WRAP_LOWER;
     const struct {
         int a, b, adds;
-    } row[] = {{0, 0, 27}, {U, 0, 18}, {0, U, 18}, {L, 0, 18}, {U, U, 10}, {L, L, 10}, {U, L, 14},
-               {L, U, 14}, {KP_WRAP_SCALED, U, 18}, {KP_WRAP_SYMMETRIC, KP_WRAP_SOFTMAX, 27}};
+    } row[] = {{0, 0, 27},
+               {U, 0, 18},
+               {0, U, 18},
+               {L, 0, 18},
+               {U, U, 10},
+               {L, L, 10},
+               {U, L, 14},
+               {L, U, 14},
+               {KP_WRAP_SCALED, U, 18},
+               {KP_WRAP_SYMMETRIC, KP_WRAP_SOFTMAX, 27}};
     char message[1024];
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct kp_task *t =
@@ -209,10 +217,56 @@ static void counts_triangles(void **state) {
     task_free(t);
 }
 
+/* What a kernel saves that leaves a tensor out. */
+static void counts_shares(void **state) {
+    (void)state;
+    const struct {
+        const char *tensors, *graph, *tensor;
+        double share;
+    } row[] = {
+        {"x f32 [2,3]", "y[2,3] = relu(x)", "x", 1},
+        {"x f32 [2,3]; b f32 [3]", "y[2,3] = add(x, b)", "b", 1}, /* nothing is left to compute */
+        {"x f32 [2,3]; b f32 [3]", "c[2,3] = relu(x)\ny[2,3] = add(c, b)", "b", 0.5},
+        {"x f32 [2,3]; b f32 [3]", "c[2,3] = relu(x)\ny[2,3] = add(c, b)", "x", 1},
+        {"x f32 [2,3]; w f32 [4,3]; b f32 [4]", "y[2,4] = linear(x, weight=w, bias=b)", "b",
+         16. / 120},
+        {"x f32 [2,3]; w f32 [4,3]; b f32 [4]", "y[2,4] = linear(x, weight=w, bias=b)", "w", 1},
+        {"x f32 [2,3]; w f32 [4,3]", "y[2,4] = linear(x, weight=w)", "x", 1},
+        /* the product that leads to nothing is not needed, either */
+        {"a f32 [8,8]; b f32 [8,8]; c f32 [8,8]",
+         "p[8,8] = matmul(a, b)\nq[8,8] = matmul(p, c)\ny[8,8] = add(q, a)", "c", 1},
+        {"a f32 [8,8]; b f32 [8,8]; c f32 [8,8]",
+         "p[8,8] = matmul(a, b)\nq[8,8] = relu(c)\ny[8,8] = add(p, q)", "c", 0.25},
+        {"a f32 [8,8]; b f32 [8,8]; c f32 [8,8]",
+         "p[8,8] = matmul(a, b)\nq[8,8] = relu(c)\ny[8,8] = add(p, q)", "a", 1 - 64. / 1152},
+        {"x f32 [4,8]; w f32 [8]; b f32 [8]",
+         "y[4,8] = layer_norm(x, weight=w, bias=b; shape=[8], eps=1e-5)", "w", 32. / 320},
+        {"x f32 [4,8]; w f32 [8]; b f32 [8]",
+         "y[4,8] = layer_norm(x, weight=w, bias=b; shape=[8], eps=1e-5)", "x", 1},
+        {"x f32 [5,2,3]; h f32 [1,2,4]; a f32 [12,3]; b f32 [12,4]; p f32 [12]; q f32 [12]",
+         "t1[5,2,4], t2[1,2,4] = gru(x, h, a, b, p, q)", "h", 32. / 744},
+        {"x f32 [5,2,3]; h f32 [1,2,4]; a f32 [12,3]; b f32 [12,4]; p f32 [12]; q f32 [12]",
+         "t1[5,2,4], t2[1,2,4] = gru(x, h, a, b, p, q)", "b", 1},
+        {"q f32 [2,5,3]; k f32 [2,7,3]; v f32 [2,7,4]",
+         "y[2,5,4] = scaled_dot_product_attention(q, key=k, value=v)", "k", 1}};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        char message[1024];
+        struct kp_task *t = load_graph(row[i].tensors, row[i].graph, message);
+        if (!t) fail_msg("%s: %s", row[i].graph, message);
+        int k = 0;
+        while (strcmp(t->tensors[k].name, row[i].tensor)) k++;
+        double share = task_share(t, k);
+        if (!(fabs(share - row[i].share) < 1e-9))
+            fail_msg("%s, %s: %g", row[i].graph, row[i].tensor, share);
+        task_free(t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cuts_by_the_rules),
         cmocka_unit_test(counts_cost),
+        cmocka_unit_test(counts_shares),
         cmocka_unit_test(counts_triangles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

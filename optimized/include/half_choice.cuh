@@ -1,0 +1,188 @@
+/* half_choice.cuh: how the product of a shape is cut, on sm_90a: a line of half_table.cuh if there
+ * is one, else what a model of its time likes best. Plain C++ for constants: a tuner may include
+ * it, too, to list choices and to rank them. */
+#pragma once
+
+namespace kp {
+
+constexpr int HALF_PROCESSORS = 132;    /* multiprocessors that the model counts on */
+constexpr int HALF_MEMORY = 227 * 1024; /* bytes of shared memory of a block */
+
+/* half_direct.cuh and half_product.cuh say what they do. */
+enum HalfWay { HALF_DIRECT, HALF_TOGETHER, HALF_APART, HALF_MAPPED };
+
+struct HalfChoice {
+    int m, n, k;
+    HalfWay way;
+    int tile_m, tile_n; /* rows and columns of a tile */
+    int split;          /* blocks of a cluster that share a tile's depth; HALF_DIRECT: warps */
+    int parts;          /* such clusters that share it, by way of scratch memory */
+    int walk;           /* rows of tiles that are walked together */
+};
+
+constexpr HalfChoice HALF_TABLE[] = {
+#include "half_table.cuh"
+    {0, 0, 0, HALF_DIRECT, 0, 0, 0, 0, 0}};
+
+/* The tiles that are compiled without spills, as they are tried. */
+struct HalfShape {
+    HalfWay way;
+    int tile_m, tile_n;
+};
+constexpr HalfShape HALF_SHAPES[] = {
+    {HALF_TOGETHER, 128, 256}, {HALF_TOGETHER, 256, 128}, {HALF_TOGETHER, 128, 128},
+    {HALF_TOGETHER, 256, 64},  {HALF_TOGETHER, 64, 256},  {HALF_TOGETHER, 128, 64},
+    {HALF_TOGETHER, 64, 128},  {HALF_TOGETHER, 64, 64},   {HALF_APART, 128, 128},
+    {HALF_APART, 64, 256},     {HALF_APART, 128, 64},     {HALF_APART, 64, 128},
+    {HALF_APART, 64, 64},      {HALF_MAPPED, 128, 256},   {HALF_MAPPED, 128, 128},
+    {HALF_MAPPED, 256, 128},   {HALF_DIRECT, 16, 16},     {HALF_DIRECT, 32, 32}};
+
+constexpr int half_walk(int walk, int tiles) {
+    while (tiles % walk) walk /= 2;
+    return walk;
+}
+
+/* Whether a choice can be compiled; the kernels' static_asserts say the same. */
+constexpr bool half_possible(const HalfChoice &c) {
+    const int share = c.way == HALF_MAPPED ? 2 : 1;
+    if (c.m % (c.tile_m * share) || c.n % c.tile_n) return false;
+    if (c.way == HALF_DIRECT) return c.k % (32 * c.split) == 0 && c.parts == 1 && c.split <= 16;
+    if (c.k % (64 * c.split * c.parts)) return false;
+    if (c.split * c.parts == 1) return true;
+    if (c.way != HALF_TOGETHER || c.tile_m / c.split < 8) return false;
+    const int memory = HALF_MEMORY - c.tile_m * c.tile_n * 4 - 16;
+    return memory >= 3 * ((c.tile_m + c.tile_n) * 128 + 16);
+}
+
+constexpr double half_most(double x, double y) {
+    return x > y ? x : y;
+}
+
+constexpr int half_rounds(long long work, int at_once) {
+    return (int)((work + at_once - 1) / at_once);
+}
+
+/* Rates in bytes a nanosecond, times in nanoseconds, of an H200: what a multiprocessor gets from
+ * L2, what all get from memory, and what any kernel and the clock's events take. */
+constexpr double HALF_FROM_L2 = 75, HALF_FROM_MEMORY = 4200, HALF_LAUNCH = 3200;
+
+/* The least time that the bytes take. */
+constexpr double half_bytes_time(const HalfChoice &c) {
+    const double m = c.m, n = c.n, k = c.k;
+    return 2 * (m * k + n * k + m * n) / HALF_FROM_MEMORY;
+}
+
+/* A block a tile, straight from memory: warps take chunks of 32 of the depth, four at a time. */
+constexpr double half_direct_time(const HalfChoice &c) {
+    const long long blocks = (long long)c.m / c.tile_m * (c.n / c.tile_n);
+    const int warps = c.split * (c.tile_m / 16) / 2, resident = warps < 2 ? 16 : 32 / warps;
+    const int turns = half_rounds(c.k / 32 / c.split, 4);
+    const double bytes = (double)(c.tile_m + c.tile_n) * c.k * 2;
+    const double latency = half_rounds(blocks, HALF_PROCESSORS * resident) * (turns * 650.0 + 250);
+    const double flow = half_rounds(blocks, HALF_PROCESSORS) * bytes / 35;
+    return HALF_LAUNCH + half_most(half_most(latency, flow), half_bytes_time(c));
+}
+
+/* Nanoseconds of a slab of a tile: products, shared memory that they read, and what is fetched. */
+constexpr double half_slab_time(const HalfChoice &c) {
+    const bool beside = c.way != HALF_APART && c.tile_m == 64;
+    const int own_n = beside ? c.tile_n / 2 : c.tile_n;
+    const double clock = (double)c.m * c.n * c.k > 1.6e10 ? 1.5 : 1.8; /* GHz: power limits it */
+    const double products = c.tile_m * (double)c.tile_n / 32 / 0.97;
+    const double reads = (c.tile_m / 64) * (c.tile_n / own_n) * (2048 + own_n * 32) * 4 / 128;
+    const int fetched = c.way == HALF_MAPPED ? c.tile_m + c.tile_n / 2 : c.tile_m + c.tile_n;
+    return half_most(half_most(products, reads) / clock, fetched * 128 / HALF_FROM_L2);
+}
+
+/* Nanoseconds after the last slab of a tile: storing it, and adding up what others have. */
+constexpr double half_end_time(const HalfChoice &c) {
+    const double tile = (double)c.tile_m * c.tile_n;
+    double time = 350 + tile * 2 / 60;
+    if (c.split > 1) time += 900 + tile * 4 / 60;
+    if (c.parts > 1)
+        time += 1800 + c.parts * tile / c.split * 4 / 50 + 4.0 * c.m * c.n * c.parts / 3000;
+    return time;
+}
+
+/* Modelled nanoseconds of a choice. */
+constexpr double half_time(const HalfChoice &c) {
+    if (c.way == HALF_DIRECT) return half_direct_time(c);
+    const int share = c.way == HALF_MAPPED ? 2 : 1;
+    /* Clusters at a time: not every part of the chip has a multiple of 4 or 8 left. */
+    const int fits[] = {0, HALF_PROCESSORS, 66, 0, 30, 0, 0, 0, 14};
+    const long long tiles = (long long)c.m / c.tile_m / share * (c.n / c.tile_n) * c.parts;
+    const int rounds = half_rounds(tiles, fits[c.split * share]);
+    const double slabs = c.k / 64 / c.split / c.parts * half_slab_time(c);
+    const double end = half_end_time(c);
+    const double work = c.way == HALF_APART ? rounds * half_most(slabs, (slabs + end) / 2) + end
+                                            : rounds * (slabs + end);
+    return HALF_LAUNCH + 1700 + (c.way == HALF_MAPPED ? 1500 : 0) +
+           half_most(work, half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0));
+}
+
+/* Calls f(choice) for each that is possible for a shape and no waste. */
+template <class F> constexpr void half_each(int m, int n, int k, F f) {
+    const int walk = m > 4096 ? 16 : 32;
+    for (const HalfShape &s : HALF_SHAPES)
+        for (int split = 1; split <= 16; split *= 2)
+            for (int parts = 1; parts <= 64; parts *= 2) {
+                const HalfChoice c = {m, n, k, s.way, s.tile_m, s.tile_n, split, parts, walk};
+                if (!half_possible(c) || (s.way != HALF_DIRECT && split > 8)) continue;
+                if (parts > 1 && (long long)m / s.tile_m * (n / s.tile_n) * split * parts > 160)
+                    continue;
+                f(c);
+            }
+}
+
+/* The choice of the least modelled time; HALF_MAPPED is for a tuner to find. */
+constexpr HalfChoice half_model(int m, int n, int k) {
+    HalfChoice best = {};
+    double least = 1e30;
+    half_each(m, n, k, [&](const HalfChoice &c) {
+        const double time = c.way == HALF_MAPPED ? 1e30 : half_time(c);
+        if (time < least * 0.999) least = time, best = c;
+    });
+    return best;
+}
+
+/* The choice for a shape. A test may define KP_HALF_CHOICE before, as all behind the sizes, to try
+ * that: kp::HALF_APART, 128, 128, 1, 1, 16. */
+constexpr HalfChoice half_choice(int m, int n, int k) {
+#ifdef KP_HALF_CHOICE
+    return {m, n, k, KP_HALF_CHOICE};
+#else
+    for (const HalfChoice &c : HALF_TABLE)
+        if (c.m == m && c.n == n && c.k == k) return c;
+    return half_model(m, n, k);
+#endif
+}
+
+} // namespace kp
+
+#ifdef KP_LIST /* a program for harness/inspect/tune */
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <vector>
+
+int main(int n, char **size) {
+    using namespace kp;
+    static const char *const way[] = {"DIRECT", "TOGETHER", "APART", "MAPPED"};
+    if (n != 4) return 2;
+    const int rows = atoi(size[1]), columns = atoi(size[2]), depth = atoi(size[3]);
+    std::vector<HalfChoice> all;
+    all.push_back(half_model(rows, columns, depth));
+    half_each(rows, columns, depth, [&](const HalfChoice &c) {
+        const HalfChoice &m = all[0];
+        if (c.way != m.way || c.tile_m != m.tile_m || c.tile_n != m.tile_n || c.split != m.split ||
+            c.parts != m.parts)
+            all.push_back(c);
+    });
+    std::stable_sort(all.begin() + 1, all.end(), [](const HalfChoice &x, const HalfChoice &y) {
+        return half_time(x) < half_time(y);
+    });
+    for (const HalfChoice &c : all)
+        printf("kp::HALF_%s, %d, %d, %d, %d, %d\t%.2f\n", way[c.way], c.tile_m, c.tile_n, c.split,
+               c.parts, c.walk, half_time(c) * 1e-3);
+}
+#endif

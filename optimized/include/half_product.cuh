@@ -1,0 +1,373 @@
+/* half_product.cuh: out = A * B for sm_90a, f16 in and out, fp32 sums, by blocks of three
+ * warpgroups: one fetches slabs of A and of B transposed, 64 of the depth each, into a ring of
+ * stages, two multiply them. The ring's barriers are all that the three share, so fetching runs
+ * ahead across tiles. half_choice.cuh says which tiles there are and which suit a shape.
+ *
+ * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
+ * columns. APART: each has tiles of its own, so that one stores while the other multiplies.
+ * MAPPED: as TOGETHER, but one thread has the copy engine fetch, by tensor maps, and two blocks, a
+ * cluster, have tiles below each other and share B: each fetches a half for both.
+ * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
+ * their sums to that block of the cluster which adds up the rows. If that is still too few blocks,
+ * PARTS of such clusters share it: each leaves its sums in scratch, and the last adds them up,
+ * always in the same order. */
+#pragma once
+#include "half_choice.cuh"
+#include "hopper_f16.cuh"
+
+namespace kp {
+
+template <int M_, int N_, int K_> struct HalfSizes { static constexpr int M = M_, N = N_, K = K_; };
+
+/* How a shape S is cut: HalfChoice has what the parameters mean. */
+template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK_> struct HalfTile {
+    static constexpr int M = M_, N = N_, SPLIT = SPLIT_, PARTS = PARTS_;
+    static constexpr bool APART = WAY == HALF_APART, MAPPED = WAY == HALF_MAPPED;
+    static constexpr bool BESIDE = !APART && M == 64; /* the two share the columns */
+    static constexpr bool REDUCES = SPLIT * PARTS > 1;
+    static constexpr int OWN_M = APART || BESIDE ? M : M / 2, OWN_N = BESIDE ? N / 2 : N;
+    static constexpr int SHARE = MAPPED ? 2 : 1, CLUSTER = SHARE * SPLIT;
+    static constexpr int ROW_TILES = S::M / (M * SHARE), COLUMN_TILES = S::N / N;
+    static constexpr int TILES = ROW_TILES * COLUMN_TILES; /* of all blocks that share B */
+    static constexpr int SLABS = S::K / 64 / SPLIT / PARTS, ROWS = M / SPLIT;
+    static constexpr int WALK = half_walk(WALK_, ROW_TILES), WALKED = WALK * COLUMN_TILES;
+    static constexpr int A_BYTES = M * 128, STAGE = A_BYTES + N * 128;
+    static constexpr int MAPS = MAPPED ? 256 : 0, SUM_BYTES = REDUCES ? M * N * 4 : 0;
+    static constexpr int FIT = (HALF_MEMORY - MAPS - SUM_BYTES - 16) / (STAGE + 16);
+    static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
+    static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
+    static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
+    static constexpr int BYTES = BARS + STAGES * 16 + 16, THREADS = 384;
+    static constexpr int FETCHER = MAPPED ? 40 : 72,
+                         MULTIPLIER = MAPPED ? 232 : 216; /* registers */
+    static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4
+                                      : MAPPED  ? (size_t)TILES *SHARE * 256
+                                                : 0;
+    static_assert(S::M % (M * SHARE) == 0 && S::N % N == 0 && SLABS * 64 * SPLIT * PARTS == S::K,
+                  "whole tiles and slabs");
+    static_assert(OWN_M % 64 == 0 && OWN_M * OWN_N <= 128 * 128, "sums fit into registers");
+    static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && (APART || MAPPED)), "a choice");
+};
+
+/* A place in the ring, and the parity of its barriers. */
+template <class T> struct HalfRing {
+    uint32_t base;
+    int stage = 0, parity = 0;
+    __device__ __forceinline__ uint32_t a() const { return base + stage * T::STAGE; }
+    __device__ __forceinline__ uint32_t b() const { return a() + T::A_BYTES; }
+    __device__ __forceinline__ uint32_t full() const { return base + T::BARS + stage * 16; }
+    __device__ __forceinline__ uint32_t empty() const { return full() + 8; }
+    __device__ __forceinline__ void next() {
+        if (++stage == T::STAGES) stage = 0, parity ^= 1;
+    }
+    __device__ __forceinline__ void skip(int slabs) {
+        stage += slabs;
+        parity ^= stage / T::STAGES & 1;
+        stage %= T::STAGES;
+    }
+};
+
+/* What a block does: tiles first, first + step, ... of all TILES, its part of their depth. */
+template <class T> struct HalfWork {
+    int first, step, part, rank;
+    __device__ __forceinline__ HalfWork() {
+        const int cluster = blockIdx.x / T::CLUSTER;
+        rank = T::CLUSTER > 1 ? cluster_rank() : 0;
+        first = cluster / T::PARTS, part = cluster % T::PARTS;
+        step = gridDim.x / (T::CLUSTER * T::PARTS);
+    }
+    /* The first row and column of a tile. Walked are WALK rows of tiles at a time, down first. */
+    __device__ __forceinline__ int row(int tile) const {
+        const int m = tile / T::WALKED * T::WALK + tile % T::WALK;
+        return (m * T::SHARE + (T::SHARE > 1 ? rank : 0)) * T::M;
+    }
+    __device__ __forceinline__ int column(int tile) const {
+        return tile % T::WALKED / T::WALK * T::N;
+    }
+    __device__ __forceinline__ int depth() const {
+        return (part * T::SPLIT + (T::SPLIT > 1 ? rank : 0)) * T::SLABS * 64;
+    }
+};
+
+/* Copies a thread's pieces of ROWS rows of a slab: one piece of every 16th row. */
+template <int ROWS, int PITCH, int ROW = 0>
+__device__ __forceinline__ void half_rows(uint32_t to, const __half *from) {
+    copy_async_at<ROW * 128, ROW * PITCH *(int)sizeof(__half)>(to, from);
+    if constexpr (ROW + 16 < ROWS) half_rows<ROWS, PITCH, ROW + 16>(to, from);
+}
+
+/* Fetches by a warpgroup. */
+template <class S, class T>
+__device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> work,
+                                           const __half *a, const __half *bt) {
+    const int piece = threadIdx.x % 8, row = threadIdx.x % 128 / 8;
+    const uint32_t at = row * 128 + ((piece ^ (row & 7)) * 16);
+    for (int tile = work.first; tile < T::TILES; tile += work.step) {
+        const __half *pa = a + (work.row(tile) + row) * S::K + work.depth() + piece * 8;
+        const __half *pb = bt + (work.column(tile) + row) * S::K + work.depth() + piece * 8;
+        for (int k = 0; k < T::SLABS; k++, pa += 64, pb += 64, ring.next()) {
+            bar_wait(ring.empty(), ring.parity ^ 1);
+            half_rows<T::M, S::K>(ring.a() + at, pa);
+            half_rows<T::N, S::K>(ring.b() + at, pb);
+            bar_arrive_copied(ring.full());
+        }
+    }
+}
+
+/* Fetches by the copy engine, which one thread asks; called by a warp. */
+template <class S, class T>
+__device__ __forceinline__ void half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work,
+                                                  const __half *a, const __half *bt,
+                                                  TensorMap *maps, TensorMap *room) {
+    constexpr int SHARED = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
+    map_make(maps, room, a, S::M, S::K, T::M);
+    map_make(maps + 1, room + 1, bt, S::N, S::K, SHARED);
+    if (threadIdx.x % 32 == 0)
+        for (int tile = work.first; tile < T::TILES; tile += work.step) {
+            const int row = work.row(tile), column = work.column(tile) + work.rank * SHARED;
+            for (int k = 0; k < T::SLABS; k++, ring.next()) {
+                bar_wait(ring.empty(), ring.parity ^ 1);
+                bar_expect(ring.full(), T::STAGE);
+                copy_box<1>(ring.a(), maps, row, k * 64, ring.full());
+                copy_box<T::SHARE>(ring.b() + work.rank * SHARED * 128, maps + 1, column, k * 64,
+                                   ring.full());
+            }
+        }
+    __syncwarp();
+}
+
+template <class T> using HalfSums = float[T::OWN_M / 64][T::OWN_N / 2];
+
+/* sums (+)= one slab, as one group of products. */
+template <class T>
+__device__ __forceinline__ void half_slab(HalfSums<T> &sums, uint32_t a, uint32_t b, int add) {
+    const uint64_t left = wgmma_operand(a), right = wgmma_operand(b);
+    wgmma_begin();
+#pragma unroll
+    for (int k = 0; k < 4; k++)
+#pragma unroll
+        for (int i = 0; i < T::OWN_M / 64; i++)
+            WgmmaShared<T::OWN_N>::multiply(sums[i], left + i * (64 * 128 >> 4) + k * 2,
+                                            right + k * 2, add | k);
+    wgmma_end();
+}
+
+/* Transposes 4 x 4 words over the four threads of a quad, so that each holds 16 bytes of a row. */
+__device__ __forceinline__ void half_transpose(uint32_t (&r)[4]) {
+#pragma unroll
+    for (int step = 1; step < 4; step *= 2) {
+        const bool odd = threadIdx.x & step;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            if (i & step) continue;
+            const uint32_t got = __shfl_xor_sync(~0u, odd ? r[i] : r[i + step], step);
+            if (odd)
+                r[i] = got;
+            else
+                r[i + step] = got;
+        }
+    }
+}
+
+__device__ __forceinline__ uint32_t half_pair(float x, float y) {
+    const __half2 v = __floats2half2_rn(x, y);
+    return *(const uint32_t *)&v;
+}
+
+/* Stores a warpgroup's sums; `out` is its first column in the thread's first row. */
+template <class S, class T>
+__device__ __forceinline__ void half_store(__half *out, const HalfSums<T> &sums) {
+#pragma unroll
+    for (int i = 0; i < T::OWN_M / 64; i++)
+#pragma unroll
+        for (int j = 0; j < T::OWN_N / 8; j += 4)
+#pragma unroll
+            for (int h = 0; h < 2; h++) {
+                uint32_t r[4];
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    r[e] =
+                        half_pair(sums[i][(j + e) * 4 + h * 2], sums[i][(j + e) * 4 + h * 2 + 1]);
+                half_transpose(r);
+                *(uint4 *)(out + (i * 64 + h * 8) * S::N + (j + threadIdx.x % 4) * 8) =
+                    make_uint4(r[0], r[1], r[2], r[3]);
+            }
+}
+
+/* Where the sums of block `from` for a row go, in the memory of the block that adds it up. Pieces
+ * of 8 floats are permuted, so that neighbouring rows fall into different banks. */
+template <class T> __device__ __forceinline__ uint32_t half_sum_at(int from, int row) {
+    return (from * T::ROWS + row % T::ROWS) * T::N * 4;
+}
+
+/* Sends a warpgroup's sums, from this row and column of the tile on. */
+template <class T>
+__device__ __forceinline__ void half_send(uint32_t memory, int rank, int row, int column,
+                                          const HalfSums<T> &sums) {
+#pragma unroll
+    for (int i = 0; i < T::OWN_M / 64; i++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            const int r = row + i * 64 + h * 8;
+            uint32_t to = memory + half_sum_at<T>(rank, r);
+            if (T::SPLIT > 1) to = at_rank(to, r / T::ROWS);
+#pragma unroll
+            for (int j = 0; j < T::OWN_N / 8; j++)
+                store_at(to + ((j + column / 8) ^ (row & 3)) * 32 + threadIdx.x % 4 * 8,
+                         sums[i][j * 4 + h * 2], sums[i][j * 4 + h * 2 + 1]);
+        }
+}
+
+/* Multiplies, by a warpgroup, and stores the sums or, where others share the tile, sends them. */
+template <class S, class T>
+__device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T> work,
+                                              __half *out) {
+    const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
+    const int rows = T::APART || T::BESIDE ? 0 : group * T::OWN_M; /* of the tile, before its own */
+    const int columns = T::BESIDE ? group * T::OWN_N : 0;
+    const int row = rows + thread / 32 * 16 + thread % 32 / 4;
+    auto release = [&](uint32_t empty) {
+        if (T::SHARE > 1) {
+            if (thread < T::SHARE) bar_arrive_at(empty, thread);
+        } else if (thread == 0)
+            bar_arrive(empty);
+    };
+    HalfSums<T> sums;
+    if (T::APART && group) ring.skip(T::SLABS);
+    for (int tile = work.first + (T::APART ? group * work.step : 0); tile < T::TILES;
+         tile += T::APART ? 2 * work.step : work.step) {
+        uint32_t used = 0;
+        for (int k = 0; k < T::SLABS; k++, ring.next()) {
+            bar_wait(ring.full(), ring.parity);
+            if (!T::MAPPED) fence_async(); /* the copies' writes, before the tensor cores' reads */
+            half_slab<T>(sums, ring.a() + rows * 128, ring.b() + columns * 128, k);
+            wgmma_wait<1>();
+            if (k > 0) release(used);
+            used = ring.empty();
+        }
+        wgmma_wait<0>();
+        release(used);
+        if (T::APART) ring.skip(T::SLABS);
+        if (!T::REDUCES)
+            half_store<S, T>(out + (work.row(tile) + row) * S::N + work.column(tile) + columns,
+                             sums);
+        else {
+            if (T::SPLIT > 1) cluster_wait(); /* all blocks of it have started */
+            half_send<T>(ring.base + T::SUMS, work.rank, row, columns, sums);
+        }
+    }
+}
+
+template <class T> __device__ unsigned half_arrivals[T::TILES * T::SPLIT]; /* 0 after each launch */
+
+__device__ __forceinline__ float4 half_add(float4 x, float4 y) {
+    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
+}
+
+__device__ __forceinline__ void half_store_four(__half *to, float4 v) {
+    *(uint2 *)to = make_uint2(half_pair(v.x, v.y), half_pair(v.z, v.w));
+}
+
+/* Calls f(place in S, sum of four neighbours) for this block's rows of its tile. 256 threads. */
+template <class S, class T, class F>
+__device__ __forceinline__ void half_each(const HalfWork<T> work, const F &f) {
+    for (int i = threadIdx.x; i < T::ROWS * T::N / 4; i += 256) {
+        const int row = (T::SPLIT > 1 ? work.rank : 0) * T::ROWS + i / (T::N / 4);
+        const int four = i % (T::N / 4);
+        f(row, four, (work.row(work.first) + row) * S::N + work.column(work.first) + four * 4);
+    }
+}
+
+/* Adds up the sums of all blocks that share the tile, this block its rows. */
+template <class S, class T>
+__device__ __forceinline__ void half_reduce(const HalfWork<T> work, const unsigned char *sums,
+                                            int *flag, __half *out, float *scratch) {
+    const bool adds = threadIdx.x < 256;
+    if (adds)
+        half_each<S, T>(work, [&](int row, int four, int at) {
+            float4 v[T::SPLIT];
+#pragma unroll
+            for (int s = 0; s < T::SPLIT; s++)
+                v[s] =
+                    *(const float4 *)(sums + half_sum_at<T>(s, row) + (four ^ (row & 3) * 2) * 16);
+#pragma unroll
+            for (int s = 1; s < T::SPLIT; s++) v[0] = half_add(v[0], v[s]);
+            if (T::PARTS == 1)
+                half_store_four(out + at, v[0]);
+            else
+                __stcg((float4 *)(scratch + (size_t)work.part * (S::M * S::N) + at), v[0]);
+        });
+    if constexpr (T::PARTS > 1) {
+        unsigned *arrivals = half_arrivals<T> + work.first * T::SPLIT + work.rank;
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) *flag = atomicInc(arrivals, T::PARTS - 1) == T::PARTS - 1;
+        __syncthreads();
+        if (!*flag || !adds) return;
+        __threadfence();
+        half_each<S, T>(work, [&](int, int, int at) {
+            float4 v = __ldcg((const float4 *)(scratch + at));
+#pragma unroll 8
+            for (int p = 1; p < T::PARTS; p++)
+                v = half_add(v, __ldcg((const float4 *)(scratch + (size_t)p * (S::M * S::N) + at)));
+            half_store_four(out + at, v);
+        });
+    }
+}
+
+/* out (M x N) = a (M x K) * bt (N x K) transposed. */
+template <class S, class T>
+__global__ void __launch_bounds__(T::THREADS, 1)
+    half_kernel(const __half *__restrict__ a, const __half *__restrict__ bt,
+                __half *__restrict__ out, void *scratch) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    const HalfWork<T> work;
+    HalfRing<T> ring = {shared_address(memory)};
+    if (threadIdx.x == 0) {
+        HalfRing<T> r = ring;
+        for (int s = 0; s < T::STAGES; s++, r.next()) {
+            bar_init(r.full(), T::MAPPED ? 1 : 128);
+            bar_init(r.empty(), (T::APART ? 1 : 2) * T::SHARE);
+        }
+        bar_init_done();
+    }
+    __syncthreads();
+    if (T::CLUSTER > 1) cluster_arrive();
+    if (T::SHARE > 1) cluster_wait();
+    if (threadIdx.x >= 256) {
+        registers_give<T::FETCHER>();
+        if constexpr (!T::MAPPED)
+            half_fetch<S, T>(ring, work, a, bt);
+        else if (threadIdx.x < 288)
+            half_fetch_mapped<S, T>(ring, work, a, bt, (TensorMap *)scratch + blockIdx.x * 2,
+                                    (TensorMap *)(memory + T::MAPS_AT));
+        if (T::SPLIT > 1) cluster_wait();
+    } else {
+        registers_take<T::MULTIPLIER>();
+        half_multiply<S, T>(ring, work, out);
+    }
+    if (T::SHARE > 1) cluster_sync(); /* nobody leaves while others still send to it */
+    if constexpr (T::REDUCES) {
+        if (T::SPLIT > 1)
+            cluster_sync();
+        else
+            __syncthreads();
+        half_reduce<S, T>(work, memory + T::SUMS, (int *)(memory + T::BARS + T::STAGES * 16), out,
+                          (float *)scratch);
+    }
+}
+
+/* Enqueues the product. `scratch` has T::SCRATCH bytes. */
+template <class S, class T>
+static void half_product(const __half *a, const __half *bt, __half *out, void *scratch,
+                         cudaStream_t stream) {
+    int device = 0, processors = HALF_PROCESSORS;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    const int at_once = processors / T::SHARE;
+    const int clusters = T::REDUCES || T::TILES < at_once ? T::TILES * T::PARTS : at_once;
+    launch_sized<T::CLUSTER>(half_kernel<S, T>, clusters * T::CLUSTER, T::THREADS, T::BYTES, stream,
+                             a, bt, out, scratch);
+}
+
+} // namespace kp

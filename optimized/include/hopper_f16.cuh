@@ -1,0 +1,184 @@
+/* hopper_f16.cuh: what products of f16 need of sm_90a beyond hopper.cuh, one instruction a
+ * function: products of two operands in shared memory, sums sent to other blocks of a cluster, and
+ * copies of boxes of a matrix by tensor maps.
+ *
+ * An operand in shared memory is what wgmma_operand() wants: rows of 128 bytes along the depth,
+ * 16-byte piece p of row r at p ^ r % 8. */
+#pragma once
+#include <cuda_fp16.h>
+#include "hopper.cuh"
+
+namespace kp {
+
+/* Orders ordinary writes to shared memory and what tensor cores and bulk copies read. */
+__device__ __forceinline__ void fence_async() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Starts a copy of 16 bytes, both addresses so many bytes on: constants of the instruction, which
+ * leaves two addresses in registers for all the copies of a slab. */
+template <int TO, int FROM>
+__device__ __forceinline__ void copy_async_at(uint32_t to, const void *from) {
+#ifdef KP_RACECHECK
+    copy_async<16>(to + TO, (const char *)from + FROM);
+#else
+    asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %3], 16;" ::"r"(to), "l"(from),
+                 "n"(TO), "n"(FROM)
+                 : "memory");
+#endif
+}
+
+/* Arrives at a barrier of this block. */
+__device__ __forceinline__ void bar_arrive(uint32_t bar) {
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(bar) : "memory");
+}
+
+/* ---- clusters ---- */
+
+/* cluster_sync() in two parts: every thread arrives before any has waited. */
+__device__ __forceinline__ void cluster_arrive() {
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_wait() {
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+
+/* An address of shared memory as block `rank` of the cluster has it, for store_at(). */
+__device__ __forceinline__ uint32_t at_rank(uint32_t address, int rank) {
+    uint32_t there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+
+__device__ __forceinline__ void store_at(uint32_t there, float x, float y) {
+    asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(x), "f"(y)
+                 : "memory");
+}
+
+/* Enqueues a kernel in clusters of CLUSTER blocks, each with so many bytes of shared memory. */
+template <int CLUSTER, class... Parameters, class... Arguments>
+static void launch_sized(void (*kernel)(Parameters...), int blocks, int threads, int bytes,
+                         cudaStream_t stream, const Arguments &...arguments) {
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = CLUSTER;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t c = {};
+    c.gridDim = blocks, c.blockDim = threads, c.dynamicSmemBytes = bytes, c.stream = stream;
+    c.attrs = &cluster, c.numAttrs = CLUSTER > 1;
+    if (bytes > 48 * 1024)
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    cudaLaunchKernelEx(&c, kernel, arguments...);
+}
+
+/* ---- tensor maps ---- */
+
+/* What the copy engine knows of a matrix: 128 bytes, which the device makes itself, because host
+ * code of a kernel may not ask the driver for one. */
+struct __align__(128) TensorMap {
+    uint32_t words[32];
+};
+
+/* Makes the map of a row-major matrix of f16, which is read in boxes of 64 columns (128 bytes) by
+ * `box` rows, laid out as operands. A whole warp calls it. `room` is 128 bytes of its shared
+ * memory; the map is `to`, in global memory, and only this warp may use it. */
+__device__ __forceinline__ void map_make(TensorMap *to, TensorMap *room, const __half *matrix,
+                                         int rows, int columns, int box) {
+    const uint32_t at = shared_address(room);
+    room->words[threadIdx.x % 32] = 0;
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        const int one = 1, wide = 64, rank = 2 - 1;
+        const unsigned long long pitch = (unsigned long long)columns * sizeof(__half);
+        /* clang-format off */
+#define KP_SET "tensormap.replace.tile."
+#define KP_IN ".shared::cta.b1024."
+        asm volatile(
+            KP_SET "global_address" KP_IN "b64 [%0], %1;\n"
+            KP_SET "rank" KP_IN "b32 [%0], %2;\n"
+            KP_SET "box_dim" KP_IN "b32 [%0], 0, %3;\n"
+            KP_SET "box_dim" KP_IN "b32 [%0], 1, %4;\n"
+            KP_SET "global_dim" KP_IN "b32 [%0], 0, %5;\n"
+            KP_SET "global_dim" KP_IN "b32 [%0], 1, %6;\n"
+            KP_SET "global_stride" KP_IN "b64 [%0], 0, %7;\n"
+            KP_SET "element_stride" KP_IN "b32 [%0], 0, %8;\n"
+            KP_SET "element_stride" KP_IN "b32 [%0], 1, %8;\n"
+            KP_SET "elemtype" KP_IN "b32 [%0], 6;\n"          /* f16 */
+            KP_SET "interleave_layout" KP_IN "b32 [%0], 0;\n" /* none */
+            KP_SET "swizzle_mode" KP_IN "b32 [%0], 3;\n"      /* 128 bytes */
+            KP_SET "fill_mode" KP_IN "b32 [%0], 0;\n"         /* zeros */
+            ::"l"((uint64_t)at), "l"(matrix), "r"(rank), "r"(wide), "r"(box), "r"(columns), "r"(rows),
+            "l"(pitch), "r"(one) : "memory");
+#undef KP_IN
+#undef KP_SET
+        /* clang-format on */
+    }
+    __syncwarp();
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync"
+                 ".aligned [%0], [%1], 128;\n"
+                 "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(to),
+                 "r"(at)
+                 : "memory");
+}
+
+/* Starts the copy of the box from (row, column) on, to this block or to the same place in all
+ * blocks of the cluster; it counts at the barrier of each. */
+template <int CLUSTER>
+__device__ __forceinline__ void copy_box(uint32_t to, const TensorMap *map, int row, int column,
+                                         uint32_t bar) {
+    if (CLUSTER == 1)
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile"
+                     ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(to),
+                     "l"(map), "r"(column), "r"(row), "r"(bar)
+                     : "memory");
+    else
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile"
+                     ".mbarrier::complete_tx::bytes.multicast::cluster"
+                     " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+                     "l"(map), "r"(column), "r"(row), "r"(bar), "h"((uint16_t)((1 << CLUSTER) - 1))
+                     : "memory");
+}
+
+/* ---- products ---- */
+
+/* d (64 x N, fp32) = a * b, or += where `add` is set: a step of 16 of the depth, both operands by
+ * wgmma_operand(). Who has what of d is as in Wgmma. */
+template <int N> struct WgmmaShared;
+
+/* clang-format off */
+#define KP_D8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), \
+    "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define KP_D16(i) KP_D8(i), KP_D8(i + 8)
+#define KP_D64(i) KP_D16(i), KP_D16(i + 16), KP_D16(i + 32), KP_D16(i + 48)
+#define KP_R16 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15"
+#define KP_R32 KP_R16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define KP_R64 KP_R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
+    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define KP_R128 KP_R64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
+    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+#define KP_WGMMA(N, D, A, B, ADDS, ...) \
+    template <> struct WgmmaShared<N> { \
+        static __device__ __forceinline__ void multiply(float (&d)[N / 2], uint64_t a, uint64_t b, int add) { \
+            asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " ADDS ", 0;\n" \
+                         "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32.f16.f16 {" D "}, " A ", " B \
+                         ", add, 1, 1, 0, 0;\n}" : __VA_ARGS__ : "l"(a), "l"(b), "r"(add)); \
+        } \
+    };
+KP_WGMMA(32, KP_R16, "%16", "%17", "%18", KP_D16(0))
+KP_WGMMA(64, KP_R32, "%32", "%33", "%34", KP_D16(0), KP_D16(16))
+KP_WGMMA(128, KP_R64, "%64", "%65", "%66", KP_D64(0))
+KP_WGMMA(256, KP_R128, "%128", "%129", "%130", KP_D64(0), KP_D64(64))
+#undef KP_WGMMA
+#undef KP_R128
+#undef KP_R64
+#undef KP_R32
+#undef KP_R16
+#undef KP_D64
+#undef KP_D16
+#undef KP_D8
+/* clang-format on */
+
+} // namespace kp

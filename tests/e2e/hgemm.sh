@@ -1,0 +1,71 @@
+#!/bin/bash
+# The kernels of hgemm: every way to cut a product, emulated, and a choice for every shape.
+# uses: build/task build/lib/define.a build/lib/task.a build/lib/base.a build/obj/harness/gpu/values.o
+# shellcheck disable=SC2154  # out, root, scratch are lib.sh's
+. tests/e2e/lib.sh
+
+out=$scratch/out
+# Of all shapes of CUDA-L2's list, and of others, each has a choice that can be compiled.
+cat > "$scratch/list.cpp" << 'END'
+#include <cstdio>
+#include "half_choice.cuh"
+using namespace kp;
+static_assert(half_possible(half_choice(4096, 4096, 4096)), "");
+int main() {
+    const int sizes[] = {64, 128, 192, 256, 512, 1024, 2048, 4096, 8192, 12288, 16384};
+    int ways[4] = {}, splits = 0, parts = 0;
+    for (int m : sizes)
+        for (int n : sizes)
+            for (int k : sizes) {
+                const HalfChoice c = half_choice(m, n, k);
+                half_each(m, n, k, [&](const HalfChoice &d) { ways[HALF_MAPPED] += d.way == HALF_MAPPED; });
+                if (c.m != m || c.n != n || c.k != k || !half_possible(c)) printf("%d %d %d\n", m, n, k);
+                ways[c.way]++, splits += c.split > 1, parts += c.parts > 1;
+            }
+    if (!ways[0] || !ways[1] || !ways[2] || !ways[3] || !splits || !parts) puts("a way that no shape takes");
+}
+END
+check 'the choices of shapes are plain C++' g++ -std=c++17 -Wall -Wextra -Werror -Ioptimized/include -o "$scratch/list" "$scratch/list.cpp"
+check 'and every shape has one that can be compiled' is "$("$scratch/list" 2>&1)" ''
+
+if [ ! -e "$real_cuda/include/cuda_fp16.h" ] || ! echo '#include <sanitizer/asan_interface.h>' | g++ -fsanitize=address -E -x c++ - > /dev/null 2>&1; then
+    skip 'the kernels of hgemm' 'no headers of CUDA, or no AddressSanitizer'
+    exit
+fi
+unset SANITIZE DISTRIBUTION KP_SMALL_MB KP_SMALL_GFLOP
+export CUDA_HOME=$real_cuda KP_EMULATE_SECONDS=100
+mkdir -p "$scratch/hgemm" "$scratch/sm_90a"
+
+# emulate M_N_K KERNEL.cu
+emulate() {
+    build/task expand tasks/hgemm/template.json "hgemm_$1" > "$scratch/hgemm/hgemm_$1.json"
+    tests/emulate --task "$scratch/hgemm/hgemm_$1.json" "$2" > "$out" 2>&1
+}
+# way M_N_K WAY,TILE_M,TILE_N,SPLIT,PARTS,WALK [SED] - as it is cut so; SED edits half_product.cuh.
+way() {
+    { echo "#define KP_HALF_CHOICE kp::HALF_$2" && sed "${3-}" optimized/include/half_product.cuh &&
+        grep -v 'half_product.cuh"' optimized/sm_90a/hgemm.cu; } > "$scratch/sm_90a/way.cu"
+    emulate "$1" "$scratch/sm_90a/way.cu"
+}
+for shape in 64_64_64 256_64_512 128_256_64; do
+    check "hgemm_$shape is right" emulate "$shape" optimized/sm_90a/hgemm.cu
+done
+for case in 64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TOGETHER,128,256,1,1,8 256_128_192:TOGETHER,256,128,1,1,8 \
+    64_256_320:TOGETHER,64,256,1,1,8 128_64_512:TOGETHER,64,64,4,1,8 64_128_1024:TOGETHER,64,128,8,2,8 128_64_512:TOGETHER,128,64,1,4,8 \
+    1024_1024_128:APART,64,64,1,1,4 512_256_320:MAPPED,128,256,1,1,8; do
+    check "a product of ${case%:*} that is cut as ${case#*:} is right" way "${case%:*}" "${case#*:}"
+done
+check 'a portable product straight from memory is right' emulate 128_64_256 optimized/portable/hgemm.cu
+check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
+
+# wrong WHAT M_N_K WAY SED - so edited it is found to be wrong.
+wrong() {
+    check "$1: the edit is made" not cmp -s <(sed "$4" optimized/include/half_product.cuh) optimized/include/half_product.cuh
+    way "$2" "$3" "$4"
+    check "$1 is found" grep -qE 'wrong|deadlock|too many' "$out"
+}
+wrong 'a fetcher that does not wait for an empty stage' 128_256_512 TOGETHER,128,256,1,1,8 's/bar_wait(ring.empty(), ring.parity ^ 1);//'
+wrong 'a stage that is given back too early' 128_256_512 TOGETHER,128,256,1,1,8 's/wgmma_wait<1>/wgmma_wait<2>/'
+wrong 'a cluster whose sums are read too early' 128_64_512 TOGETHER,64,64,4,1,8 '/constexpr (T::REDUCES)/,/else/s/cluster_sync()/(void)0/'
+wrong 'a part that is left out' 64_64_512 TOGETHER,64,64,1,4,8 's/int p = 1; p < T::PARTS/int p = 2; p < T::PARTS/'
+wrong 'a block that does not share B' 512_256_320 MAPPED,128,256,1,1,8 's/copy_box<T::SHARE>/copy_box<1>/'

@@ -1,0 +1,112 @@
+/* hopper_f16.cuh: optimized/include/hopper_f16.cuh for tests/emulate. Copies and products happen as
+ * late as they may. */
+#pragma once
+#include "hopper.cuh"
+namespace emulator {
+/* Blocks of a cluster arrive, and wait later. */
+inline Barrier cluster_split;
+inline std::map<Thread *, int> cluster_arrived; /* how often the barrier was complete by then */
+
+/* What a tensor map says, in its first bytes. */
+struct Map {
+    const char *matrix;
+    long long pitch;
+    int rows, columns, box, sign;
+};
+enum { MAP_SIGN = 0x7ab5 };
+
+/* Copies a box of 64 halves by `box` rows, zeros beyond the matrix, as the copy engine does. */
+inline void copy_rows(uint32_t to, const Map &map, int row, int column) {
+    for (int r = 0; r < map.box; r++)
+        for (int p = 0; p < 8; p++) {
+            char *piece = shared_at(to + r * 128 + ((p ^ (r & 7)) * 16));
+            const bool there = row + r < map.rows && column + p * 8 < map.columns;
+            if (there)
+                memcpy(piece, map.matrix + (row + r) * map.pitch + (column + p * 8) * 2, 16);
+            else
+                memset(piece, 0, 16);
+        }
+}
+} // namespace emulator
+namespace kp {
+inline void fence_async() {}
+template <int TO, int FROM> void copy_async_at(uint32_t to, const void *from) {
+    copy_async<16>(to + TO, (const char *)from + FROM);
+}
+inline void bar_arrive(uint32_t bar) {
+    emulator::bar_arrive(bar);
+}
+inline void cluster_arrive() {
+    emulator::Barrier &b = emulator::cluster_split;
+    emulator::cluster_arrived[emulator::self] = b.gen;
+    if (++b.arrived == emulator::cluster_live) b.arrived = 0, b.gen++;
+}
+inline void cluster_wait() {
+    const auto mine = emulator::cluster_arrived.find(emulator::self);
+    if (mine == emulator::cluster_arrived.end()) emulator::fail("a wait without an arrival");
+    const int gen = mine->second;
+    emulator::cluster_arrived.erase(mine);
+    if (emulator::cluster_split.gen == gen)
+        emulator::wait_change(&emulator::cluster_split.gen, gen, "cluster_wait");
+}
+inline uint32_t at_rank(uint32_t address, int rank) {
+    return emulator::at_rank(address, rank);
+}
+inline void store_at(uint32_t there, float x, float y) {
+    const float v[2] = {x, y};
+    memcpy(emulator::shared_at(there), v, sizeof v);
+}
+template <int CLUSTER, class... P, class... A>
+void launch_sized(void (*kernel)(P...), int blocks, int threads, int bytes, cudaStream_t,
+                  const A &...a) {
+    if (blocks % CLUSTER) emulator::fail("%d blocks are not whole clusters", blocks);
+    emulator::bars.clear(), emulator::warpgroups.clear(), emulator::cluster_arrived.clear();
+    emulator::cluster_bar = emulator::cluster_split = emulator::Barrier();
+    emulator::cluster_size = CLUSTER;
+    emulator::launch(emulator::Config(blocks, threads, bytes), [=] { kernel(a...); });
+}
+struct alignas(128) TensorMap {
+    uint32_t words[32];
+};
+inline void map_make(TensorMap *to, TensorMap *room, const __half *matrix, int rows, int columns,
+                     int box) {
+    if ((uintptr_t)to % 128 || (uintptr_t)room % 128) emulator::fail("a map is not aligned");
+    if ((uintptr_t)matrix % 16 || box > 256) emulator::fail("a box of %d rows", box);
+    room->words[threadIdx.x % 32] = 0;
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        const emulator::Map map = {(const char *)matrix, columns * 2ll, rows, columns, box,
+                                   emulator::MAP_SIGN};
+        memcpy(room, &map, sizeof map);
+        memcpy(to, room, sizeof *to);
+    }
+    __syncwarp();
+}
+template <int CLUSTER>
+void copy_box(uint32_t to, const TensorMap *at, int row, int column, uint32_t bar) {
+    emulator::Map map;
+    memcpy(&map, at, sizeof map);
+    if (map.sign != emulator::MAP_SIGN) emulator::fail("no tensor map");
+    if (to % 1024) emulator::fail("a box is not aligned");
+    for (int r = 0; r < CLUSTER; r++) {
+        const uint32_t there = CLUSTER > 1 ? emulator::at_rank(to, r) : to,
+                       b = CLUSTER > 1 ? emulator::at_rank(bar, r) : bar;
+        memset(emulator::shared_at(there), 0xff, map.box * 128);
+        emulator::later_event([=] {
+            emulator::copy_rows(there, map, row, column);
+            emulator::Bar &x = emulator::bar_at(b);
+            x.bytes -= map.box * 128;
+            emulator::bar_check(x);
+        });
+    }
+}
+/* Both operands lie in shared memory, where they must stay until they are multiplied. */
+template <int N> struct WgmmaShared {
+    static void multiply(float (&d)[N / 2], uint64_t a, uint64_t b, int add) {
+        emulator::Instr q = {d, {}, b, add != 0, N, F16::ID, a};
+        emulator::warpgroups[{emulator::self->block, emulator::self->linear / 128}]
+            .queue[emulator::self->linear % 128]
+            .push_back(q);
+    }
+};
+} // namespace kp
