@@ -301,8 +301,10 @@ static void run_baseline(const struct fixture *f, enum kp_math m, double bound) 
 
 /* Whether an op computes all draws at once. */
 static bool at_once(const struct kp_task *t) {
-    for (int i = 0; i < t->nops; i++)
-        if (kp_impl_of(t->ops[i].def->id)->together) return true;
+    for (int i = 0; i < t->nops; i++) {
+        const struct kp_impl *impl = kp_impl_of(t->ops[i].def->id); /* a view has none */
+        if (impl && impl->together) return true;
+    }
     return false;
 }
 
