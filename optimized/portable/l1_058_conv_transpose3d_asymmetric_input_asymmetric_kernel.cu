@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); 16
  * filters a tile.
  * Floor: one product in TF32 and two in bf16, 282 us; 0.11 GiB, 27 us.
- * Measured: 2480 us on an H200, 11 % of the floor. */
+ * Measured: 1826 us on an H200, 15 % of the floor. */
 #include "task.h"
 #include "convolve.cuh"
 #include "stores.cuh"

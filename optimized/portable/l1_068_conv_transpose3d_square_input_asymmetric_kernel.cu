@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); 64
  * filters a tile.
  * Floor: one product in TF32 and two in bf16, 6452 us; 1.66 GiB, 417 us.
- * Measured: 14322 us on an H200, 45 % of the floor. */
+ * Measured: 10886 us on an H200, 59 % of the floor. */
 #include "task.h"
 #include "convolve.cuh"
 #include "stores.cuh"

@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); 32
  * filters a tile.
  * Floor: three products in TF32, 425 us; 1.10 GiB, 275 us.
- * Measured: 2222 us on an H200, 19 % of the floor. */
+ * Measured: 1939 us on an H200, 22 % of the floor. */
 #include "task.h"
 #include "convolve.cuh"
 #include "stores.cuh"

@@ -7,7 +7,7 @@
  * gather the moments of each channel, and the norm is one more pass, in place (convolve_norm.cuh).
  * What is left of the norm is (conv - mean of the plane) * scale of the channel * weight.
  * Floor: 0.02 GiB read and 0.23 GiB written, read and written, 170 us; products in TF32, 53 us.
- * Measured: 630 us on an H200, 27 % of the floor. */
+ * Measured: 510.6 us on an H200, 33 % of the floor. */
 #include "task.h"
 #include "convolve_norm.cuh"
 

@@ -6,7 +6,7 @@
  * stored: its stores gather the moments of each channel (convolve_norm.cuh), which are joined to
  * those of channels, for their means, and to those of groups.
  * Floor: products in TF32, 505 us; 0.19 GiB read, 44 us.
- * Measured: 2811 us on an H200, 18 % of the floor. */
+ * Measured: 2242 us on an H200, 23 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve_norm.cuh"

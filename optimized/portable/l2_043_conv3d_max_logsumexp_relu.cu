@@ -6,7 +6,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A thread has all filters of a window (window_maps.cuh). Floor: two
  * products in TF32 and one in bf16, 1414 us; 0.25 GiB read, 0.50 GiB written and read, 295 us.
- * Measured: 2536 us on an H200, 56 % of the floor. */
+ * Measured: 2180 us on an H200, 65 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve.cuh"

@@ -7,7 +7,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), and whose
  * epilogue has all filters of a pixel and stores one number of it (convolve_filters.cuh).
  * Floor: three products in TF32, 37 us; 0.02 GiB read, 6 us.
- * Not measured yet. */
+ * Measured: 1048 us on an H200, 4 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve_filters.cuh"

@@ -6,7 +6,7 @@
  * epilogue.
  * Floor: 2 M N K flops over the TF32 rate and 4 M N K over that of bf16, 1376 us; 4.03 GiB,
  * 1009 us.
- * Measured: 1745 us on an H200, 79 % of the floor. */
+ * Measured: 1538 us on an H200, 90 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "operands.cuh"
