@@ -124,6 +124,7 @@ rule_timed() {
     swapped ok_off -DEVERY=-1e-7
     timed noise=0.1 skew=1.00000015
     check 'and the baseline to the other side' ends time ok
+    check 'for which the oracle is not asked' is "$(logged '^time oracle of all$')" 0
     swapped ok_off -DEITHER=1e-6
     timed
     check 'not by much more' ends time wrong 'over the output 17'
