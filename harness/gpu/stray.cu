@@ -97,7 +97,8 @@ __device__ static double add_element(Sums &sum, const Y *y, const kp_draws &orac
     double a = widen(y[i]), o = oracle.exact[i], rough[KP_DRAWS];
 #pragma unroll
     for (int d = 0; d < KP_DRAWS; d++) rough[d] = oracle.rough[d][i];
-    const double s2 = kp_sum_of_draws(o, rough), spread = kp_spread_of(o, s2, KP_DRAWS, type);
+    const double s2 = kp_sum_of_draws(o, rough);
+    const double spread = kp_spread_of(o, s2, KP_DRAWS, rule.rms, type);
     const kp_strayed e = kp_stray_of(a, o, spread, type);
     if (own && e.counted && type.unit > 0) {
         mine.widest = fmax(mine.widest, spread / (fabs(o) + rule.rms));

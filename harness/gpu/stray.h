@@ -77,11 +77,19 @@ KP_BOTH double kp_sum_of_draws(double o, const double *rough) {
     return s2;
 }
 
-/* The spread of an element, from that sum over so many draws; it may be infinite or NaN, if the
- * element depends on an infinity. */
-KP_BOTH double kp_spread_of(double o, double s2, int draws, struct kp_type_limits type) {
-    return sqrt(s2 / (draws * KP_AMPLIFIED * KP_AMPLIFIED) + type.unit * type.unit * o * o / 3 +
-                type.under * type.under);
+/* Noise swamps what it takes a quarter of.  Four times the noise would then do no more. */
+enum { KP_SWAMPED = 4 };
+KP_BOTH bool kp_swamps(double noise2, double o2) {
+    return KP_SWAMPED * KP_SWAMPED * noise2 > o2;
+}
+
+/* The spread of an element of an output with this root mean square, from that sum over so many
+ * draws; it may be infinite or NaN, if the element depends on an infinity. */
+KP_BOTH double kp_spread_of(double o, double s2, int draws, double rms,
+                            struct kp_type_limits type) {
+    double noise2 = s2 / draws, most2 = fmax(o * o, rms * rms);
+    if (!kp_swamps(noise2, most2)) noise2 /= KP_AMPLIFIED * KP_AMPLIFIED;
+    return sqrt(noise2 + type.unit * type.unit * o * o / 3 + type.under * type.under);
 }
 
 struct kp_strayed { /* one element */
@@ -91,7 +99,9 @@ struct kp_strayed { /* one element */
 };
 
 /* How far y strays from o, the oracle's or a baseline's.  An o beyond the type's numbers counts as
- * infinite.  Where o is not finite, or the spread is not, y may be anything; but see lost. */
+ * infinite, and a finite y then as lost, unless it is within so many spreads.  Where o is not
+ * finite, or the spread is not, y may be anything; but see lost. */
+enum { KP_LOST = 64 };
 KP_BOTH struct kp_strayed kp_stray_of(double y, double o, double spread,
                                       struct kp_type_limits type) {
     struct kp_strayed e = {0, false, false};
@@ -99,7 +109,8 @@ KP_BOTH struct kp_strayed kp_stray_of(double y, double o, double spread,
         e.counted = true;
         e.t = y == o ? 0 : (double)INFINITY;
     } else if (isnan(o) || fabs(o) > type.largest) {
-        e.lost = !isnan(o) && fabs(y) < type.largest * (1 - 2 * type.unit);
+        bool near = isfinite(o) && fabs(y - o) <= KP_LOST * spread;
+        e.lost = !isnan(o) && fabs(y) < type.largest * (1 - 2 * type.unit) && !near;
     } else if (isfinite(spread)) {
         e.counted = true;
         e.t = y == o ? 0 : fabs(y - o) / spread;
@@ -159,9 +170,10 @@ KP_BOTH bool kp_jumps(const struct kp_suspect *x) {
 }
 
 /* A suspect after so many draws.  At a jump y may be NaN. */
-KP_BOTH struct kp_strayed kp_judge_suspect(const struct kp_suspect *x, int draws,
+KP_BOTH struct kp_strayed kp_judge_suspect(const struct kp_suspect *x, int draws, double rms,
                                            struct kp_type_limits type) {
-    struct kp_strayed e = kp_stray_of(x->y, x->o, kp_spread_of(x->o, x->s2, draws, type), type);
+    double spread = kp_spread_of(x->o, x->s2, draws, rms, type);
+    struct kp_strayed e = kp_stray_of(x->y, x->o, spread, type);
     if (isnan(x->y) && kp_jumps(x)) e.counted = false;
     return e;
 }
@@ -177,9 +189,9 @@ KP_BOTH int kp_part_of(uint64_t i, uint64_t n) {
 }
 
 /* Add a suspect to what was found of an output of n, after so many draws. */
-KP_BOTH void kp_settle(struct kp_stray *s, const struct kp_suspect *x, int draws, uint64_t n,
-                       struct kp_type_limits type, double limit) {
-    const struct kp_strayed e = kp_judge_suspect(x, draws, type);
+KP_BOTH void kp_settle(struct kp_stray *s, const struct kp_suspect *x, int draws, double rms,
+                       uint64_t n, struct kp_type_limits type, double limit) {
+    const struct kp_strayed e = kp_judge_suspect(x, draws, rms, type);
     if (!e.counted) return;
     int part = kp_part_of(x->at, n);
     s->part_count[part]++;

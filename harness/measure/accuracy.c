@@ -133,7 +133,8 @@ static struct kp_type_limits limits_of(const struct kp_task *t, int i) {
 /* Fetch the suspects as they are after so many draws, and return those that are off by more than
  * the limit still; *n: how many.  Where there were too many, or an output is wrong without them,
  * none is returned: more draws are no help.  Free them. */
-static struct kp_place *unsettled(struct accuracy *acc, int draws, const bool *wrong, int *n) {
+static struct kp_place *unsettled(struct accuracy *acc, int draws, const double *rms,
+                                  const bool *wrong, int *n) {
     const struct kp_task *t = acc->r.task;
     struct kp_place *place = calloc(COMPARED, KP_MOST_SUSPECTS * sizeof *place);
     if (!place) die(KP_MACHINE, "comparing: out of memory");
@@ -149,7 +150,8 @@ static struct kp_place *unsettled(struct accuracy *acc, int draws, const bool *w
         to_host(acc, s->item, acc->suspects[i].item, s->count * sizeof *s->item);
         referee_wait(&acc->r);
         for (size_t k = 0; k < s->count && few; k++) {
-            struct kp_strayed e = kp_judge_suspect(&s->item[k], draws, limits_of(t, i));
+            struct kp_strayed e =
+                kp_judge_suspect(&s->item[k], draws, rms[i % KP_MAX_OUTPUTS], limits_of(t, i));
             if (!kp_is_suspect(&e, limits_of(t, i), KP_ELEMENT_LIMIT)) continue;
             place[(*n)++] = (struct kp_place){i % KP_MAX_OUTPUTS, (int64_t)s->item[k].at};
         }
@@ -160,10 +162,10 @@ static struct kp_place *unsettled(struct accuracy *acc, int draws, const bool *w
 /* Give suspects more draws, until none is left or they have had the most.  wrong: of each
  * comparison, whether it fails without them.  Returns how many draws they had. */
 static int redraw(struct accuracy *acc, const void *const *tensors, const struct kp_noise *noise,
-                  const bool *wrong) {
+                  const double *rms, const bool *wrong) {
     int draws = KP_DRAWS, n;
     for (int pass = 1;; pass++, draws += KP_DRAWS) {
-        struct kp_place *place = unsettled(acc, draws, wrong, &n);
+        struct kp_place *place = unsettled(acc, draws, rms, wrong, &n);
         struct kp_noise other = *noise;
         other.seed = kp_mix(noise->seed, (uint64_t)pass);
         bool more = n && pass <= MOST_REDRAWS;
@@ -184,11 +186,12 @@ static void settle(struct accuracy *acc, int draws, const double *rms, struct kp
         for (size_t k = 0; k < acc->seen[i].count; k++) {
             const struct kp_suspect *x = &acc->seen[i].item[k];
             const struct kp_value *v = &t->values[t->outputs[i % KP_MAX_OUTPUTS]];
-            kp_settle(&found[i], x, draws, (uint64_t)kp_shape_count(&v->shape), limits_of(t, i),
+            const double of = rms[i % KP_MAX_OUTPUTS];
+            kp_settle(&found[i], x, draws, of, (uint64_t)kp_shape_count(&v->shape), limits_of(t, i),
                       KP_ELEMENT_LIMIT);
-            double own = kp_spread_of(x->o, x->s2, draws, limits_of(t, i));
+            double own = kp_spread_of(x->o, x->s2, draws, of, limits_of(t, i));
             if (i < KP_MAX_OUTPUTS && isfinite(own))
-                spread[i].largest = fmax(spread[i].largest, own / (fabs(x->o) + rms[i]));
+                spread[i].largest = fmax(spread[i].largest, own / (fabs(x->o) + of));
         }
 }
 
@@ -234,7 +237,7 @@ static bool judge_slices(struct slice_context *c, const void *const *tensors, en
         struct kp_judgment j = judge_output(&host[i], &spread[i % KP_MAX_OUTPUTS], class);
         wrong[i] = !judgment_passes(&j);
     }
-    settle(acc, redraw(acc, tensors, &noise, wrong), c->rms, host, spread);
+    settle(acc, redraw(acc, tensors, &noise, c->rms, wrong), c->rms, host, spread);
     *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);
     for (int b = 0; b < acc->judged; b++)
@@ -255,7 +258,7 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
     const void *tensors[KP_MAX_BUFFERS];
     referee_pointers(&acc->r, placement, tensors, c.outputs);
     for (int b = 0; b < acc->judged; b++) accuracy_baseline(acc, placement, b);
-    if (acc->judged) referee_rms(&acc->r, acc->out[0], c.rms);
+    referee_rms(&acc->r, acc->judged ? acc->out[0] : c.outputs, c.rms);
     int64_t most = much == KP_ALL ? 0 : KP_JUDGED_ELEMENTS;
     bool all = judge_slices(&c, tensors, class, most, seed, out);
     if (all || much != KP_SOME || !judgment_passes(&out->candidate)) return;

@@ -61,8 +61,7 @@ static void of_draws(const struct kp_spread *own, double *rms, double *bias) {
 
 /* Whether noise takes the meaning from what it is on. */
 static bool swamped(const struct kp_spread *own) {
-    const double factor = KP_AMPLIFIED * KP_SWAMPED;
-    return own->sum_s2 * factor * factor > own->sum_o2;
+    return kp_swamps(own->sum_s2 * KP_AMPLIFIED * KP_AMPLIFIED, own->sum_o2);
 }
 
 struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread *own,

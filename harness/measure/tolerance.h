@@ -41,7 +41,6 @@ enum {
     KP_ELEMENT_LIMIT = 64, /* of an element */
     KP_BIAS_LIMIT = 2,     /* mean, signed: and as often the draws' own, and what luck explains */
     KP_LUCK = 4,           /* standard deviations that independent errors may add up to by luck */
-    KP_SWAMPED = 4,        /* NORMWISE claims nothing where the draws stray by 1/4 of the output */
     KP_TIMED_FACTOR = 2    /* against a baseline that may be off by as much, in other samples */
 };
 
@@ -52,7 +51,7 @@ struct kp_judgment {                 /* of an output, or the worst over outputs 
 
 /* Judge what was found of one output, in the spreads of a class.  Accuracy against the largest
  * element says nothing where that is infinite, or so large that the draws stray from the output by
- * a good part of it (KP_SWAMPED): there NORMWISE holds. */
+ * a good part of it (kp_swamps): there NORMWISE holds. */
 struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread *own,
                                 enum kp_class class);
 

@@ -187,7 +187,7 @@ void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *orac
         const struct kp_suspect x =
             kp_suspect_of((uint64_t)(offset + i), load(y, type, i), o, rough_at(oracle, i, rough),
                           is_poison(y, i, kp_dtype_size(type), rule->poison));
-        const double spread = kp_spread_of(o, x.s2, KP_DRAWS, limits);
+        const double spread = kp_spread_of(o, x.s2, KP_DRAWS, rule->rms, limits);
         const struct kp_strayed e = kp_stray_of(x.y, o, spread, limits);
         if (own && e.counted && limits.unit > 0)
             add_own(own, o, oracle->exact[0], rough, spread, rule->rms);

@@ -276,8 +276,23 @@ static void test_rest_overflows(void **state) {
         }
 }
 
-/* y = tanh(2^40 (1 - (1 - off))), as steep as a step: 1, where the candidate has `found`.  All other
- * elements are 0, or as right. */
+/* How far others may stray is the same, whether baselines are judged or not. */
+static void test_spread_alone(void **state) {
+    (void)state;
+    const struct honest how = {0};
+    struct accuracy acc = judge();
+    struct sample_errors with = sample(&acc, how, KP_DIST_DECLARED, KP_CLASS_FP32), alone;
+    const int judged = acc.judged;
+    accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_ALL, 3, &with);
+    acc.judged = 0;
+    accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_ALL, 3, &alone);
+    acc.judged = judged;
+    assert_true(fabs(alone.spread.element / with.spread.element - 1) < 1e-4);
+    accuracy_close(&acc);
+}
+
+/* y = tanh(2^40 (1 - (1 - off))), as steep as a step: 1, where the candidate has `found`.  All
+ * other elements are 0, or as right. */
 static struct sample_errors steep(struct accuracy *acc, double off, float found, uint64_t seed) {
     struct sample_errors e;
     referee_fill(&acc->r, 0, KP_DIST_DECLARED, 11);
@@ -321,7 +336,7 @@ int main(void) {
         cmocka_unit_test(test_spread_size), cmocka_unit_test(test_lost),
         cmocka_unit_test(test_outside),     cmocka_unit_test(test_unwritten),
         cmocka_unit_test(test_how_much),    cmocka_unit_test(test_rest_overflows),
-        cmocka_unit_test(test_steps)};
+        cmocka_unit_test(test_steps),       cmocka_unit_test(test_spread_alone)};
     char message[1024];
     product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();

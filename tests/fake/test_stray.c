@@ -19,14 +19,16 @@ static void near(double got, double want) {
 
 /* ---- One element ----------------------------------------------------------------------------- */
 
+enum { RMS = 1000 }; /* of outputs: noise does not swamp them */
+
 /* How many times larger than honest roundings the oracle's noise is. */
 static double amplified(void) {
-    return 1 / kp_spread_of(0, 7, 7, kp_limits_of(KP_F32));
+    return 1 / kp_spread_of(0, 7, 7, RMS, kp_limits_of(KP_F32));
 }
 
 /* The spread of an element from KP_DRAWS draws. */
 static double spread_of(double o, const double *rough, enum kp_dtype type) {
-    return kp_spread_of(o, kp_sum_of_draws(o, rough), KP_DRAWS, kp_limits_of(type));
+    return kp_spread_of(o, kp_sum_of_draws(o, rough), KP_DRAWS, RMS, kp_limits_of(type));
 }
 
 /* Draws around o in which honest roundings would be off by `by`, up and down in turn. */
@@ -61,6 +63,22 @@ static void test_spread(void **state) {
     assert_false(isfinite(spread_of(0, rough, KP_F32)));
 }
 
+/* Where noise is a quarter of the element, and of the output, it is not divided. */
+static void test_swamped(void **state) {
+    (void)state;
+    const struct {
+        double o, rms, spread;
+    } row[] = {{0, 0, 4},     {15.9, 1, 4}, {-15.9, 1, 4}, {16.1, 1, 1},
+               {-16.1, 1, 1}, {1, 15.9, 4}, {1, 16.1, 1},  {12, 12, 4}};
+    double rough[KP_DRAWS];
+    assert_true(amplified() == 4);
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        draws(rough, row[i].o, 1);
+        double s2 = kp_sum_of_draws(row[i].o, rough);
+        near(kp_spread_of(row[i].o, s2, KP_DRAWS, row[i].rms, kp_limits_of(KP_F64)), row[i].spread);
+    }
+}
+
 /* How far y is from o, in spreads; what counts, and what is lost. */
 static void test_stray(void **state) {
     (void)state;
@@ -90,6 +108,12 @@ static void test_stray(void **state) {
         {most, most * 2, 1, KP_F32, 0, false, false}, /* rounded down to the largest number */
         {most / 2, most * 2, 1, KP_F32, 0, false, true},
         {most, most, 1, KP_F32, 0, true, false},
+        {most / 2, most, most / 100, KP_F32, 50, true, false},
+        {most * 0.5, most * 1.13, most / 100, KP_F32, 0, false, false}, /* as near as it can be */
+        {most * -0.5, most * -1.13, most / 100, KP_F32, 0, false, false},
+        {most * 0.5, most * 1.15, most / 100, KP_F32, 0, false, true},
+        {most * -0.5, most * 1.13, most / 100, KP_F32, 0, false, true},
+        {7, inf, inf, KP_F32, 0, false, true},
         {65504, 70000, 1, KP_F16, 0, false, false},
         {65472, 70000, 1, KP_F16, 0, false, false}, /* the next below it */
         {60000, 70000, 1, KP_F16, 0, false, true},
@@ -196,7 +220,7 @@ static int slice(const struct output *x, int at, struct kp_draws *values) {
 /* Compare it in two slices; the suspects are then in `suspects`. */
 static struct kp_suspects suspects;
 static void compare(const struct output *x, bool lost, struct kp_stray *s, struct kp_spread *own) {
-    const struct kp_stray_rule rule = {.limit = 10, .lost = lost, .rms = 2, .poison = poison};
+    const struct kp_stray_rule rule = {.limit = 10, .lost = lost, .rms = RMS, .poison = poison};
     device_stray_reset(s, &suspects, NULL);
     if (own) device_spread_reset(own, NULL);
     for (int at = 0; at < COUNT; at = at ? COUNT : CUT) {
@@ -218,7 +242,7 @@ static void again(const struct output *x) {
 /* Judge the suspects by so many draws. */
 static void settle(struct kp_stray *s, int draws) {
     for (size_t k = 0; k < suspects.count && k < KP_MOST_SUSPECTS; k++)
-        kp_settle(s, &suspects.item[k], draws, COUNT, kp_limits_of(KP_F32), 10);
+        kp_settle(s, &suspects.item[k], draws, RMS, COUNT, kp_limits_of(KP_F32), 10);
 }
 
 /* What is right does not stray; the draws do, by a spread each. */
@@ -240,7 +264,7 @@ static void test_right(void **state) {
         near(own.bias[d], d % 2 ? -COUNT : COUNT);
     }
     near(own.sum_s2, COUNT * 0.25);
-    near(own.largest, 0.5 / 3); /* where |o| is 1 */
+    near(own.largest, 0.5 / (RMS + 1)); /* where |o| is 1 */
     double o2 = 0;
     for (int i = 0; i < COUNT; i++) o2 += x->exact[i] * x->exact[i];
     near(own.sum_o2, o2);
@@ -331,10 +355,10 @@ static void test_jump(void **state) {
         double least, most;
         float y;
         bool more, bad; /* the draws that show it come later */
-    } row[] = {{1e-9, 8, NAN, false, false},      {1e-9, 8, NAN, true, false},
-               {1e-9, 8, INFINITY, false, true},  {1e-9, 8, 1000, false, true},
-               {0.02, 8, NAN, false, true},       {1e-9, 1e-6, NAN, false, true},
-               {1e-9, 2e-3, NAN, false, false},   {1e-9, 0.9e-3, NAN, false, true}};
+    } row[] = {{1e-9, 8, NAN, false, false},     {1e-9, 8, NAN, true, false},
+               {1e-9, 8, INFINITY, false, true}, {1e-9, 8, 1000, false, true},
+               {0.02, 8, NAN, false, true},      {1e-9, 1e-6, NAN, false, true},
+               {1e-9, 2e-3, NAN, false, false},  {1e-9, 0.9e-3, NAN, false, true}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         struct output *x = right();
         struct kp_stray s;
@@ -385,7 +409,7 @@ static void test_many(void **state) {
     for (int i = 0; i < COUNT; i++) x->y[i] = 100;
     compare(x, true, &s, NULL);
     assert_true((int)COUNT == KP_MOST_SUSPECTS && suspects.count == COUNT && s.bad == 0);
-    const struct kp_stray_rule rule = {.limit = 10, .lost = true, .rms = 2, .poison = poison};
+    const struct kp_stray_rule rule = {.limit = 10, .lost = true, .rms = RMS, .poison = poison};
     struct kp_draws values;
     slice(x, 0, &values);
     device_stray(x->y, KP_F32, &values, 0, 3, COUNT, &rule, &s, &suspects, NULL, NULL);
@@ -421,7 +445,7 @@ static void test_lost(void **state) {
 /* Integers are right or wrong; they have no spreads. */
 static void test_integers(void **state) {
     (void)state;
-    const struct kp_stray_rule rule = {.limit = 10, .lost = true, .rms = 2, .poison = poison};
+    const struct kp_stray_rule rule = {.limit = 10, .lost = true, .rms = RMS, .poison = poison};
     const int64_t y[] = {1, 2, 4};
     const double exact[] = {1, 2, 3};
     struct kp_draws values = {.exact = exact};
@@ -446,7 +470,7 @@ int main(void) {
         cmocka_unit_test(test_right),   cmocka_unit_test(test_errors),
         cmocka_unit_test(test_bad),     cmocka_unit_test(test_lost),
         cmocka_unit_test(test_redraw),  cmocka_unit_test(test_many),
-        cmocka_unit_test(test_jump),    cmocka_unit_test(test_varied),
-        cmocka_unit_test(test_integers)};
+        cmocka_unit_test(test_swamped), cmocka_unit_test(test_jump),
+        cmocka_unit_test(test_varied),  cmocka_unit_test(test_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
