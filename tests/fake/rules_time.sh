@@ -434,7 +434,7 @@ rule_memory() {
 # Each buffer is a file descriptor at each placement.
 rule_descriptors() {
     built ok_relu relu64
-    (ulimit -Sn 40 && verified && timed)
+    (ulimit -Sn 24 && verified && timed)
     check 'a soft limit on descriptors is raised' ends time ok
     rm "$cell".{verify,time}.json
     (ulimit -n 40 && verified)
