@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include "base/tape.h"
+#include "cuda_base/vendor_choice.h"
 
 enum {
     RUNNER_MAGIC = 0x4b500001,
@@ -44,7 +45,7 @@ struct runner_setup {
 /* A baseline's process is told first what to run, and gets standard error: once for each cell that
  * it serves. */
 struct runner_baseline {
-    char task[PATH_MAX], math[8];
+    char task[PATH_MAX], math[8], choices[KP_CHOICES]; /* of library calls */
 };
 
 struct runner_request {

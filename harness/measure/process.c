@@ -118,10 +118,10 @@ enum { MOST_LEFT = 4 };
 static struct kp_process left[MOST_LEFT];
 
 void process_start_baseline(struct kp_process *p, const char *name, const char *task,
-                            const char *math, const struct runner_setup *setup,
+                            const char *math, const char *choices, const struct runner_setup *setup,
                             const struct kp_shared *shared) {
     char *argv[] = {"baseline", NULL};
-    struct runner_baseline what = {{0}, {0}};
+    struct runner_baseline what = {{0}, {0}, {0}};
     int i = 0, streams[1] = {2};
     while (i < MOST_LEFT - 1 && !left[i].pid) i++;
     if (left[i].pid) {
@@ -132,6 +132,7 @@ void process_start_baseline(struct kp_process *p, const char *name, const char *
         start(p, name, argv, false);
     if (!realpath(task, what.task)) die(KP_MACHINE, "%s: %s", task, strerror(errno));
     snprintf(what.math, sizeof what.math, "%s", math);
+    snprintf(what.choices, sizeof what.choices, "%s", choices ? choices : "");
     put(p->to, &what, sizeof what);
     descriptors_give(p->to, streams, 1);
     process_setup(p, setup, shared);

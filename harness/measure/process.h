@@ -21,9 +21,10 @@ void process_spawn(struct kp_process *p, const char *name, char *const argv[]);
 void process_setup(struct kp_process *p, const struct runner_setup *setup,
                    const struct kp_shared *shared);
 
-/* Both for a baseline's program: one that an earlier cell has left, or else a new one. */
+/* Both for a baseline's program: one that an earlier cell has left, or else a new one.  choices: of
+ * library calls (cuda_base/vendor_choice.h), or NULL. */
 void process_start_baseline(struct kp_process *p, const char *name, const char *task,
-                            const char *math, const struct runner_setup *setup,
+                            const char *math, const char *choices, const struct runner_setup *setup,
                             const struct kp_shared *shared);
 
 /* The cell ends: the process of a baseline that works gives back its memory, and is left for the

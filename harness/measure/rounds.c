@@ -33,8 +33,8 @@ enum {
 /* Stop when half of the interval is 0.3 % of the ratio; of long kernels 0.5 %, as boards differ by
  * 1 to 2 % and each round is dear. */
 static const double known_share = 0.003, long_known_share = 0.005, long_us = 200;
-static const double tick_most = 0.5;     /* us: CUDA says that events resolve half a microsecond */
-static const double tick_least = 1e-4;   /* us: smaller steps are rounding errors */
+static const double tick_most = 0.5;   /* us: CUDA says that events resolve half a microsecond */
+static const double tick_least = 1e-4; /* us: smaller steps are rounding errors */
 
 /* A kernel shorter than this is measured in several sets of processes, because something that is
  * decided when a process starts affects it.  On an H200 a kernel of 4.05 us takes 3.95 to 4.2 us:
@@ -113,7 +113,7 @@ bool rounds_start(struct rounds *t, bool aa) {
         } else {
             t->runner_name[i] = kp_math_name(t->task, own);
             process_start_baseline(&t->runner[i], t->runner_name[i], t->task->path, math[own],
-                                   &setup, t->acc.r.shared);
+                                   t->choices, &setup, t->acc.r.shared);
         }
     }
     bool ok = true;

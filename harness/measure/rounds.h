@@ -21,7 +21,7 @@ struct runner_samples {
 
 struct rounds {
     const struct kp_task *task;
-    const char *prefix;
+    const char *prefix, *choices; /* of library calls, as verify found them, or NULL */
     struct accuracy acc;
     uint64_t master;
     double deadline, cap_seconds;

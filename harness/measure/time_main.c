@@ -116,8 +116,8 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
                           reason ? cJSON_CreateString(reason) : cJSON_CreateNull());
     carry(c->json, c->build, "kernel");
     static const char *const keys[] = {
-        "class",    "baseline_class", "missed",        "error",   "telling",
-        "evidence", "deterministic",  "scratch_bytes", "sandbox", "launches"};
+        "class",         "baseline_class", "missed",  "error",    "telling",  "evidence",
+        "deterministic", "scratch_bytes",  "sandbox", "launches", "vendor_us"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) carry(c->json, c->verify, keys[i]);
     if (cJSON_IsFalse(cJSON_GetObjectItem(c->json, "deterministic"))) flag(c, "nondeterministic");
     flag_audit(c);
@@ -400,6 +400,8 @@ static void time_cell(int argc, char **argv) {
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     if (!c.t.missing) check_files(&c);
+    c.t.choices = json_text(c.verify, "choices", NULL);
+    kp_vendor_choose(c.t.choices);
     allocate(&c);
     read_tolerances(&c);
     if (kp_exec_weak(c.t.task)) flag(&c, "weak-baseline: a convolution without cuDNN");

@@ -46,6 +46,7 @@ static void serve(const struct runner_baseline *what) {
     struct kp_span *at;
     size_t n = runner_receive(&setup, &region, &at);
     struct kp_task *task = task_load(what->task);
+    kp_vendor_choose(what->choices);
     struct baseline b = {.task = task, .exec = kp_exec_create(task, math)};
     size_t bytes = kp_exec_workspace(b.exec);
     if (bytes)
@@ -82,6 +83,7 @@ int main(int argc, char **argv) {
         struct runner_baseline what;
         runner_take(&what, sizeof what);
         what.task[sizeof what.task - 1] = what.math[sizeof what.math - 1] = 0;
+        what.choices[sizeof what.choices - 1] = 0;
         if (!descriptors_take(0, &said, 1)) return KP_MACHINE;
         say_to(said);
         close(said);

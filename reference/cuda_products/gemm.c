@@ -7,7 +7,11 @@
 #include "base/error.h"
 #include <cublasLt.h>
 #include <cublas_v2.h>
+
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct kp_lt {
     cublasLtMatmulDesc_t product;
@@ -92,7 +96,7 @@ static struct kp_lt *describe(const struct kp_gemm *g, bool bias) {
 
 /* See gemm.h.  Buffers are 256-byte aligned, which the heuristic supposes. */
 int kp_lt_find(const struct kp_gemm *g, bool bias, struct kp_lt *found[], int want) {
-    enum { MOST = 16 };
+    enum { MOST = 128 };
     cublasLtMatmulHeuristicResult_t offer[MOST];
     cublasLtHandle_t h = (cublasLtHandle_t)kp_cublas(); /* one contains the other */
     struct kp_lt *lt = describe(g, bias);
@@ -101,6 +105,11 @@ int kp_lt_find(const struct kp_gemm *g, bool bias, struct kp_lt *found[], int wa
     KP_CUBLAS(cublasLtMatmulPreferenceCreate(&p));
     KP_CUBLAS(cublasLtMatmulPreferenceSetAttribute(p, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                    &workspace, sizeof workspace));
+    /* Parts of a sum are added in fp32, never in the result's 16 bits. */
+    uint32_t reductions =
+        CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    KP_CUBLAS(cublasLtMatmulPreferenceSetAttribute(p, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                                                   &reductions, sizeof reductions));
     int n = 0, kept = 0;
     cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
         h, lt->product, lt->a, lt->b, lt->c, lt->c, p, want < MOST ? want : MOST, offer, &n);
@@ -133,4 +142,31 @@ void kp_lt_free(struct kp_lt *lt) {
     cublasLtMatrixLayoutDestroy(lt->c);
     cublasLtMatmulDescDestroy(lt->product);
     free(lt);
+}
+
+/* See gemm.h.  An algorithm is opaque words that may be kept. */
+void kp_lt_text(const struct kp_lt *lt, char text[KP_LT_TEXT]) {
+    unsigned char byte[sizeof lt->algo];
+    static_assert(2 * sizeof byte + 1 == KP_LT_TEXT, "two digits a byte");
+    memcpy(byte, &lt->algo, sizeof byte);
+    for (size_t i = 0; i < sizeof byte; i++) snprintf(text + 2 * i, 3, "%02x", byte[i]);
+}
+
+/* See gemm.h. */
+struct kp_lt *kp_lt_of(const struct kp_gemm *g, const char *text) {
+    struct kp_lt *lt = describe(g, false);
+    unsigned char byte[sizeof lt->algo];
+    unsigned digit;
+    cublasLtMatmulHeuristicResult_t result;
+    size_t n = strlen(text) + 1 == KP_LT_TEXT ? sizeof byte : 0, i = 0;
+    while (i < n && sscanf(text + 2 * i, "%2x", &digit) == 1) byte[i++] = (unsigned char)digit;
+    if (i == sizeof byte) {
+        memcpy(&lt->algo, byte, sizeof byte);
+        if (cublasLtMatmulAlgoCheck((cublasLtHandle_t)kp_cublas(), lt->product, lt->a, lt->b, lt->c,
+                                    lt->c, &lt->algo, &result) == CUBLAS_STATUS_SUCCESS &&
+            result.workspaceSize <= KP_GEMM_WORKSPACE)
+            return lt;
+    }
+    kp_lt_free(lt);
+    return NULL;
 }

@@ -41,4 +41,8 @@ void kp_product_rough(const struct kp_product *p, double alpha, const struct kp_
                       const struct kp_noise *noise, const void *exact, bool first, char *scratch,
                       cudaStream_t stream);
 
+/* All draws of the product that c[0] is, from its exact result, which is there. */
+void kp_product_together(const struct kp_product *p, const struct kp_array *from[2],
+                         const struct kp_call *c, char *scratch, cudaStream_t stream);
+
 #endif

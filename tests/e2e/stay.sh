@@ -9,7 +9,7 @@ export KP_CELL_SECONDS=2 KP_STAY=3 NOT_FOR_OTHERS=secret
 
 # A copy of the programs is its own: nobody else's process serves it.
 cp -r "$bin" bin && bin=$PWD/bin
-export LD_LIBRARY_PATH=$bin CUDA_VISIBLE_DEVICES="log=$scratch/log"
+export LD_LIBRARY_PATH=$bin CUDA_VISIBLE_DEVICES="log=$scratch/log vendor=1"
 step() { "$bin/$1" "$json" "$cell" > "$out" 2>&1; }
 staying() { pgrep -f "^$bin/$1 --stay" | sort -n | paste -sd' '; }
 # until_none PATTERN - none of our processes is like this; waits a while.
@@ -48,6 +48,22 @@ check 'it serves on' is "$(staying time)" "$one"
 check 'baselines wait for it' is "$(pgrep -f "^baseline" -P "$one" | wc -l)" 2
 check 'it has no secrets' eval "! grep -qa secret /proc/$one/environ"
 check 'nothing of the terminal' is "$(ps -o sid= -p "$one" | tr -d ' ')" "$one"
+
+# ---- One library call ---------------------------------------------------------------------------
+
+built ok_relu
+step verify
+first=$(of verify .choices)
+: > "$scratch/log"
+step verify
+check 'each cell has a search of its own' eval "[[ '$(of verify .choices)' =~ ^lt_tuned_tn\ [0-9.]+$ && '$(of verify .choices)' != '$first' ]]"
+check 'its times are shown' is "$(of verify '.vendor_us | tojson')" '{"cublas_nn":3,"lt_tuned_tn":2}'
+step time
+check 'by time, too' is "$(of time '.vendor_us | tojson')" '{"cublas_nn":3,"lt_tuned_tn":2}'
+check 'what was judged is what is timed, by the judge and by the runner' is \
+    "$(grep vendor "$scratch/log" | sort)" "baseline vendor takes $(of verify .choices)
+time vendor takes $(of verify .choices)
+verify vendor finds $(of verify .choices)"
 
 # ---- Memory comes back -----------------------------------------------------------------------
 
