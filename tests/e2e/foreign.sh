@@ -29,7 +29,7 @@ world() {
     printf 'auto BM = Int<64>{};\nauto BN = Int< 64>{};\nauto BK=Int<32>{};\n' | tee -a 96_64_64.cu >> 64_64_256.cu
     cp 64_64_64.cu ../a100_F32F16F16F32/
     cd ../../..
-    export KP_FOREIGN_COMMIT=0123abc
+    echo 0123abc > theirs/COMMIT
 }
 mine() { mk foreign SUITE=hgemm CUDA_L2=theirs "$@"; }
 rows() { cut -d, -f1,3,5-7 results/foreign/h200.csv | sed 's/^hgemm_//' | paste -sd' '; }
@@ -124,7 +124,9 @@ void cuda_l2_h100_fp32(torch::Tensor a, torch::Tensor b, torch::Tensor b_col_maj
 END_OF
 }
 source_of 64_64_64 float ''
-source_of 64_64_128 half 'static void *memory; if (!memory) cudaMalloc(&memory, 1000); cudaMemset(memory, 0, 1000);'
+source_of 64_64_128 half 'static void *x, *y;
+    if (!x) cudaMalloc(&x, 100), cudaMalloc((float **)&y, 100);
+    cudaMemset(x, 0, 1), cudaMemsetAsync(y, 0, 2, at::cuda::getCurrentCUDAStream()), cudaMemsetAsync(y, 0, 3, (cudaStream_t)9);'
 source_of 64_128_64 float 'no_such_function();'
 source_of 128_64_64 float 'cudaHostAlloc((void **)&a, 4, 0);'
 mkdir -p "$scratch/run/build/foreign" "$scratch/run/results" && cd "$scratch/run" && ln -s "$root"/{harness,make,optimized,tasks} . && ln -s "$root"/build/{task,gate,confine} build/ || exit
@@ -144,38 +146,49 @@ check 'so does one that asks for memory' is "$(compiled 64_64_128)" 'ok null'
 check 'one that does not compile is told why' is "$(compiled 64_128_64 | grep -oE '^build|no_such_function' | paste -sd' ')" 'build no_such_function'
 check 'a call that cannot be recorded is refused' is "$(compiled 128_64_64)" 'gate object: cudaHostAlloc is called: declare scratch_bytes() and use the scratch that launch is given'
 
-# Where launch enqueues, and what it gives: the runtime's calls are the test's.
-cat > runtime.cpp << END_OF
-#include <cstdio>
-#include <cuda_runtime.h>
-cudaError_t cudaMemsetAsync(void *to, int, size_t n, cudaStream_t s) { return printf("memset %zu %zu %zu\n", (size_t)to, n, (size_t)s), cudaSuccess; }
-extern "C" cudaError_t CUDARTAPI __cudaPopCallConfiguration(dim3 *, dim3 *, size_t *, void *s) { return *(size_t *)s = 0, cudaSuccess; }
-END_OF
-cat > calls.cpp << END_OF
-#include "foreign.cuh"
-#undef printf
-void theirs(torch::Tensor a, torch::Tensor b, torch::Tensor bt, torch::Tensor c) {
-    void *x, *y, *z = nullptr;
-    dim3 grid, block;
-    size_t shared;
-    cudaStream_t s;
-    cudaMalloc(&x, 100), cudaMalloc((char **)&y, 100), cudaMalloc(&z, 1 << 20);
-    printf("%d %d %d %d %d\n", (int)a.size(0), (int)b.size(1), (int)bt.size(0), (int)c.size(-1), z == nullptr);
-    cudaMemset(x, 0, 1), cudaMemsetAsync(y, 0, 2), cudaMemsetAsync(a.data_ptr(), 0, 3, (cudaStream_t)9);
-    __cudaPopCallConfiguration(&grid, &block, &shared, &s);
-    printf("launch %zu current %zu\n", (size_t)s, (size_t)at::cuda::getCurrentCUDAStream().stream());
+# What it enqueues, and where: these calls of the runtime are the test's.
+cat > runtime.c << 'END_OF'
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <string.h>
+static dim3 asked[2];
+static void *on;
+unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, void *stream) {
+    asked[0] = grid, asked[1] = block, on = stream;
+    return 0;
 }
-#include "task.h"
-KP_FOREIGN(theirs)
-int main() {
-    const Inputs in = {(__half *)1, (__half *)2, (__half *)3};
-    const Outputs out = {(__half *)4};
-    launch(&in, &out, (void *)4096, (cudaStream_t)7);
+cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared, void **stream) {
+    *grid = asked[0], *block = asked[1], *shared = 0, *stream = on;
+    return cudaSuccess;
+}
+cudaError_t __cudaGetKernel(const void **to, const void *f) { return *to = f, cudaSuccess; }
+cudaError_t __cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream) {
+    printf("launch on %zu:", (size_t)stream);
+    for (int i = 0; i < 3; i++) printf(" %zu", *(size_t *)args[i]);
+    return printf(" %d %d\n", *(int *)args[3], *(int *)args[4]), cudaSuccess;
+}
+cudaError_t cudaLaunchKernel(const void *f, dim3 grid, dim3 block, void **args, size_t shared, cudaStream_t stream) {
+    return __cudaLaunchKernel(f, grid, block, args, shared, stream);
+}
+cudaError_t cudaMemsetAsync(void *to, int x, size_t n, cudaStream_t stream) {
+    return printf("memset on %zu: %zu %zu\n", (size_t)stream, (size_t)to, n), cudaSuccess;
 }
 END_OF
-g++ -std=c++17 -O1 -w -DKP_FOREIGN_SCRATCH=1024 -isystem "$real_cuda/include" -Ibuild/foreign/toolkit/include -Ibuild/tasks/hgemm_64_64_128 -o calls calls.cpp runtime.cpp > "$out" 2>&1
-check 'the null stream is that of the recording, memory is scratch' is "$(./calls)" '64 64 128 64 1
-memset 4096 1 7
-memset 4352 2 7
-memset 1 3 9
-launch 7 current 7'
+cat > main.c << 'END_OF'
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+int main(int n, char **path) {
+    void *library = dlopen(path[1], RTLD_NOW);
+    if (!library) return puts(dlerror());
+    void *in[] = {(void *)1, (void *)2, (void *)3}, *out[] = {(void *)4};
+    if (((size_t(*)(void))dlsym(library, "scratch_bytes"))() != 256 << 20) return 2;
+    ((void (*)(void **, void **, void *, void *))dlsym(library, "launch"))(in, out, (void *)4096, (void *)7);
+    return 0;
+}
+END_OF
+gcc -w -shared -fPIC -isystem "$real_cuda/include" -o runtime.so runtime.c && gcc -w -o main main.c -ldl
+check 'the null stream is that of the recording, memory is scratch' is "$(LD_PRELOAD=$PWD/runtime.so ./main build/foreign/h200/hgemm_64_64_128.so 2>&1)" 'memset on 7: 4096 1
+memset on 7: 4352 2
+memset on 9: 4352 3
+launch on 7: 1 3 4 64 128'
