@@ -54,8 +54,6 @@ echo '// faster: speed = 8' > x && cat theirs/kernels/h100_F32F16F16F32/64_64_25
 mine TASKS=hgemm_64_64_256
 check 'TASKS names what is judged; what has changed is judged again' is "$(grep -c '^time' steps.log) $(rows | grep -o '64_64_256,ok,12.5,100,8')" '1 64_64_256,ok,12.5,100,8'
 check 'and the other rows stay' is "$(judged)" 6
-mk report
-check 'a folder of tables is no GPU' not says 'foreign'
 
 # ---- The draw ----------------------------------------------------------------------------------
 drawn() {
