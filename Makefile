@@ -25,6 +25,7 @@
 #   profile     where the time of each kernel goes, as ncu sees it
 #   calibrate   how well the judge tells arithmetics apart, for each task
 #   tune        the fastest of the ways that a family's kernel knows, for each shape: SUITE=hgemm
+#   foreign     CUDA-L2's published kernels by the rules of a cell: SUITE=hgemm CUDA_L2=checkout
 #   sanitize    every kernel under compute-sanitizer: TOOLS="memcheck racecheck", SMALL=1
 #   export      attempts as data for training, in build/export.d
 #   judge       a second opinion on kernels: does this one cheat?  Advice only; judge-eval rates it
@@ -78,9 +79,8 @@ Q          := $(if $(V),,@)
         export reward deps install clean help compiled
 
 report:
-
 goals := $(or $(MAKECMDGOALS),report)
-include make/toolchain.mk make/programs.mk
+include make/toolchain.mk make/programs.mk make/foreign.mk
 
 # ---- Tasks, kernels, cells ----------------------------------------------------
 # A suite is a folder of tasks/: a file for each task, or, for a family, a template.json and
@@ -95,7 +95,7 @@ $(foreach f,$(task_files),$(eval task.$(call named,$f) := $f))
 aside  := my v0
 suites := $(sort $(families) $(notdir $(patsubst %/,%,$(dir $(task_files)))))
 $(foreach s,$(suites),$(eval tasks_of.$s := $(call named,$(filter tasks/$s/%,$(task_files)))))
-$(foreach s,$(families),$(eval tasks_of.$s += $(addprefix $s_,$(file <tasks/$s/shapes))))
+$(foreach s,$(families),$(eval tasks_of.$s += $(addprefix $s_,$(file <tasks/$s/shapes) $(shapes.$s))))
 $(foreach s,$(families),$(foreach t,$(tasks_of.$s),$(if $(task.$t),,$(eval task.$t := build/tasks/$s/$t.json))))
 every_task := $(foreach s,$(suites),$(tasks_of.$s))
 all_tasks  := $(sort $(every_task))
@@ -202,7 +202,7 @@ define newline
 
 
 endef
-$(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d build/tune/*/*/*.d),$(file <$f)$(newline)))
+$(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d build/tune/*/*/*.d build/foreign/*/*.d),$(file <$f)$(newline)))
 optimized/include/%:;
 
 # ---- Results: published data, never a target of measurement -------------------

@@ -37,7 +37,7 @@ FOUND     := $(shell $(keyless) make/detect $(detect) '$(PREFIX)' '$(NVCC)' '$(C
 found      = $(patsubst $1=%,%,$(filter $1=%,$(FOUND)))
 
 # Goals that build everything use all cores, unless -j says otherwise.
-MAKEFLAGS += $(if $(filter reproduce test test-gpu,$(goals)),-j$(shell nproc))
+MAKEFLAGS += $(if $(filter reproduce foreign test test-gpu,$(goals)),-j$(shell nproc))
 
 NVCC      := $(or $(NVCC),$(call found,nvcc))
 CUDA_HOME := $(or $(CUDA_HOME),$(call found,cuda))
