@@ -169,11 +169,19 @@ KP_BOTH bool kp_jumps(const struct kp_suspect *x) {
     return most > KP_JUMP * x->least && KP_JUMP * most > fabs(x->o);
 }
 
+/* How many times more an honest error may do to a suspect than noise does.  fp32 rounds in steps:
+ * of numbers that lie few steps apart a layer norm makes elements that noise without steps never
+ * makes, and a gelu hides from the draws how far they would go.  Noise says so by its size. */
+enum { KP_STEPS = 16 };
+KP_BOTH double kp_steps(const struct kp_suspect *x, int draws) {
+    return KP_STEPS * KP_STEPS * x->s2 > draws * x->o * x->o ? KP_STEPS : 1;
+}
+
 /* A suspect after so many draws.  At a jump y may be NaN. */
 KP_BOTH struct kp_strayed kp_judge_suspect(const struct kp_suspect *x, int draws, double rms,
                                            struct kp_type_limits type) {
     double spread = kp_spread_of(x->o, x->s2, draws, rms, type);
-    struct kp_strayed e = kp_stray_of(x->y, x->o, spread, type);
+    struct kp_strayed e = kp_stray_of(x->y, x->o, kp_steps(x, draws) * spread, type);
     if (isnan(x->y) && kp_jumps(x)) e.counted = false;
     return e;
 }

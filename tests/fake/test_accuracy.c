@@ -318,7 +318,7 @@ static void test_steps(void **state) {
         struct sample_errors e = steep(&acc, 0x1p-22, NAN, seed);
         assert_true(judgment_passes(&e.candidate) && !e.found[0].bad);
         e = steep(&acc, 0x1p-22, -1, seed);
-        if (!judgment_passes(&e.candidate) || e.found[0].bad || e.candidate.element < 1)
+        if (!judgment_passes(&e.candidate) || e.found[0].bad || e.candidate.element < 0.05)
             fail_msg("seed %d: %g of the limit", (int)seed, e.candidate.of_limit);
         assert_true(e.spread.element > 0.05);
     }
