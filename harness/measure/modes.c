@@ -99,7 +99,7 @@ static bool probe(struct modes *m, struct rounds *t, double *fastest, double *sl
         double us[PROBES];
         for (int k = 0; k < PROBES; k++) {
             const struct runner_request q = {.what = RUNNER_SAMPLE};
-            poison(t, &c, 1, i);
+            poison(t, &c, 1, i * PROBES + k);
             if (!rounds_ask(t, i, &q, &reply) || !rounds_look(t, i, 0, c.seed, c.rms)) return false;
             us[k] = reply.event_us;
         }

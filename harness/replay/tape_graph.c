@@ -395,7 +395,7 @@ bool tape_capture(const struct tape *t, CUmodule module, CUstream stream, CUeven
         }
         if (n)
             depend(stream, on, edges, n);
-        else
+        else if (i || nbefore)
             depend(stream, before, NULL, nbefore);
         const struct tape_node *x = &t->nodes[i];
         CUresult e = x->type == TAPE_KERNEL ? launch_kernel(x, module, stream, programmatic)
