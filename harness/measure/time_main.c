@@ -223,6 +223,7 @@ static void floors(struct cell *c) {
 
 /* ---- After measuring -------------------------------------------------------------------- */
 
+/* What each runner took. */
 static void add_times(struct rounds *t, cJSON *to) {
     cJSON *all = cJSON_AddObjectToObject(to, "time_us");
     for (int i = t->missing; i < t->nrunners; i++) {
@@ -277,7 +278,7 @@ static void add_doubts(struct cell *c, cJSON *speedup) {
         flag(c, "clocks-disagree: the host waited longer");
 }
 
-/* Against the fastest baseline that is at least as accurate as the candidate. */
+/* The ratio against the fastest baseline that is at least as accurate as the candidate. */
 static struct kp_interval add_ratio(struct rounds *t, cJSON *s) {
     double best = INFINITY;
     t->against = 1;
@@ -331,6 +332,15 @@ static bool confirm(struct cell *c) {
     return true;
 }
 
+/* Start the runners, and wait until the machine is quiet. */
+static void get_ready(struct cell *c) {
+    struct rounds *t = &c->t;
+    machine_watch_start();
+    if (!rounds_start(t, false)) finish(c, t->verdict, t->reason);
+    if (!machine_quiet(quiet_seconds))
+        flag(c, "noisy: the machine was not quiet when measuring began");
+}
+
 static void add_machine(struct cell *c) {
     cJSON *m = machine_describe();
     machine_watch_add(m);
@@ -340,10 +350,7 @@ static void add_machine(struct cell *c) {
 
 static void measure(struct cell *c) {
     struct rounds *t = &c->t;
-    machine_watch_start();
-    if (!rounds_start(t, false)) finish(c, t->verdict, t->reason);
-    if (!machine_quiet(quiet_seconds))
-        flag(c, "noisy: the machine was not quiet when measuring began");
+    get_ready(c);
     if (!rounds_run(t, false) || (!t->missing && !confirm(c))) finish(c, t->verdict, t->reason);
     add_times(t, c->json);
     if (!t->missing) add_speedup(c);
@@ -401,14 +408,12 @@ static void add_mode(struct cell *c, const struct modes *m, enum kp_mode mode, c
         json_add_number(all, t->runner_name[i], rounds_ratio(t, i).value);
 }
 
+/* Measure in each mode of modes.h. */
 static void measure_modes(struct cell *c) {
     static struct modes m;
     struct rounds *t = &c->t;
     int rounds = 0;
-    machine_watch_start();
-    if (!rounds_start(t, false)) finish(c, t->verdict, t->reason);
-    if (!machine_quiet(quiet_seconds))
-        flag(c, "noisy: the machine was not quiet when measuring began");
+    get_ready(c);
     if (!modes_run(&m, t)) finish(c, t->verdict, t->reason);
     cJSON *all = cJSON_AddObjectToObject(c->json, "modes");
     for (int mode = 0; mode < KP_MODES; mode++) {
@@ -416,7 +421,7 @@ static void measure_modes(struct cell *c) {
         add_mode(c, &m, (enum kp_mode)mode, cJSON_AddObjectToObject(all, kp_mode_name[mode]));
         rounds += t->rounds;
     }
-    t->rounds = rounds;
+    t->rounds = rounds; /* of both */
     add_machine(c);
     finish(c, "ok", NULL);
 }
