@@ -79,7 +79,7 @@ rule_modes_plan() {
     check 'short kernels are measured in eight sets of processes' is "$(mode offline .speedup.processes), $(logged '^runner open')" '8, 8'
     check 'with as many rounds' is "$(mode offline .speedup.rounds) $(mode server .speedup.rounds)" '80 80'
     for i in 1 2 3; do
-        moded candidate=45 mood=0.2
+        moded candidate=15 mood=0.2
         widths+="$(mode offline '.speedup | (.high - .low) / 2 / .ratio > 0.05') "
     done
     check 'the interval is over them' eval "[[ '$widths' == *true* ]]"
@@ -105,6 +105,11 @@ rule_modes_verdicts() {
     swapped wrong_once -DRUN=$((3 + 7 * 192 + 3))
     KP_FAKE_L2=10000000 KP_CELL_SECONDS=0.001 moded
     check 'even in a turn that is not finished' moded_to wrong 'server: '
+    swapped ok_relu
+    KP_FAKE_L2=100000 moded tampered=8 node=6
+    check 'the graph of a burst is the tape, at each placement' moded_to tape 'offline: the rebuilt graph is not the tape: '
+    KP_FAKE_L2=100000 moded tampered=3 node=1
+    check 'as that of a replay is' moded_to tape 'the rebuilt graph is not the tape: '
     swapped keeps_state
     moded
     check 'module variables are looked at' moded_to wrong 'module variable runs'
