@@ -25,6 +25,7 @@ enum {
     WARM_UP = 2,       /* unrecorded rounds of a mode, for clocks */
     LEAST_ROUNDS = 5,  /* in a set, even after the cap */
     SHORT_SETS = 8,    /* sets of processes for a short kernel, as in rounds.c */
+    WATCH_EVERY = 8,   /* rounds between two looks at clocks and power */
     PROBES = 3         /* replays behind a flush that tell how long one takes */
 };
 static const double burst_us = 2000; /* what a burst lasts at least, by what was measured first */
@@ -63,6 +64,7 @@ struct contents { /* the same at all placements */
     double rms[KP_MAX_OUTPUTS]; /* of the most accurate baseline's outputs, in acc.out[0] */
 };
 
+/* New inputs at the first so many placements, and what the baseline makes of them. */
 static struct contents draw(struct rounds *t, int placements) {
     struct contents c = {.seed = random_seed()};
     for (int p = 0; p < placements; p++) referee_fill(&t->acc.r, p, KP_DIST_DECLARED, c.seed);
@@ -187,7 +189,7 @@ static bool do_rounds(struct modes *m, struct rounds *t, enum kp_mode mode, int 
         bool ok = mode == KP_MODE_OFFLINE ? offline_round(m, t, n) : server_round(m, t, &u, n);
         if (!ok) return false;
         if (n >= 0) m->of[mode].set[m->of[mode].rounds++] = set;
-        machine_watch();
+        if (done % WATCH_EVERY == 0) machine_watch();
     }
     return end_turn(t, &u);
 }

@@ -296,6 +296,7 @@ static struct kp_interval add_ratio(struct rounds *t, cJSON *s) {
     return r;
 }
 
+/* The headline, with what makes it doubtful. */
 static void add_speedup(struct cell *c) {
     cJSON *s = cJSON_AddObjectToObject(c->json, "speedup");
     struct kp_interval r = add_ratio(&c->t, s);
@@ -341,6 +342,7 @@ static void get_ready(struct cell *c) {
         flag(c, "noisy: the machine was not quiet when measuring began");
 }
 
+/* What it was measured on, and what that can do. */
 static void add_machine(struct cell *c) {
     cJSON *m = machine_describe();
     machine_watch_add(m);

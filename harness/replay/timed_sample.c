@@ -80,6 +80,7 @@ static CUgraphExec capture(struct loop *l, uint32_t first, uint32_t n, CUevent s
     return instantiate(graph, l->stream);
 }
 
+/* The graph of a sample at this placement. */
 static CUgraphExec build(struct loop *l, uint32_t placement) {
     char message[KP_TAPE_MESSAGE] = "";
     if (l->who->prepare && !l->who->prepare(l->who->self, message))
