@@ -7,6 +7,7 @@
 #   verify      check each kernel against its task
 #   time        measure each kernel, alone on a GPU
 #   aa          measure each kernel against itself: the harness's own noise and bias
+#   modes       measure each kernel back to back (offline) and after gaps (server)
 #   compare     this machine's measurements against results/, cell by cell
 #   record      copy this machine's measurements and attempts into results/
 #   failed      list the measured cells that did not pass, and recorded results that are stale
@@ -75,7 +76,7 @@ Q          := $(if $(V),,@)
 .DELETE_ON_ERROR:
 .SECONDARY:
 .SECONDEXPANSION:
-.PHONY: FORCE report reproduce build verify time aa compare record failed tasks profile sanitize \
+.PHONY: FORCE report reproduce build verify time aa modes compare record failed tasks profile sanitize \
         export reward deps install clean help compiled
 
 report:
@@ -151,8 +152,7 @@ commit = KP_COMMIT=$${KP_COMMIT:-$$(git describe --always --dirty --abbrev=12 2>
 build:  $(cells:%=build/%.build.json) $(if $(ARCHS),arch-checks)
 verify: $(cells:%=build/%.verify.json)
 time:   $(cells:%=build/%.time.json)
-aa:     $(cells:%=build/%.aa.json)
-build verify time aa:
+build verify time aa modes:
 	@$(call given,$(cells)$(ARCHS),:)
 
 # A task of a family is a file like the others, made from its template.
@@ -184,11 +184,6 @@ build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$
 	$(made)
 	@$(if $(and $(PROFILE),$(filter attempts/%,$*)),$(on_gpu) harness/inspect/profile $(task.$(*F)) build/$*)
 	@harness/report/progress $*
-
-build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(*F)
-	@rm -f $@
-	$Q$(on_gpu) build/time --aa $(task.$(*F)) build/$*
-	$(made)
 
 $(gpus:%=build/%/peaks.json): build/%/peaks.json: build/id/peaks
 	@mkdir -p $(@D)

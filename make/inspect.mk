@@ -1,5 +1,17 @@
 # inspect.mk: a closer look at kernels.  Nothing depends on what these find.
 
+# A kernel against itself, and in other modes than the headline's (METHOD.md, *Other modes*).
+aa:    $(cells:%=build/%.aa.json)
+modes: $(cells:%=build/%.modes.json)
+build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(*F)
+	@rm -f $@
+	$Q$(on_gpu) build/time --aa $(task.$(*F)) build/$*
+	$(made)
+build/%.modes.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(*F) | build/inputs
+	@rm -f $@
+	$Q$(commit) KP_INPUTS="$$(build/inputs $(task.$(*F)) $(kernel.$*))" $(on_gpu) build/time --modes $(task.$(*F)) build/$*
+	$(made)
+
 # Where the time of a cell's kernel goes, as ncu sees it.
 profile: $(if $(filter profile,$(goals)),$(cells:%=build/%.profile.json))
 	@$(call given,$(cells),:)

@@ -32,7 +32,9 @@ enum runner_status {
 enum runner_what {
     RUNNER_SAMPLE = 1, /* empty the L2, one timed replay */
     RUNNER_EMPTY,      /* the same with an empty graph: two event nodes, nothing between them */
-    RUNNER_NEXT        /* a baseline's: give back what this cell took, and await another's */
+    RUNNER_NEXT,       /* a baseline's: give back what this cell took, and await another's */
+    RUNNER_BURST,      /* replays back to back, timed as one: so many turns over the placements */
+    RUNNER_SERVE       /* a gap on the host, then one timed replay: the L2 is as it was left */
 };
 
 struct runner_setup {
@@ -50,12 +52,14 @@ struct runner_baseline {
 
 struct runner_request {
     uint32_t what, placement;
+    uint32_t placements, turns; /* of a burst: over the first so many placements, so often */
+    uint32_t gap_us;            /* before a replay that is served */
 };
 
 struct runner_reply {
     int32_t status;
     uint32_t length; /* bytes of text that follow: the recorder's raw tape */
-    double event_us; /* between the event nodes */
+    double event_us; /* between the events: of a burst that of all its replays */
     double host_us;  /* from the launch until all is synchronised, by the host's clock */
     char message[KP_TAPE_MESSAGE];
 };

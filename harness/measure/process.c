@@ -139,7 +139,7 @@ void process_start_baseline(struct kp_process *p, const char *name, const char *
 }
 
 void process_leave(struct kp_process *p, double seconds) {
-    struct runner_request next = {RUNNER_NEXT, 0};
+    struct runner_request next = {.what = RUNNER_NEXT};
     struct runner_reply reply;
     int i = 0;
     while (i < MOST_LEFT && left[i].pid) i++;
@@ -217,11 +217,10 @@ enum runner_status process_wait(struct kp_process *p, double seconds, struct run
     return (enum runner_status)r->status;
 }
 
-enum runner_status process_ask(struct kp_process *p, enum runner_what what, int placement,
-                               double seconds, double *left, struct runner_reply *reply) {
-    struct runner_request q = {(uint32_t)what, (uint32_t)placement};
+enum runner_status process_ask(struct kp_process *p, const struct runner_request *q, double seconds,
+                               double *left, struct runner_reply *reply) {
     double began = seconds_now();
-    put(p->to, &q, sizeof q);
+    put(p->to, q, sizeof *q);
     process_wait(p, fmin(seconds, *left), reply, NULL);
     *left -= seconds_now() - began;
     if (reply->status == RUNNER_TIMEOUT && *left <= 0)

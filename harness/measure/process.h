@@ -41,8 +41,8 @@ enum runner_status process_wait(struct kp_process *p, double seconds, struct run
 
 /* Send a request and wait, at most `seconds` and at most *left seconds, from which what it took is
  * taken.  When nothing is left: RUNNER_TIMEOUT, as above. */
-enum runner_status process_ask(struct kp_process *p, enum runner_what what, int placement,
-                               double seconds, double *left, struct runner_reply *reply);
+enum runner_status process_ask(struct kp_process *p, const struct runner_request *q, double seconds,
+                               double *left, struct runner_reply *reply);
 
 /* Close its descriptors and kill the process. */
 void process_end(struct kp_process *p);

@@ -301,12 +301,24 @@ static bool check_outputs(struct rounds *t, struct round *q, int i) {
     return fail(t, "wrong", reason);
 }
 
-/* Ask runner i for a replay.  Those of the candidate may take so long together, and no more. */
-static bool ask(struct rounds *t, int i, enum runner_what what, int placement,
+bool rounds_ask(struct rounds *t, int i, const struct runner_request *q,
                 struct runner_reply *reply) {
     double forever = INFINITY, *left = is_candidate(t, i) ? &t->left : &forever;
-    process_ask(&t->runner[i], what, placement, t->deadline, left, reply);
+    process_ask(&t->runner[i], q, t->deadline, left, reply);
     return settle(t, i, reply);
+}
+
+bool rounds_look(struct rounds *t, int i, int placement, uint64_t seed, const double *rms) {
+    struct round q = {.placement = placement, .distribution = KP_DIST_DECLARED, .seed = seed};
+    memcpy(q.rms, rms, sizeof q.rms);
+    return check_outputs(t, &q, i);
+}
+
+/* Ask runner i for a replay behind a flush. */
+static bool ask(struct rounds *t, int i, enum runner_what what, int placement,
+                struct runner_reply *reply) {
+    const struct runner_request q = {.what = what, .placement = (uint32_t)placement};
+    return rounds_ask(t, i, &q, reply);
 }
 
 /* One sample of runner i: the clock is read in replay/timed_sample.c. */
@@ -365,7 +377,7 @@ static double tick_of(const double *x, int n) {
     return tick;
 }
 
-static bool time_empty(struct rounds *t) {
+bool rounds_clock(struct rounds *t) {
     double x[EMPTY_SAMPLES];
     for (int i = 0; i < EMPTY_SAMPLES; i++) {
         struct runner_reply reply;
@@ -417,7 +429,7 @@ bool rounds_run(struct rounds *t, bool aa) {
     t->rounds = t->epoch = 0;
     memset(t->controls, 0, sizeof t->controls);
     t->restarts = false;
-    if (!time_empty(t) || !do_rounds(t, PROBE, t->cap_seconds)) return false;
+    if (!rounds_clock(t) || !do_rounds(t, PROBE, t->cap_seconds)) return false;
     t->restarts = stat_median(t->samples[0].event_us, t->rounds) < short_us;
     if (!t->restarts) return do_rounds(t, KP_MOST_ROUNDS - PROBE, t->cap_seconds);
     t->rounds = 0;

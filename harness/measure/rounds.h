@@ -73,6 +73,16 @@ void rounds_allow(struct rounds *t, struct kp_error spread);
  * at least as accurate as the candidate is. */
 bool rounds_quotable(const struct rounds *t, int i);
 
+/* What other ways of timing need (modes.h).  rounds_clock() finds how the clock ticks.
+ * rounds_ask() has runner i answer a request, in the time that the candidate has for all of its
+ * runs.  rounds_look() judges, as of a round, what runner i wrote at a placement on declared
+ * contents of this seed: acc.out[0] holds the most accurate baseline's outputs on them, of these
+ * root mean squares.  False: t->verdict is set. */
+bool rounds_clock(struct rounds *t);
+bool rounds_ask(struct rounds *t, int i, const struct runner_request *q,
+                struct runner_reply *reply);
+bool rounds_look(struct rounds *t, int i, int placement, uint64_t seed, const double *rms);
+
 /* Ratio of runner i's time to the candidate's, with its interval. */
 struct kp_interval rounds_ratio(const struct rounds *t, int i);
 

@@ -7,12 +7,16 @@
  * `time --aa TASK.json PREFIX` measures the candidate against itself and writes PREFIX.aa.json:
  * the harness's own noise and bias.
  *
+ * `time --modes TASK.json PREFIX` measures a verified kernel back to back and after gaps, beside
+ * its baselines, and writes PREFIX.modes.json: see modes.h.
+ *
  * Rounds and samples are in rounds.c; the clock is read in replay/timed_sample.c. */
 #define _GNU_SOURCE
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/json.h"
 #include "gpu/machine.h"
+#include "measure/modes.h"
 #include "measure/rounds.h"
 #include "measure/stay.h"
 
@@ -49,6 +53,7 @@ struct cell {
     struct rounds t;
     cJSON *build, *verify, *peaks, *json, *flags;
     const char *file; /* suffix of the file that is written */
+    bool modes;
     struct kp_floor floor;
     double hard_us, started;
     struct kp_cost cost;
@@ -189,7 +194,7 @@ static size_t baseline_bytes(const struct accuracy *acc, bool missing) {
 static void allocate(struct cell *c) {
     size_t free_bytes = 0, left = 0, total = 0, need = 0, accuracy = 0;
     size_t scratch = (size_t)json_number(c->verify, "scratch_bytes", 0);
-    int n = referee_placements(c->t.task, scratch);
+    int n = c->modes ? modes_placements(c->t.task) : referee_placements(c->t.task, scratch);
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
     if (!referee_open(&c->t.acc.r, c->t.task, n, scratch, referee_flush_bytes(), random_seed(),
                       &need))
@@ -218,9 +223,9 @@ static void floors(struct cell *c) {
 
 /* ---- After measuring -------------------------------------------------------------------- */
 
-static void add_times(struct cell *c) {
-    struct rounds *t = &c->t;
-    cJSON *all = cJSON_AddObjectToObject(c->json, "time_us");
+/* What each runner took. */
+static void add_times(struct rounds *t, cJSON *to) {
+    cJSON *all = cJSON_AddObjectToObject(to, "time_us");
     for (int i = t->missing; i < t->nrunners; i++) {
         struct runner_samples *s = &t->samples[i];
         struct kp_interval m =
@@ -273,9 +278,8 @@ static void add_doubts(struct cell *c, cJSON *speedup) {
         flag(c, "clocks-disagree: the host waited longer");
 }
 
-/* Against the fastest baseline that is at least as accurate as the candidate. */
-static void add_speedup(struct cell *c) {
-    struct rounds *t = &c->t;
+/* The ratio against the fastest baseline that is at least as accurate as the candidate. */
+static struct kp_interval add_ratio(struct rounds *t, cJSON *s) {
     double best = INFINITY;
     t->against = 1;
     for (int i = 1; i < t->nrunners; i++) {
@@ -284,14 +288,20 @@ static void add_speedup(struct cell *c) {
         if (m < best) best = m, t->against = i;
     }
     struct kp_interval r = rounds_ratio(t, t->against);
-    cJSON *s = cJSON_AddObjectToObject(c->json, "speedup");
     cJSON_AddStringToObject(s, "against", t->runner_name[t->against]);
     json_add_number(s, "ratio", r.value);
     json_add_number(s, "low", r.low);
     json_add_number(s, "high", r.high);
     cJSON_AddNumberToObject(s, "rounds", t->rounds);
-    cJSON_AddNumberToObject(s, "placements", t->acc.r.nplacements);
-    cJSON_AddNumberToObject(s, "processes", t->epoch > 0 ? t->epoch : 1);
+    return r;
+}
+
+/* The headline, with what makes it doubtful. */
+static void add_speedup(struct cell *c) {
+    cJSON *s = cJSON_AddObjectToObject(c->json, "speedup");
+    struct kp_interval r = add_ratio(&c->t, s);
+    cJSON_AddNumberToObject(s, "placements", c->t.acc.r.nplacements);
+    cJSON_AddNumberToObject(s, "processes", c->t.epoch > 0 ? c->t.epoch : 1);
     if ((r.high - r.low) / 2 > noisy_share * r.value) flag(c, "noisy");
     add_controls(c, s, r);
     add_doubts(c, s);
@@ -323,20 +333,31 @@ static bool confirm(struct cell *c) {
     return true;
 }
 
-static void measure(struct cell *c) {
+/* Start the runners, and wait until the machine is quiet. */
+static void get_ready(struct cell *c) {
     struct rounds *t = &c->t;
     machine_watch_start();
     if (!rounds_start(t, false)) finish(c, t->verdict, t->reason);
     if (!machine_quiet(quiet_seconds))
         flag(c, "noisy: the machine was not quiet when measuring began");
-    if (!rounds_run(t, false) || (!t->missing && !confirm(c))) finish(c, t->verdict, t->reason);
-    add_times(c);
-    if (!t->missing) add_speedup(c);
-    add_bounds(c);
+}
+
+/* What it was measured on, and what that can do. */
+static void add_machine(struct cell *c) {
     cJSON *m = machine_describe();
     machine_watch_add(m);
     cJSON_AddItemToObject(m, "peaks", cJSON_Duplicate(c->peaks, 1));
     cJSON_AddItemToObject(c->json, "machine", m);
+}
+
+static void measure(struct cell *c) {
+    struct rounds *t = &c->t;
+    get_ready(c);
+    if (!rounds_run(t, false) || (!t->missing && !confirm(c))) finish(c, t->verdict, t->reason);
+    add_times(t, c->json);
+    if (!t->missing) add_speedup(c);
+    add_bounds(c);
+    add_machine(c);
     if (t->missing) finish(c, "missing", json_text(c->verify, "reason", NULL));
     if (stat_interquartile_mean(t->samples[0].event_us, t->rounds) < c->hard_us)
         finish(c, "impossible", "faster than the bytes can move or the multipliers can multiply");
@@ -369,16 +390,58 @@ static void measure_aa(struct cell *c) {
            high);
 }
 
+/* What a mode found: its times are those in c->t. */
+static void add_mode(struct cell *c, const struct modes *m, enum kp_mode mode, cJSON *to) {
+    struct rounds *t = &c->t;
+    size_t bytes = modes_bytes(t->task, m->placements[mode]);
+    cJSON_AddNumberToObject(to, "placements", m->placements[mode]);
+    cJSON_AddNumberToObject(to, "bytes", (double)bytes);
+    cJSON_AddBoolToObject(to, "beyond_l2", bytes > referee_flush_bytes());
+    if (mode == KP_MODE_OFFLINE)
+        cJSON_AddNumberToObject(to, "replays", (double)m->placements[mode] * m->turns);
+    else
+        cJSON_AddNumberToObject(to, "gap_us", m->gap_us);
+    add_times(t, to);
+    cJSON *s = cJSON_AddObjectToObject(to, "speedup");
+    add_ratio(t, s);
+    cJSON_AddNumberToObject(s, "processes", m->sets);
+    cJSON *all = cJSON_AddObjectToObject(s, "all");
+    for (int i = 1; i < t->nrunners; i++)
+        json_add_number(all, t->runner_name[i], rounds_ratio(t, i).value);
+}
+
+/* Measure in each mode of modes.h. */
+static void measure_modes(struct cell *c) {
+    static struct modes m;
+    struct rounds *t = &c->t;
+    int rounds = 0;
+    get_ready(c);
+    if (!modes_run(&m, t)) finish(c, t->verdict, t->reason);
+    cJSON *all = cJSON_AddObjectToObject(c->json, "modes");
+    for (int mode = 0; mode < KP_MODES; mode++) {
+        modes_take(&m, (enum kp_mode)mode, t);
+        add_mode(c, &m, (enum kp_mode)mode, cJSON_AddObjectToObject(all, kp_mode_name[mode]));
+        rounds += t->rounds;
+    }
+    t->rounds = rounds; /* of both */
+    add_machine(c);
+    finish(c, "ok", NULL);
+}
+
 static void time_cell(int argc, char **argv) {
-    bool aa = argc == 4 && !strcmp(argv[1], "--aa");
-    if (argc != 3 && !aa) die(KP_USAGE, "usage: time [--aa] tasks/SUITE/TASK.json build/GPU/TASK");
+    bool aa = argc == 4 && !strcmp(argv[1], "--aa"),
+         modes = argc == 4 && !strcmp(argv[1], "--modes");
+    if (argc != 3 && !aa && !modes)
+        die(KP_USAGE, "usage: time [--aa|--modes] tasks/SUITE/TASK.json build/GPU/TASK");
     static struct cell c;
     memset(&c, 0, sizeof c);
+    c.modes = modes;
+    argv += argc == 4;
     const char *cap = getenv("KP_CELL_SECONDS");
     c.started = seconds_now();
-    c.t.task = task_load(argv[aa + 1]);
-    c.t.prefix = argv[aa + 2];
-    c.file = aa ? "aa.json" : "time.json";
+    c.t.task = task_load(argv[1]);
+    c.t.prefix = argv[2];
+    c.file = aa ? "aa.json" : modes ? "modes.json" : "time.json";
     c.t.deadline = process_deadline();
     c.t.left = aa ? INFINITY : process_cell_seconds();
     c.t.cap_seconds = cap && atof(cap) > 0 ? atof(cap) : CAP_SECONDS;
@@ -388,7 +451,8 @@ static void time_cell(int argc, char **argv) {
     c.verify = json_read(text_format("%s.verify.json", c.t.prefix));
     const char *verified = json_text(c.verify, "verdict", "");
     /* Where there is no kernel, verify has judged the baselines, and they are measured alone. */
-    c.t.missing = !aa && !strcmp(verified, "missing") && cJSON_HasObjectItem(c.verify, "error");
+    c.t.missing =
+        !aa && !modes && !strcmp(verified, "missing") && cJSON_HasObjectItem(c.verify, "error");
     if (strcmp(verified, "ok") && !c.t.missing)
         finish(&c, verified, json_text(c.verify, "reason", NULL));
     char *folder = strdup(c.t.prefix);
@@ -408,6 +472,8 @@ static void time_cell(int argc, char **argv) {
     floors(&c);
     if (aa)
         measure_aa(&c);
+    else if (modes)
+        measure_modes(&c);
     else
         measure(&c);
 }

@@ -241,7 +241,8 @@ static void replay(struct verify *v, uint64_t seed) {
     unsigned long long bytes, inputs = referee_checksum(&v->acc.r, v->at, true);
     referee_poison(&v->acc.r, v->at, seed);
     referee_wait(&v->acc.r);
-    process_ask(&v->runner, RUNNER_SAMPLE, v->at, v->deadline, &v->left, &reply);
+    const struct runner_request q = {.what = RUNNER_SAMPLE, .placement = (uint32_t)v->at};
+    process_ask(&v->runner, &q, v->deadline, &v->left, &reply);
     settle(v, &reply);
     const char *where = referee_canaries(&v->acc.r, &bytes);
     if (where)

@@ -30,9 +30,9 @@ static void run(struct baseline *b, const struct kp_span *at, cudaStream_t strea
 static bool enqueue(void *self, const struct kp_span *at, CUstream s, CUevent start, CUevent stop,
                     char *message) {
     (void)message;
-    KP_CU(cu.cuEventRecordWithFlags(start, s, CU_EVENT_RECORD_EXTERNAL));
+    if (start) KP_CU(cu.cuEventRecordWithFlags(start, s, CU_EVENT_RECORD_EXTERNAL));
     run(self, at, (cudaStream_t)s);
-    KP_CU(cu.cuEventRecordWithFlags(stop, s, CU_EVENT_RECORD_EXTERNAL));
+    if (stop) KP_CU(cu.cuEventRecordWithFlags(stop, s, CU_EVENT_RECORD_EXTERNAL));
     return true;
 }
 

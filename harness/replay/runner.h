@@ -27,12 +27,14 @@ struct runner_contestant {
     const size_t *local_bytes;
     /* Before a placement is captured: load what cannot be loaded under capture.  May be NULL. */
     bool (*prepare)(void *self, char *message);
-    /* Enqueue on a stream under capture: start, the work on these buffers, stop.  False and a
-     * message if that fails. */
+    /* Enqueue on a stream under capture: start, the work on these buffers, stop.  Without these
+     * two events, the work alone, behind all that was captured before.  False and a message if that
+     * fails. */
     bool (*enqueue)(void *self, const struct kp_span *at, CUstream s, CUevent start, CUevent stop,
                     char *message);
-    /* Compare the captured graph with what was meant.  May be NULL. */
-    bool (*inspect)(void *self, const struct kp_span *at, CUgraph graph, char *message);
+    /* Compare the captured graph with what was meant: the work on n sets of buffers, from `at` on,
+     * one after the other.  May be NULL. */
+    bool (*inspect)(void *self, const struct kp_span *at, int n, CUgraph graph, char *message);
     /* After a replay: false and a message if it left state behind.  May be NULL. */
     bool (*kept)(void *self, char *message);
 };

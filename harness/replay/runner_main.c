@@ -29,9 +29,12 @@ struct candidate {
     char *cubin;
     long cubin_size;
     const char *cubin_path;
-    CUmodule module; /* of the placement that is being prepared */
+    const struct kp_span *at;               /* the buffers of all placements */
+    CUmodule module[RUNNER_MAX_PLACEMENTS]; /* of each */
+    int nmodules;
     uint32_t nbuffers;
-    CUgraphNode events[2];
+    CUgraphNode events[2]; /* of the graph that was captured last, if it has any */
+    int nevents;
     size_t nvariables;
     struct variable *variables;
     size_t local_bytes; /* of a thread, the most of all kernels that are launched */
@@ -45,7 +48,7 @@ static struct tape *placed(struct candidate *c, const struct kp_span *at, char *
 }
 
 /* Watch every module variable of the cubin that was just loaded: remember its initial image. */
-static void find_variables(struct candidate *c) {
+static void find_variables(struct candidate *c, CUmodule module) {
     char why[512];
     struct elf *e = elf_parse(c->cubin, (size_t)c->cubin_size, c->cubin_path, why, sizeof why);
     if (!e) die(KP_INPUT, "%s", why);
@@ -56,7 +59,7 @@ static void find_variables(struct candidate *c) {
     for (size_t i = 0; i < n; i++) {
         if (!list[i].size) continue;
         struct variable *v = &c->variables[c->nvariables];
-        if (cu.cuModuleGetGlobal(&v->at, &v->bytes, c->module, list[i].name)) {
+        if (cu.cuModuleGetGlobal(&v->at, &v->bytes, module, list[i].name)) {
             if (list[i].constant) continue; /* some of the compiler's own have no address */
             snprintf(why, sizeof why, "the module variable %.200s cannot be watched", list[i].name);
             runner_reply(RUNNER_TAPE, 0, 0, why, NULL);
@@ -79,20 +82,23 @@ static void find_variables(struct candidate *c) {
 
 static bool prepare(void *self, char *message) {
     struct candidate *c = self;
-    CUresult e = cu.cuModuleLoadData(&c->module, c->cubin);
+    CUmodule module;
+    CUresult e = cu.cuModuleLoadData(&module, c->cubin);
     if (e)
         snprintf(message, KP_TAPE_MESSAGE, "the cubin cannot be loaded here: %s", driver_error(e));
-    if (!e) find_variables(c);
-    return !e;
+    if (e) return false;
+    c->module[c->nmodules++] = module;
+    find_variables(c, module);
+    return true;
 }
 
 /* How much local memory must be scrubbed between runs.  False and a message if that is too much. */
-static bool find_local(struct candidate *c, const struct tape *t, char *message) {
+static bool find_local(struct candidate *c, const struct tape *t, CUmodule module, char *message) {
     for (int i = 0; i < t->nnodes; i++) {
         CUfunction f;
         int bytes = 0;
         const char *name = t->nodes[i].name;
-        if (t->nodes[i].type != TAPE_KERNEL || cu.cuModuleGetFunction(&f, c->module, name))
+        if (t->nodes[i].type != TAPE_KERNEL || cu.cuModuleGetFunction(&f, module, name))
             continue; /* tape_capture() says that there is none */
         KP_CU(cu.cuFuncGetAttribute(&bytes, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f));
         if ((size_t)bytes > c->local_bytes) c->local_bytes = (size_t)bytes;
@@ -109,22 +115,51 @@ static bool find_local(struct candidate *c, const struct tape *t, char *message)
 static bool enqueue(void *self, const struct kp_span *at, CUstream s, CUevent start, CUevent stop,
                     char *message) {
     struct candidate *c = self;
+    CUmodule module = c->module[(size_t)(at - c->at) / c->nbuffers];
     struct tape *t = placed(c, at, message);
-    bool ok = t && find_local(c, t, message) &&
-              tape_capture(t, c->module, s, start, stop, c->events, message);
+    c->nevents = start ? 2 : 0;
+    bool ok = t && find_local(c, t, module, message) &&
+              tape_capture(t, module, s, start, stop, c->events, message);
     tape_free(t);
     return ok;
 }
 
-/* Read the rebuilt graph back: it must equal the tape, launch for launch. */
-static bool inspect(void *self, const struct kp_span *at, CUgraph graph, char *message) {
+/* Whether so many launches of a tape, from the first on, equal another tape, and whether each of
+ * them waits for something, unless nothing comes before them. */
+static bool part_equal(const struct tape *whole, int first, const struct tape *meant, char *why) {
+    struct tape part = {.nnodes = meant->nnodes, .nodes = whole->nodes + first};
+    bool *waits = calloc((size_t)part.nnodes + 1, sizeof *waits);
+    part.edges = calloc((size_t)whole->nedges + 1, sizeof *part.edges);
+    if (!waits || !part.edges) die(KP_MACHINE, "out of memory");
+    for (int k = 0; k < whole->nedges; k++) {
+        struct tape_edge e = whole->edges[k];
+        e.from -= first, e.to -= first;
+        if (e.to < 0 || e.to >= part.nnodes) continue;
+        waits[e.to] = true;
+        if (e.from >= 0) part.edges[part.nedges++] = e;
+    }
+    bool ok = tape_equal(meant, &part, why);
+    for (int i = 0; i < part.nnodes && first && ok; i++) {
+        ok = waits[i];
+        if (!ok) snprintf(why, KP_TAPE_MESSAGE, "launch %d waits for no run before it", i);
+    }
+    free(waits), free(part.edges);
+    return ok;
+}
+
+/* Read the rebuilt graph back: it must equal the tape, launch for launch, at each placement. */
+static bool inspect(void *self, const struct kp_span *at, int n, CUgraph graph, char *message) {
     struct candidate *c = self;
     char why[KP_TAPE_MESSAGE] = "";
-    struct tape *meant = placed(c, at, why),
-                *found = meant ? tape_from_graph(graph, c->events, 2, why) : NULL;
-    bool ok = found && tape_equal(meant, found, why);
+    struct tape *found = tape_from_graph(graph, c->events, c->nevents, why);
+    bool ok = found && found->nnodes == n * c->tape->nnodes;
+    if (found && !ok) snprintf(why, sizeof why, "it has %d launches", found->nnodes);
+    for (int p = 0; p < n && ok; p++) {
+        struct tape *meant = placed(c, at + (size_t)p * c->nbuffers, why);
+        ok = meant && part_equal(found, p * c->tape->nnodes, meant, why);
+        tape_free(meant);
+    }
     if (!ok) snprintf(message, KP_TAPE_MESSAGE, "the rebuilt graph is not the tape: %.400s", why);
-    tape_free(meant);
     tape_free(found);
     return ok;
 }
@@ -160,7 +195,7 @@ int main(int argc, char **argv) {
     c.cubin = file_read(argv[2], &c.cubin_size);
     c.cubin_path = argv[2];
     c.tape = tape_parse(text, message);
-    c.nbuffers = setup.nbuffers;
+    c.nbuffers = setup.nbuffers, c.at = at;
     if (!c.tape) runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
     free(text);
     const struct runner_contestant who = {&c, &c.local_bytes, prepare, enqueue, inspect, kept};

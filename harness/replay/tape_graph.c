@@ -261,6 +261,17 @@ struct tape *tape_from_graph(CUgraph graph, const CUgraphNode *skip, int nskip,
 
 /* ---- To a graph ------------------------------------------------------------------ */
 
+/* What the next launch on a stream would depend on, in a new list. */
+static CUgraphNode *depends_on(CUstream stream, size_t *n) {
+    CUstreamCaptureStatus status;
+    const CUgraphNode *now;
+    const CUgraphEdgeData *data;
+    KP_CU(cu.cuStreamGetCaptureInfo_v3(stream, &status, NULL, NULL, &now, &data, n));
+    CUgraphNode *list = zeroed(*n, sizeof *list);
+    if (*n) memcpy(list, now, *n * sizeof *list);
+    return list;
+}
+
 static CUgraphNode last_node(CUstream stream) {
     CUstreamCaptureStatus status;
     const CUgraphNode *now;
@@ -347,13 +358,29 @@ static void depend(CUstream stream, CUgraphNode *on, const CUgraphEdgeData *edge
                                                   CU_STREAM_SET_CAPTURE_DEPENDENCIES));
 }
 
+/* The launches that nothing waits for by a full edge: when they have ended, all have. */
+static size_t find_ends(const struct tape *t, const CUgraphNode *nodes, CUgraphNode *ends) {
+    bool *waited = zeroed((size_t)t->nnodes, sizeof *waited);
+    size_t n = 0;
+    for (int k = 0; k < t->nedges; k++)
+        waited[t->edges[k].from] |= t->edges[k].type == CU_GRAPH_DEPENDENCY_TYPE_DEFAULT;
+    for (int i = 0; i < t->nnodes; i++)
+        if (!waited[i]) ends[n++] = nodes[i];
+    free(waited);
+    return n;
+}
+
 bool tape_capture(const struct tape *t, CUmodule module, CUstream stream, CUevent start,
                   CUevent stop, CUgraphNode event_nodes[2], char message[KP_TAPE_MESSAGE]) {
     CUgraphNode *nodes = zeroed((size_t)t->nnodes + 1, sizeof *nodes);
-    CUgraphNode *on = zeroed((size_t)t->nedges + 1, sizeof *on);
+    CUgraphNode *on = zeroed((size_t)(t->nedges + t->nnodes) + 1, sizeof *on);
     CUgraphEdgeData *edges = zeroed((size_t)t->nedges + 1, sizeof *edges);
-    KP_CU(cu.cuEventRecordWithFlags(start, stream, CU_EVENT_RECORD_EXTERNAL));
-    nodes[t->nnodes] = event_nodes[0] = last_node(stream);
+    size_t nbefore;
+    if (start) {
+        KP_CU(cu.cuEventRecordWithFlags(start, stream, CU_EVENT_RECORD_EXTERNAL));
+        nodes[t->nnodes] = event_nodes[0] = last_node(stream);
+    }
+    CUgraphNode *before = depends_on(stream, &nbefore);
     bool ok = true;
     for (int i = 0, k = 0; i < t->nnodes && ok; i++) {
         size_t n = 0;
@@ -368,8 +395,8 @@ bool tape_capture(const struct tape *t, CUmodule module, CUstream stream, CUeven
         }
         if (n)
             depend(stream, on, edges, n);
-        else
-            depend(stream, &event_nodes[0], NULL, 1);
+        else if (i || nbefore)
+            depend(stream, before, NULL, nbefore);
         const struct tape_node *x = &t->nodes[i];
         CUresult e = x->type == TAPE_KERNEL ? launch_kernel(x, module, stream, programmatic)
                                             : launch_memory(x, stream);
@@ -379,11 +406,12 @@ bool tape_capture(const struct tape *t, CUmodule module, CUstream stream, CUeven
             snprintf(message, KP_TAPE_MESSAGE, "launch %d (%s) is refused on replay: %s", i,
                      x->type == TAPE_KERNEL ? x->name : "memory", driver_error(e));
     }
-    if (ok) {
+    if (ok && !stop) depend(stream, on, NULL, find_ends(t, nodes, on));
+    if (ok && stop) {
         depend(stream, nodes, NULL, (size_t)t->nnodes + 1);
         KP_CU(cu.cuEventRecordWithFlags(stop, stream, CU_EVENT_RECORD_EXTERNAL));
         event_nodes[1] = last_node(stream);
     }
-    free(nodes), free(on), free(edges);
+    free(nodes), free(on), free(edges), free(before);
     return ok;
 }

@@ -15,7 +15,9 @@ struct tape *tape_from_graph(CUgraph graph, const CUgraphNode *skip, int nskip,
 /* Enqueue a raw tape on a stream under capture, and store its two event nodes.  First comes
  * `start`.  Then comes every launch with the tape's own dependencies; a launch without any depends
  * on start.  Last comes `stop`, which depends on every launch by a full edge, so that neither side
- * streams nor programmatic edges can hide work after it.  False and a message if the module lacks a
+ * streams nor programmatic edges can hide work after it.  Where both events are NULL there are no
+ * such nodes: launches without dependencies come behind all that was captured before, and what is
+ * captured next comes behind them all, by full edges.  False and a message if the module lacks a
  * kernel or refuses a launch. */
 bool tape_capture(const struct tape *raw, CUmodule module, CUstream stream, CUevent start,
                   CUevent stop, CUgraphNode event_nodes[2], char message[KP_TAPE_MESSAGE]);

@@ -3,11 +3,16 @@
  *
  * A contestant's work is captured once for each placement, between two event nodes: start, work,
  * stop.  A sample scrubs the multiprocessors, empties the L2, launches that graph and reports the
- * time between the events. */
+ * time between the events.  Nothing else is what a result quotes.
+ *
+ * Two more requests are for the modes of measure/modes.h, which never empty the L2.  A burst is one
+ * graph with the work of all placements, captured when it is first asked for, launched again and
+ * again between two events.  A replay that is served comes after a gap on the host. */
 #define _GNU_SOURCE
 #include "replay/runner.h"
 #include "gpu/device.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -16,7 +21,9 @@ struct loop {
     CUstream stream;
     CUevent start, stop, flushed;
     CUgraphExec *graphs, empty;
-    const struct kp_span *clean;
+    CUgraphExec rotation; /* of so many placements, one after the other; 0: not captured yet */
+    uint32_t rotating, nbuffers;
+    const struct kp_span *at, *clean;
     const struct runner_contestant *who;
 };
 
@@ -52,19 +59,33 @@ static void scrub(struct loop *l) {
                  (cudaStream_t)l->stream);
 }
 
-static CUgraphExec build(struct loop *l, const struct kp_span *at) {
+/* The buffers of a placement. */
+static const struct kp_span *placed(const struct loop *l, uint32_t placement) {
+    return l->at + (size_t)placement * l->nbuffers;
+}
+
+/* Capture the work on n placements, from `first` on: between these two events, or NULL. */
+static CUgraphExec capture(struct loop *l, uint32_t first, uint32_t n, CUevent start,
+                           CUevent stop) {
     char message[KP_TAPE_MESSAGE] = "";
     CUgraph graph = NULL;
-    if (l->who->prepare && !l->who->prepare(l->who->self, message))
-        runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
     KP_CU(cu.cuStreamBeginCapture(l->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    if (!l->who->enqueue(l->who->self, at, l->stream, l->start, l->stop, message))
-        runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
+    for (uint32_t p = first; p < first + n; p++)
+        if (!l->who->enqueue(l->who->self, placed(l, p), l->stream, start, stop, message))
+            runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
     KP_CU(cu.cuStreamEndCapture(l->stream, &graph));
-    if (l->who->inspect && !l->who->inspect(l->who->self, at, graph, message))
+    if (l->who->inspect && !l->who->inspect(l->who->self, placed(l, first), (int)n, graph, message))
         runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
     scrub(l); /* so that local memory has its size before the graph is uploaded */
     return instantiate(graph, l->stream);
+}
+
+/* The graph of a sample at this placement. */
+static CUgraphExec build(struct loop *l, uint32_t placement) {
+    char message[KP_TAPE_MESSAGE] = "";
+    if (l->who->prepare && !l->who->prepare(l->who->self, message))
+        runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
+    return capture(l, placement, 1, l->start, l->stop);
 }
 
 static CUgraphExec build_empty(struct loop *l) {
@@ -88,13 +109,34 @@ static CUresult flush_and_launch(struct loop *l, CUgraphExec graph) {
     return e ? e : q;
 }
 
-/* One replay.  The whole device is synchronised after it, so that no stream runs on beyond the
- * clock. */
+/* Enqueue a burst.  One turn goes ahead of the first event: the GPU works while the host launches
+ * the others. */
+static CUresult launch_turns(struct loop *l, const struct runner_request *q) {
+    if (!l->rotating) l->rotation = capture(l, 0, q->placements, NULL, NULL);
+    if (!l->rotating) l->rotating = q->placements;
+    if (l->rotating != q->placements) die(KP_BUG, "a burst over other placements than before");
+    CUresult e = cu.cuGraphLaunch(l->rotation, l->stream);
+    if (!e) e = cu.cuEventRecordWithFlags(l->start, l->stream, CU_EVENT_RECORD_DEFAULT);
+    for (uint32_t i = 0; i < q->turns && !e; i++) e = cu.cuGraphLaunch(l->rotation, l->stream);
+    return e ? e : cu.cuEventRecordWithFlags(l->stop, l->stream, CU_EVENT_RECORD_DEFAULT);
+}
+
+/* Sleep for the gap, at least; nothing has run since the last reply.  Then launch. */
+static CUresult wait_and_launch(struct loop *l, const struct runner_request *q) {
+    struct timespec gap = {q->gap_us / 1000000, (long)(q->gap_us % 1000000) * 1000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &gap, &gap) == EINTR) continue;
+    return cu.cuGraphLaunch(l->graphs[q->placement], l->stream);
+}
+
+/* One replay, or one burst.  The whole device is synchronised after it, so that no stream runs on
+ * beyond the clock. */
 static void replay(struct loop *l, const struct runner_request *q) {
     char message[KP_TAPE_MESSAGE];
     float ms = 0;
     CUgraphExec graph = q->what == RUNNER_EMPTY ? l->empty : l->graphs[q->placement];
-    CUresult e = flush_and_launch(l, graph);
+    CUresult e = q->what == RUNNER_BURST   ? launch_turns(l, q)
+                 : q->what == RUNNER_SERVE ? wait_and_launch(l, q)
+                                           : flush_and_launch(l, graph);
     double t0 = now_us();
     if (!e) e = cu.cuCtxSynchronize();
     double t1 = now_us();
@@ -109,6 +151,7 @@ static void close_loop(struct loop *l, uint32_t nplacements) {
     KP_CU(cu.cuCtxSynchronize());
     for (uint32_t p = 0; p < nplacements; p++) KP_CU(cu.cuGraphExecDestroy(l->graphs[p]));
     KP_CU(cu.cuGraphExecDestroy(l->empty));
+    if (l->rotating) KP_CU(cu.cuGraphExecDestroy(l->rotation));
     KP_CU(cu.cuEventDestroy(l->start));
     KP_CU(cu.cuEventDestroy(l->stop));
     KP_CU(cu.cuEventDestroy(l->flushed));
@@ -118,7 +161,7 @@ static void close_loop(struct loop *l, uint32_t nplacements) {
 
 void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
                   const struct runner_contestant *who) {
-    struct loop l = {.who = who};
+    struct loop l = {.who = who, .at = at, .nbuffers = setup->nbuffers};
     l.graphs = calloc(setup->nplacements, sizeof *l.graphs);
     if (!l.graphs) die(KP_MACHINE, "out of memory");
     KP_CU(cu.cuStreamCreate(&l.stream, CU_STREAM_NON_BLOCKING));
@@ -126,17 +169,16 @@ void runner_serve(const struct runner_setup *setup, const struct kp_span *at,
     KP_CU(cu.cuEventCreate(&l.stop, CU_EVENT_DEFAULT));
     KP_CU(cu.cuEventCreate(&l.flushed, CU_EVENT_DISABLE_TIMING));
     if (!setup->flush_bytes) die(KP_BUG, "no clean memory to empty the L2 with");
-    l.clean = at + (size_t)setup->nplacements * setup->nbuffers;
+    l.clean = placed(&l, setup->nplacements);
     l.empty = build_empty(&l);
-    for (uint32_t p = 0; p < setup->nplacements; p++)
-        l.graphs[p] = build(&l, at + (size_t)p * setup->nbuffers);
+    for (uint32_t p = 0; p < setup->nplacements; p++) l.graphs[p] = build(&l, p);
     KP_CU(cu.cuCtxSynchronize());
     runner_reply(RUNNER_OK, 0, 0, NULL, NULL);
     for (;;) {
         struct runner_request q;
         runner_take(&q, sizeof q);
         if (q.what == RUNNER_NEXT) break;
-        if (q.placement >= setup->nplacements)
+        if (q.placement >= setup->nplacements || q.placements > setup->nplacements)
             die(KP_BUG, "request %u for placement %u", q.what, q.placement);
         replay(&l, &q);
     }

@@ -18,6 +18,7 @@
  *     host=US                        how long the host waits for a replay
  *     skew=FACTOR                    the references' outputs are off by this factor
  *     some=N                         elements that the oracle takes where not all are asked for
+ *     tampered=N node=K              node K of capture N is read back with another grid
  *     log=PATH                       who did what is appended to this file, a line each
  *
  * The driver's opaque types are defined here, so that handles are plain pointers. */

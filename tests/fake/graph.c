@@ -27,6 +27,8 @@ struct CUgraphNode_st {
     CUgraphNodeType type;
     struct edges from;
     bool reached; /* from where the capture ends */
+    int capture;  /* which it was captured in */
+    size_t index; /* its place there */
     CUDA_KERNEL_NODE_PARAMS kernel;
     unsigned nattributes;
     CUlaunchAttribute attribute[ATTRIBUTES];
@@ -161,6 +163,7 @@ static void add(CUstream s, CUgraphNode n) {
     n->from = s->at;
     g->node = realloc(g->node, (g->n + 1) * sizeof(CUgraphNode));
     if (!g->node) abort();
+    n->capture = g->number, n->index = g->n;
     g->node[g->n++] = n;
     s->at = (struct edges){0};
     depend(&s->at, n, (CUgraphEdgeData){0});
@@ -456,6 +459,8 @@ CUresult cuGraphNodeGetType(CUgraphNode n, CUgraphNodeType *type) {
 
 CUresult cuGraphKernelNodeGetParams(CUgraphNode n, CUDA_KERNEL_NODE_PARAMS *p) {
     *p = n->kernel;
+    if (n->capture == fake_number("tampered", -1) && (double)n->index == fake_number("node", 0))
+        p->gridDimX++;
     return CUDA_SUCCESS;
 }
 

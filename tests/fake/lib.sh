@@ -43,7 +43,7 @@ field() { sed -n "1,4s|^// $1: *||p" "$root/tests/fake/kernels/$2.c"; }
 compiled() {
     local made="$cache/$1.${elements[$2]}${*:3}"
     [ -e "$made" ] || {
-        gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT="${elements[$2]}" "${@:3}" -iquote "$root/harness" -isystem "$cuda/include" \
+        gcc -std=gnu11 -O1 -shared -fPIC -DCOUNT="${elements[$2]}" "${@:3}" -iquote "$root/harness" -iquote "$root/reference" -isystem "$cuda/include" \
             -o "$made.$$" "$root/tests/fake/kernels/$1.c" -L"$bin" -lcudart -lm && mv "$made.$$" "$made"
     } || exit
     cp "$made" "$1.so"

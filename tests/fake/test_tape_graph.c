@@ -105,9 +105,45 @@ static void test_fork(void **state) {
     tape_free(t);
 }
 
+/* Two runs of the same launches without events: those of the second that wait for none of their own
+ * wait for those of the first that none waits for by a full edge. */
+static void test_runs(void **state) {
+    (void)state;
+    enum { LAUNCHES = 5, PROGRAMMATIC = 1 };
+    char message[KP_TAPE_MESSAGE] = "";
+    struct tape_node nodes[LAUNCHES] = {{.type = TAPE_MEMSET}};
+    struct tape_edge edges[] = {{.to = 2}, {.from = 1, .to = 3, .type = PROGRAMMATIC}};
+    struct tape t = {.nnodes = LAUNCHES, .nodes = nodes, .nedges = 2, .edges = edges};
+    for (unsigned i = 0; i < LAUNCHES; i++)
+        nodes[i] = (struct tape_node){
+            .type = TAPE_MEMSET, .to = 256, .value = i, .width = 1, .height = 1, .element = 4};
+    CUstream s = capturing();
+    for (int run = 0; run < 2; run++)
+        if (!tape_capture(&t, NULL, s, NULL, NULL, NULL, message)) fail_msg("%s", message);
+    launch(s, 0); /* whatever is last, so that all streams are joined */
+    struct tape *u = tape_of(s, NULL, 0);
+    assert_int_equal(u->nnodes, 2 * LAUNCHES + 1);
+    static const int ends[] = {1, 2, 3, 4}, roots[] = {0, 1, 4};
+    int k = 2;
+    edge_is(u, 0, 0, 2);
+    edge_is(u, 1, 1, 3);
+    for (int root = 0; root < LAUNCHES; root++) {
+        bool is_root = root == roots[0] || root == roots[1] || root == roots[2];
+        if (!is_root) edge_is(u, k++, LAUNCHES + root - 2, LAUNCHES + root);
+        for (int end = 0; is_root && end < 4; end++) {
+            assert_int_equal(u->edges[k].type, 0);
+            edge_is(u, k++, ends[end], LAUNCHES + root);
+        }
+    }
+    for (int end = 0; end < 4; end++) edge_is(u, k++, LAUNCHES + ends[end], 2 * LAUNCHES);
+    assert_int_equal(u->nedges, k);
+    tape_free(u);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_chain), cmocka_unit_test(test_reversed), cmocka_unit_test(test_fork)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_chain),
+                                       cmocka_unit_test(test_reversed), cmocka_unit_test(test_fork),
+                                       cmocka_unit_test(test_runs)};
     driver_open();
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
