@@ -5,23 +5,6 @@
 
 namespace kp {
 
-/* Arrives at the barrier of the same place in block `rank` of the cluster, and shows it all writes
- * before; bar_wait_shown() waits for such arrivals. */
-__device__ __forceinline__ void bar_show_at(uint32_t bar, int rank) {
-    asm volatile(
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(at_rank(bar, rank))
-        : "memory");
-}
-
-__device__ __forceinline__ void bar_wait_shown(uint32_t bar, int parity) {
-    asm volatile("{\n.reg .pred done;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n"
-                 "@!done bra again;\n}" ::"r"(bar),
-                 "r"(parity)
-                 : "memory");
-}
-
 /* Barriers 1 to 15 of a block, each for 256 threads: turn_wait() arrives and waits until all have
  * arrived, turn_pass() arrives. */
 __device__ __forceinline__ void turn_wait(int bar) {

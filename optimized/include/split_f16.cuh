@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(T::THREADS, 1) split_product_kernel(const Job 
                 const unsigned char *a = job.a(tile), *b = job.b(tile, rank);
                 for (int k = 0; k < T::BLOCKS; k++, ring.next()) {
                     constexpr int SHARE = BLOCK_BYTES / T::CTAS;
-                    bar_wait_shown(ring.empty(), ring.parity ^ 1);
+                    bar_wait(ring.empty(), ring.parity ^ 1);
                     if (k == 0)
                         job.fetch_side(tile, rank, shared_address(side(round)), ring.full());
                     bar_expect(ring.full(),
@@ -232,9 +232,10 @@ __global__ void __launch_bounds__(T::THREADS, 1) split_product_kernel(const Job 
                 bar_wait(ring.full(), ring.parity);
                 start_block(parts, ring.a() + group * 64 * ROW_BYTES, ring.b(), group);
             };
+            /* Of what this gives back other blocks write only what tensor cores have read. */
             const auto end = [&] {
                 wgmma_wait<0>();
-                if (thread < T::CTAS) bar_show_at(ring.empty(), thread);
+                if (thread < T::CTAS) bar_arrive_at(ring.empty(), thread);
                 ring.next();
             };
             start();

@@ -6,12 +6,6 @@ namespace emulator {
 inline std::map<std::pair<Block *, int>, Barrier> turns;
 } // namespace emulator
 namespace kp {
-inline void bar_show_at(uint32_t bar, int rank) {
-    bar_arrive_at(bar, rank);
-}
-inline void bar_wait_shown(uint32_t bar, int parity) {
-    bar_wait(bar, parity);
-}
 inline void turn_pass(int bar) {
     emulator::Barrier &b = emulator::turns[{emulator::self->block, bar}];
     if (++b.arrived == 256) b.arrived = 0, b.gen++;
