@@ -6,12 +6,15 @@
  * off bits as they add; so sums over 64 of the depth are added up in fp32 registers, which round.
  *
  * Split operands lie in global memory as the tensor cores want them in shared memory: blocks of 128
- * rows x 64 of the depth, low then high, 16 KiB each (wgmma_f16.cuh has the layout within). One
+ * rows x 64 of the depth, low then high, 16 KiB each (hopper_f16.cuh has the layout within). One
  * bulk copy brings a block. The CTAs of a cluster have the same A: each copies a part for all. */
 #pragma once
-#include "wgmma_f16.cuh"
+#include "half_product.cuh"
+#include "hopper_split.cuh"
 
-constexpr int BLOCK_ROWS = 128, BLOCK_DEPTH = 64;
+namespace kp {
+
+constexpr int BLOCK_ROWS = 128, BLOCK_DEPTH = 64, ROW_BYTES = 128;
 constexpr int PART_BYTES = BLOCK_ROWS * ROW_BYTES, BLOCK_BYTES = 2 * PART_BYTES; /* low, high */
 
 /* Where eight elements of a row lie: `at` is the block, `part` 0 for low or 1 for high. */
@@ -120,53 +123,56 @@ __global__ void __launch_bounds__(256)
         const long long block =
             ((long long)blockIdx.y * (WIDTH / BLOCK_ROWS) + row / BLOCK_ROWS) * BLOCKS + i;
         store_bulk(to + block * BLOCK_BYTES + part * PART_BYTES + row % BLOCK_ROWS * ROW_BYTES,
-                   shared_address(shared) + threadIdx.x * PIECE, PIECE);
-        store_bulk_wait();
+                   shared + threadIdx.x * PIECE, PIECE);
     }
 }
 
-/* The kernel below: clusters of CTAS along N, BLOCKS of the depth. */
+/* The kernel below: clusters of CTAS along N, BLOCKS of the depth. Its ring is HalfRing. */
 template <int CTAS_, int BLOCKS_> struct SplitShape {
-    static constexpr int CTAS = CTAS_, BLOCKS = BLOCKS_, STAGES = 3, STAGE_BYTES = 2 * BLOCK_BYTES;
-    static constexpr int BARS = STAGES * STAGE_BYTES, SIDE = BARS + 256, SIDE_BYTES = 5120;
-    static constexpr int BYTES = 1024 + SIDE + 2 * SIDE_BYTES, THREADS = 384;
+    static constexpr int CTAS = CTAS_, BLOCKS = BLOCKS_, STAGES = 3;
+    static constexpr int A_BYTES = BLOCK_BYTES, STAGE = 2 * BLOCK_BYTES;
+    static constexpr int BARS = STAGES * STAGE, SIDE = BARS + 256, SIDE_BYTES = 5120;
+    static constexpr int BYTES = SIDE + 2 * SIDE_BYTES, THREADS = 384;
     /* What a tile needs besides is overwritten for the tile after the next, as soon as one warp of
      * each group is done with block BLOCKS - STAGES of the tile between. All have begun that block;
      * but where it is block 0, some may still finish the tile. */
     static_assert(BLOCKS > STAGES, "two sets of what a tile needs besides are too few");
 };
 
-/* A place in the ring of stages, and the parity of its barriers. */
-template <class T> struct SplitRing {
-    uint32_t base;
-    int stage = 0, parity = 0;
-    __device__ __forceinline__ uint32_t a() const { return base + stage * T::STAGE_BYTES; }
-    __device__ __forceinline__ uint32_t b() const { return a() + BLOCK_BYTES; }
-    __device__ __forceinline__ uint32_t full() const { return base + T::BARS + stage * 16; }
-    __device__ __forceinline__ uint32_t empty() const { return full() + 8; }
-    __device__ __forceinline__ void next() {
-        if (++stage == T::STAGES) stage = 0, parity ^= 1;
-    }
-};
+/* Copies what a tile needs besides. Racecheck looks at it: where KP_RACECHECK is defined these are
+ * ordinary copies, and their bytes do not count at the barrier. */
+#ifdef KP_RACECHECK
+constexpr bool SIDE_COUNTS = false;
+#else
+constexpr bool SIDE_COUNTS = true;
+#endif
+__device__ __forceinline__ void copy_side(uint32_t to, const void *from, int bytes, uint32_t bar) {
+    if (SIDE_COUNTS)
+        copy_bulk<1>(to, from, bytes, bar);
+    else
+#pragma unroll 1
+        for (int i = 0; i < bytes; i += 16) copy_async<16>(to + i, (const char *)from + i);
+}
 
 /* Starts the products of a warpgroup's 64 rows with one block: in `a` the low part of the rows, the
  * high part PART_BYTES on; in `b` the low part of all 128 rows, then the high one. One instruction
- * takes the high part of the rows against both. (The sums that another instruction adds to must be
- * the first half of its registers: for the second half the compiler copies them around.) The two
- * warpgroups take turns, so that one adds up while the tensor cores work for the other. */
-__device__ __forceinline__ void start_block(float (&cross)[64], float (&high)[64], uint32_t a,
-                                            uint32_t b, int group) {
-    const uint64_t low = operand(a), left = operand(a + PART_BYTES);
-    const uint64_t right = operand(b), upper = operand(b + PART_BYTES);
-    asm volatile("bar.sync %0, 256;" ::"r"(2 + group) : "memory");
-    mma_begin();
+ * takes the high part of the rows against both: the first half of `parts` is high * low + low *
+ * high, the second high * high. (What another instruction adds to must be the first half of its
+ * registers: for the second half the compiler copies them around.) The two warpgroups take turns,
+ * so that one adds up while the tensor cores work for the other. */
+__device__ __forceinline__ void start_block(float (&parts)[128], uint32_t a, uint32_t b,
+                                            int group) {
+    const uint64_t low = wgmma_operand(a), left = wgmma_operand(a + PART_BYTES);
+    const uint64_t right = wgmma_operand(b), upper = wgmma_operand(b + PART_BYTES);
+    turn_wait(2 + group);
+    wgmma_begin();
 #pragma unroll
     for (int k = 0; k < 4; k++) {
-        mma_f16_both(cross, high, left + k * 2, right + k * 2, k);
-        mma_f16(cross, low + k * 2, upper + k * 2, 1);
+        WgmmaShared<256>::multiply(parts, left + k * 2, right + k * 2, k);
+        WgmmaShared<128>::multiply((float(&)[64])parts, low + k * 2, upper + k * 2, 1);
     }
-    mma_end();
-    asm volatile("bar.arrive %0, 256;" ::"r"(3 - group) : "memory");
+    wgmma_end();
+    turn_pass(3 - group);
 }
 
 /* Multiplies tile after tile. A tile is a cluster's: 128 rows, 128 columns a CTA. Job has
@@ -174,102 +180,98 @@ __device__ __forceinline__ void start_block(float (&cross)[64], float (&high)[64
  *   a(tile), b(tile, rank), the blocks of 128 rows of each operand, the first of BLOCKS;
  *   Weights, factors of the blocks' products, by begin(row, side): add(sum, h, x) returns sum + x
  *   times that of a thread's row h, and next(k) goes on to block k;
- *   fetch_side(tile, rank, to, bar), which starts copies of SIDE_BYTES that a tile needs besides;
+ *   fetch_side(tile, rank, to, bar), which copies SIDE_BYTES that a tile needs besides, by
+ * copy_side();
  *   finish(tile, rank, row, lane, sums, side), what to do with a thread's sums. It runs while the
  * tensor cores work on the next tile. */
 template <class T, class Job>
-__global__ void __cluster_dims__(T::CTAS) __launch_bounds__(T::THREADS, 1)
-    split_product_kernel(const Job job) {
-    extern __shared__ unsigned char shared[];
-    SplitRing<T> ring = {(shared_address(shared) + 1023) & ~1023u};
+__global__ void __launch_bounds__(T::THREADS, 1) split_product_kernel(const Job job) {
+    extern __shared__ __align__(1024) unsigned char memory[];
+    HalfRing<T> ring = {shared_address(memory)};
     const int rank = cluster_rank(), thread = threadIdx.x % 128;
     const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
     const int first = blockIdx.x / T::CTAS, step = gridDim.x / T::CTAS;
-    const uint32_t side_at = ring.base + T::SIDE; /* two sets, of this tile and the one before */
+    /* What a tile needs besides: two sets, of this tile and the one before. */
+    const auto side = [&](int r) { return memory + T::SIDE + (r & 1) * T::SIDE_BYTES; };
     int round = 0;
     if (threadIdx.x == 0) {
-        SplitRing<T> r = ring;
+        HalfRing<T> r = ring;
         for (int s = 0; s < T::STAGES; s++, r.next()) {
-            bar_init_bulk(r.full(), T::CTAS);
+            bar_init(r.full(), 1);
             bar_init(r.empty(), 2 * T::CTAS);
         }
-        bar_init_fence();
+        bar_init_done();
     }
-    cluster_meet();
+    cluster_sync();
 
     if (group == 2) {
         registers_give<24>();
         if (thread == 0)
-            for (int tile = first; tile < Job::TILES; tile += step) {
+            for (int tile = first; tile < Job::TILES; tile += step, round++) {
                 const unsigned char *a = job.a(tile), *b = job.b(tile, rank);
-                const uint32_t side = side_at + (round++ & 1) * T::SIDE_BYTES;
                 for (int k = 0; k < T::BLOCKS; k++, ring.next()) {
                     constexpr int SHARE = BLOCK_BYTES / T::CTAS;
-                    bar_wait_cluster(ring.empty(), ring.parity ^ 1);
-                    bar_expect(ring.full(), T::STAGE_BYTES + (k ? 0 : Job::SIDE_BYTES));
-                    if (k == 0) job.fetch_side(tile, rank, side, ring.full());
-                    copy_bulk_to(ring.a() + rank * SHARE, a + k * BLOCK_BYTES + rank * SHARE, SHARE,
-                                 ring.full(), (1 << T::CTAS) - 1);
-                    copy_bulk(ring.b(), b + k * BLOCK_BYTES, BLOCK_BYTES, ring.full());
-                    bar_bulk_done(ring.full(), T::CTAS);
+                    bar_wait(ring.empty(), ring.parity ^ 1);
+                    if (k == 0)
+                        job.fetch_side(tile, rank, shared_address(side(round)), ring.full());
+                    bar_expect(ring.full(),
+                               T::STAGE + (k == 0 && SIDE_COUNTS ? Job::SIDE_BYTES : 0));
+                    copy_bulk<T::CTAS>(ring.a() + rank * SHARE, a + k * BLOCK_BYTES + rank * SHARE,
+                                       SHARE, ring.full());
+                    copy_bulk<1>(ring.b(), b + k * BLOCK_BYTES, BLOCK_BYTES, ring.full());
                 }
             }
     } else {
         registers_take<240>();
-        if (group == 1) asm volatile("bar.arrive 2, 256;" ::: "memory");
+        if (group == 1) turn_pass(2);
         const int lane = thread % 32, row = group * 64 + thread / 32 * 16 + lane / 4;
         float sums[64];
-        const auto side = [&](int r) {
-            return shared + (side_at - shared_address(shared)) + (r & 1) * T::SIDE_BYTES;
-        };
         for (int tile = first; tile < Job::TILES; tile += step) {
-            float cross[64], high[64];
-            bar_wait_bulk(ring.full(), ring.parity);
-            start_block(cross, high, ring.a() + group * 64 * ROW_BYTES, ring.b(), group);
+            float parts[128];
+            const auto start = [&] {
+                bar_wait(ring.full(), ring.parity);
+                start_block(parts, ring.a() + group * 64 * ROW_BYTES, ring.b(), group);
+            };
+            /* Of what this gives back other blocks write only what tensor cores have read. */
+            const auto end = [&] {
+                wgmma_wait<0>();
+                if (thread < T::CTAS) bar_arrive_at(ring.empty(), thread);
+                ring.next();
+            };
+            start();
             if (tile != first) job.finish(tile - step, rank, row, lane, sums, side(round - 1));
             typename Job::Weights weights = job.begin(row, side(round));
             round++;
-            mma_wait<0>();
-            if (thread < T::CTAS) bar_arrive_at(ring.empty(), thread);
-            ring.next();
+            end();
 #pragma unroll
-            for (int i = 0; i < 64; i++) sums[i] = weights.add(0, i / 2 % 2, high[i] + cross[i]);
+            for (int i = 0; i < 64; i++)
+                sums[i] = weights.add(0, i / 2 % 2, parts[64 + i] + parts[i]);
 #pragma unroll 1
-            for (int k = 1; k < T::BLOCKS; k++, ring.next()) {
+            for (int k = 1; k < T::BLOCKS; k++) {
                 weights.next(k);
-                bar_wait_bulk(ring.full(), ring.parity);
-                start_block(cross, high, ring.a() + group * 64 * ROW_BYTES, ring.b(), group);
-                mma_wait<0>();
-                if (thread < T::CTAS) bar_arrive_at(ring.empty(), thread);
+                start();
+                end();
 #pragma unroll
                 for (int i = 0; i < 64; i++)
-                    sums[i] = weights.add(sums[i], i / 2 % 2, high[i] + cross[i]);
+                    sums[i] = weights.add(sums[i], i / 2 % 2, parts[64 + i] + parts[i]);
             }
         }
         if (first < Job::TILES)
             job.finish(first + (Job::TILES - 1 - first) / step * step, rank, row, lane, sums,
                        side(round - 1));
-        if (group == 0) asm volatile("bar.sync 2, 256;" ::: "memory");
+        if (group == 0) turn_wait(2);
     }
     __syncwarp();
-    cluster_meet();
+    cluster_sync();
 }
 
 /* Enqueues the product. */
 template <class T, class Job> static void split_product(const Job &job, cudaStream_t stream) {
-    const auto kernel = split_product_kernel<T, Job>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::BYTES);
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {T::CTAS, 1, 1};
-    cudaLaunchConfig_t config = {};
-    config.gridDim = T::CTAS * 1024;
-    config.blockDim = T::THREADS;
-    config.dynamicSmemBytes = T::BYTES;
-    config.attrs = &cluster;
-    config.numAttrs = 1;
-    int clusters = 0; /* that run at a time */
-    if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) || clusters < 1)
-        clusters = 128 / T::CTAS;
-    kernel<<<clusters * T::CTAS, T::THREADS, T::BYTES, stream>>>(job);
+    int device = 0, processors = HALF_PROCESSORS;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    launch_sized<T::CTAS>(split_product_kernel<T, Job>, processors / T::CTAS * T::CTAS, T::THREADS,
+                          T::BYTES, stream, job);
 }
+
+} // namespace kp

@@ -7,22 +7,19 @@
  * four such parts, and weighs each part by exp(top - maximum) / sum.
  * Floor: 3 x 4 B S S D flops over the f16 rate (B heads of S x D), 4.3 ms at 770 TFLOP/s; bytes
  * hide behind them, but for those of the splitting, 12.9 GB, 3.0 ms at the rate of a copy. Measured
- * on an H200: 9.5 ms, 0.77 of the sum; cuBLAS in fp32 beside it 22.2 ms. */
+ * on an H200, when its warps still waited for a fence in each block: 9.5 ms, 0.77 of the sum;
+ * cuBLAS in fp32 beside it 22.2 ms. */
 #include "task.h"
 #include "split_f16.cuh"
+
+using namespace kp;
 
 constexpr int HEADS = Q_DIM0 * Q_DIM1, QUERIES = Q_DIM2, KEYS = K_DIM2, WIDTH = Q_DIM3;
 constexpr int ROW_TILES = QUERIES / BLOCK_ROWS, PARTS = KEYS / BLOCK_ROWS, CTAS = 2;
 constexpr int KEY_BLOCKS = KEYS / BLOCK_DEPTH, WIDTH_BLOCKS = WIDTH / BLOCK_DEPTH;
 constexpr float SCORE = 1.0f / 32; /* 1 / sqrt(WIDTH) */
-static_assert(WIDTH == 32 * 32 && PARTS == 4, "the root in SCORE; parts of a row in a float4");
-
-__device__ __forceinline__ float exp2_fast(float x) {
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
 constexpr float LOG2_E = 1.44269504f;
+static_assert(WIDTH == 32 * 32 && PARTS == 4, "the root in SCORE; parts of a row in a float4");
 
 /* What a cluster works on, where COLUMNS of a head are the second operand's rows. */
 template <int COLUMNS> struct Place {
@@ -52,8 +49,8 @@ struct Scores {
     __device__ __forceinline__ void fetch_side(int tile, int rank, uint32_t to,
                                                uint32_t bar) const {
         const At at(tile);
-        copy_bulk(to, q_back + (at.head * ROW_TILES + at.rows) * BLOCK_ROWS, BLOCK_ROWS * 4, bar);
-        copy_bulk(to + BLOCK_ROWS * 4, k_back + (at.head * PARTS + at.columns + rank) * BLOCK_ROWS,
+        copy_side(to, q_back + (at.head * ROW_TILES + at.rows) * BLOCK_ROWS, BLOCK_ROWS * 4, bar);
+        copy_side(to + BLOCK_ROWS * 4, k_back + (at.head * PARTS + at.columns + rank) * BLOCK_ROWS,
                   BLOCK_ROWS * 4, bar);
     }
 
@@ -107,8 +104,8 @@ struct Scores {
                     sum[h] += x + y;
                     split2(x, y, high[i], low[i]);
                 }
-                transpose_quad(high, lane);
-                transpose_quad(low, lane);
+                half_transpose(high);
+                half_transpose(low);
                 unsigned char *to = p + ((long long)(at.head * ROW_TILES + at.rows) * KEY_BLOCKS +
                                          part * 2 + j / 8) *
                                             BLOCK_BYTES;
@@ -143,9 +140,9 @@ struct Values {
                                                uint32_t bar) const {
         const At at(tile);
         const int query = (at.head * ROW_TILES + at.rows) * BLOCK_ROWS;
-        copy_bulk(to, tops + query, BLOCK_ROWS * 16, bar);
-        copy_bulk(to + BLOCK_ROWS * 16, sums + query, BLOCK_ROWS * 16, bar);
-        copy_bulk(to + BLOCK_ROWS * 32, v_back + at.head * WIDTH + (at.columns + rank) * BLOCK_ROWS,
+        copy_side(to, tops + query, BLOCK_ROWS * 16, bar);
+        copy_side(to + BLOCK_ROWS * 16, sums + query, BLOCK_ROWS * 16, bar);
+        copy_side(to + BLOCK_ROWS * 32, v_back + at.head * WIDTH + (at.columns + rank) * BLOCK_ROWS,
                   BLOCK_ROWS * 4, bar);
     }
 
@@ -216,23 +213,25 @@ struct Values {
 };
 
 /* Where things lie in scratch. */
-constexpr size_t SPLIT_BYTES = (size_t)HEADS * QUERIES * WIDTH * 4;
-constexpr size_t P_BYTES = (size_t)HEADS * QUERIES * KEYS * 4, ROWS = (size_t)HEADS * QUERIES;
+constexpr size_t ROWS = (size_t)HEADS * QUERIES, KEY_ROWS = (size_t)HEADS * KEYS;
+constexpr size_t Q_BYTES = ROWS * WIDTH * 4, KV_BYTES = KEY_ROWS * WIDTH * 4;
+constexpr size_t P_BYTES = ROWS * KEYS * 4;
 
 extern "C" size_t scratch_bytes(void) {
-    return 3 * SPLIT_BYTES + P_BYTES + (ROWS * (2 + 2 * PARTS) + (size_t)HEADS * WIDTH) * 4;
+    return Q_BYTES + 2 * KV_BYTES + P_BYTES +
+           (ROWS * (1 + 2 * PARTS) + KEY_ROWS + (size_t)HEADS * WIDTH) * 4;
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    unsigned char *q = (unsigned char *)scratch, *k = q + SPLIT_BYTES, *v = k + SPLIT_BYTES;
-    unsigned char *p = v + SPLIT_BYTES;
+    unsigned char *q = (unsigned char *)scratch, *k = q + Q_BYTES, *v = k + KV_BYTES;
+    unsigned char *p = v + KV_BYTES;
     float *tops = (float *)(p + P_BYTES), *sums = tops + ROWS * PARTS;
     float *q_back = sums + ROWS * PARTS, *k_back = q_back + ROWS;
-    float *v_back = k_back + ROWS;
+    float *v_back = k_back + KEY_ROWS;
 
     split_rows_kernel<WIDTH><<<ROWS / 8, 256, 0, stream>>>(in->Q, q, q_back);
-    split_rows_kernel<WIDTH><<<ROWS / 8, 256, 0, stream>>>(in->K, k, k_back);
+    split_rows_kernel<WIDTH><<<KEY_ROWS / 8, 256, 0, stream>>>(in->K, k, k_back);
     const Scores scores = {q, k, q_back, k_back, p, tops, sums};
     split_product<SplitShape<CTAS, WIDTH_BLOCKS>>(scores, stream);
 

@@ -167,3 +167,20 @@ jq '.inputs[0].shape = [16, 32] | .parameters[0].shape = [256, 32] | .parameters
 tests/emulate --task "$scratch/level2/l2_029_matmul_mish_mish.json" optimized/sm_90a/l2_029_matmul_mish_mish.cu > "$out" 2>&1
 check 'a product of one tile of rows stays inside' is $? 0
 
+# The product of split operands: two tiles or more a cluster; edited by SED it is found to be wrong.
+small='.inputs[0].shape = [1, 1, 256, 1024] | .inputs[1, 2].shape = [1, 1, 512, 1024] | .graph |= map(gsub("32,32,512,1024"; "1,1,256,1024"))'
+mkdir -p "$scratch/level1"
+jq "$small" tasks/level1/l1_097_scaled_dot_product_attention.json > "$scratch/level1/l1_097_scaled_dot_product_attention.json"
+split() { # [SED]
+    { sed "s|processors / T::CTAS \* T::CTAS|T::CTAS|; ${1-}" optimized/include/split_f16.cuh &&
+        grep -v 'split_f16.cuh"' optimized/sm_90a/l1_097_scaled_dot_product_attention.cu; } > "$scratch/sm_90a/split.cu"
+    SANITIZE='' tests/emulate --task "$scratch/level1/l1_097_scaled_dot_product_attention.json" "$scratch/sm_90a/split.cu" > "$out" 2>&1
+}
+split
+check 'a product of split operands is right' [ $? = 0 ]
+for edit in 's/bar_wait.*ring.empty().*//' 's/copy_bulk<T::CTAS>/copy_bulk<1>/' 's/wgmma_wait<0>/wgmma_wait<1>/' 's/(r & 1) \* T::SIDE_BYTES/0/' \
+    's/if (group == 1) turn_pass(2);//'; do
+    check "with $edit: the edit is made" not cmp -s <(sed "$edit" optimized/include/split_f16.cuh) optimized/include/split_f16.cuh
+    split "$edit"
+    check 'and it is found to be wrong' grep -qE 'wrong|deadlock|too many' "$out"
+done

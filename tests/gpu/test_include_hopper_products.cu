@@ -1,8 +1,6 @@
-/* half_product.cuh and half_direct.cuh, every way, and wgmma_f16.cuh, against plain double; sm_90a.
- */
+/* half_product.cuh and half_direct.cuh, every way, against plain double; sm_90a. */
 #include "half_direct.cuh"
 #include "half_product.cuh"
-#include "wgmma_f16.cuh"
 #include "include_products.cuh"
 
 /* ---- half_product.cuh, half_direct.cuh ---- */
@@ -72,17 +70,17 @@ static void test_hgemm() {
     test_direct<32, 4, 128, 64, 512>(0);
 }
 
-/* ---- wgmma_f16.cuh: what needs no tensor core ---- */
+/* ---- what needs no tensor core ---- */
 
 static __global__ void transpose_kernel(const unsigned *x, unsigned *y) {
     unsigned r[4];
     for (int i = 0; i < 4; i++) r[i] = x[threadIdx.x * 4 + i];
-    transpose_quad(r, threadIdx.x % 32);
+    kp::half_transpose(r);
     for (int i = 0; i < 4; i++) y[threadIdx.x * 4 + i] = r[i];
 }
 
 static void test_transpose() {
-    begin("transpose_quad (64 threads)");
+    begin("half_transpose (64 threads)");
     std::vector<int> host(256);
     std::vector<Want> want(256);
     for (int i = 0; i < 256; i++) {

@@ -2,6 +2,8 @@
 #include "split_f16.cuh"
 #include "include_products.cuh"
 
+using namespace kp;
+
 /* ---- splitting ---- */
 
 /* Rows (or columns) of very different size, some 2^most, some zero, some too small for any
@@ -124,8 +126,8 @@ template <int CTAS, int BLOCKS, int ROWS, int COLUMNS, bool WEIGHTED> struct Job
         return right + (long long)columns(tile, rank) * BLOCKS * BLOCK_BYTES;
     }
     __device__ void fetch_side(int tile, int rank, uint32_t to, uint32_t bar) const {
-        copy_bulk(to, left_back + rows(tile) * BLOCK_ROWS, BLOCK_ROWS * 4, bar);
-        copy_bulk(to + BLOCK_ROWS * 4, right_back + columns(tile, rank) * BLOCK_ROWS,
+        copy_side(to, left_back + rows(tile) * BLOCK_ROWS, BLOCK_ROWS * 4, bar);
+        copy_side(to + BLOCK_ROWS * 4, right_back + columns(tile, rank) * BLOCK_ROWS,
                   BLOCK_ROWS * 4, bar);
     }
     struct Weights {
