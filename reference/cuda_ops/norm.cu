@@ -340,7 +340,12 @@ void run_batch(const struct kp_call *c, void *state, void *scratch, cudaStream_t
 
 /* ---- the same with noise: what two honest passes over a row round ---- */
 
-enum { ROUGH_BLOCK = 1024, OF_MEAN = 1, OF_VARIANCE, OF_LOST };
+enum { ROUGH_BLOCK = 1024, OF_MEAN = 1, OF_VARIANCE, OF_LOST, OF_SWAMPED };
+
+/* Noise swamps a row whose normalised elements it moves by a quarter.  An honest row is then what a
+ * few steps of the type make of it, and an element may be as large as the root of its length.
+ * Smooth noise never makes that: such elements are drawn anew, up to the root of so much. */
+enum { SWAMPED = 4, MOST_STEPS = 64 };
 
 /* The sum of f(x) over a row, and of its square.  Every thread of the block gets it. */
 template <class F> __device__ inline Sums row_sums(const Rows &g, const double *row, F f) {
@@ -356,12 +361,13 @@ template <class F> __device__ inline Sums row_sums(const Rows &g, const double *
  * are about the mean's square, and are rounded alike. */
 __global__ void __launch_bounds__(ROUGH_BLOCK)
     norm_rough(Rows g, const double *__restrict__ in, double *__restrict__ out,
-               const double *__restrict__ weight, const double *__restrict__ bias, double eps,
-               kp_noise noise) {
+               const double *__restrict__ exact_out, const double *__restrict__ weight,
+               const double *__restrict__ bias, double eps, kp_noise noise) {
     int64_t r = blockIdx.x, first = r % g.modulus * g.channels;
     unsigned n = (unsigned)(g.segments * g.span), j;
     in += r * g.row_stride;
     out += r * g.row_stride;
+    exact_out += r * g.row_stride;
 
     Sums sum = row_sums(g, in, [](double x) { return x; });
     double exact = sum.c / n;
@@ -377,9 +383,19 @@ __global__ void __launch_bounds__(ROUGH_BLOCK)
     lost = block_reduce(lost, 0.0, Add()) * noise_even(noise_bits(noise.seed, OF_LOST), r);
     Rough m2 = {noisy(squares, n, noise, OF_VARIANCE, r) + lost + n * off * off, noise.seed};
     Rough scale = Rough(1) / sqrt(m2 / Rough(n) + Rough(eps));
+    double most = sqrt(fmin(1.0 * n, 1.0 * MOST_STEPS)), apart = 0;
+    for (unsigned t = threadIdx.x; t < n; t += blockDim.x) {
+        int64_t at = place<1>(g, t, (unsigned)g.span, &j), c = first + j / g.per;
+        double w = weight ? weight[c] : 1, z = (exact_out[at] - (bias ? bias[c] : 0)) / w;
+        double noise_did = (in[at] - mean.v) * scale.v - z;
+        if (w != 0) apart += noise_did * noise_did;
+    }
+    bool swamped = SWAMPED * SWAMPED * block_reduce(apart, 0.0, Add()) > n;
     for (unsigned t = threadIdx.x; t < n; t += blockDim.x) {
         int64_t at = place<1>(g, t, (unsigned)g.span, &j), c = first + j / g.per;
         Rough y = (Rough(in[at], noise.seed) - Rough(mean.v)) * scale;
+        double even = noise_even(noise_bits(noise.seed, OF_SWAMPED), r * (uint64_t)n + t);
+        if (swamped) y = Rough(most * even * even * even, noise.seed);
         if (weight) y = y * Rough(weight[c]);
         if (bias) y = y + Rough(bias[c]);
         out[at] = y.v;
@@ -394,7 +410,7 @@ void rough(const struct kp_call *c, void *, void *, cudaStream_t stream) {
     int threads = 32;
     while (threads < ROUGH_BLOCK && threads < n) threads *= 2;
     norm_rough<<<(unsigned)g.rows, threads, 0, stream>>>(
-        g, (const double *)c->in[0].data, (double *)c->out[0].data,
+        g, (const double *)c->in[0].data, (double *)c->out[0].data, (const double *)c->exact[0],
         c->present[1] ? (const double *)c->in[1].data : NULL,
         c->present[2] ? (const double *)c->in[2].data : NULL, op_float(c->op, "eps", 1e-5),
         *c->noise);

@@ -17,9 +17,9 @@ enum {
     OFFERS = 100,    /* of cuBLASLt for a layout, at most */
     LEAST_OFFERS = 8 /* that are tried however long they take */
 };
-enum { FINALISTS = 6, FINAL_ROUNDS = 5, MOST_LAUNCHES = 20, DATA_BYTES = 256 << 20 };
-static const double SECONDS = 0.15;   /* for the offers of a layout */
-static const double LAUNCH_US = 2000; /* of all launches of a round, about */
+enum { FINALISTS = 6, ROUNDS = 3, FINAL_ROUNDS = 15 };
+static const double SECONDS = 0.15; /* for the offers of a layout */
+static const double LONG_US = 500;  /* a longer call needs a third of these rounds */
 
 /* ---- What was chosen ------------------------------------------------------------------------- */
 
@@ -60,17 +60,17 @@ struct contender {
 
 struct search {
     struct contender all[2 * (OFFERS + 1)];
-    int n, sets; /* contenders; copies of the data, so that each launch has its own */
+    int n; /* contenders */
     char *in[2], *second, *out, *scratch;
-    size_t bytes[3]; /* of a copy of each operand, and of the result */
     void *flush;
     size_t flush_bytes;
+    cudaEvent_t start, stop;
     cudaStream_t stream;
 };
 
-/* Device memory with `sets` copies of an array of 16-bit floats of either sign between 0.5 and 1:
- * constants would switch fewer transistors, and clock higher. */
-static char *filled(const struct kp_array *x, int sets, size_t *each) {
+/* Device memory with an array of 16-bit floats of either sign between 0.5 and 1: constants would
+ * switch fewer transistors, and clock higher. */
+static char *filled(const struct kp_array *x) {
     enum { CHUNK = 1 << 16 };
     static uint16_t noise[CHUNK];
     uint16_t keep = x->dtype == KP_BF16 ? 0x807f : 0x83ff;
@@ -82,9 +82,8 @@ static char *filled(const struct kp_array *x, int sets, size_t *each) {
     }
     int64_t span = 1;
     for (int i = 0; i < x->n; i++) span += (x->dim[i] - 1) * x->stride[i];
-    *each = kp_align((size_t)span * sizeof *noise);
+    size_t bytes = kp_align((size_t)span * sizeof *noise);
     char *data;
-    size_t bytes = *each * (size_t)sets;
     KP_CUDA(cudaMalloc((void **)&data, bytes));
     for (size_t at = 0; at < bytes; at += sizeof noise) {
         size_t n = bytes - at < sizeof noise ? bytes - at : sizeof noise;
@@ -93,61 +92,49 @@ static char *filled(const struct kp_array *x, int sets, size_t *each) {
     return data;
 }
 
-/* A graph of so many launches of a contender, each on data of its own, one behind the other. */
-static cudaGraphExec_t recorded(const struct search *s, const struct contender *c, int launches) {
+/* A graph of a launch of a contender between two events, as a sample is timed. */
+static cudaGraphExec_t recorded(const struct search *s, const struct contender *c) {
     cudaGraph_t graph;
     cudaGraphExec_t exec;
+    struct kp_array a = c->product.a, b = c->product.b;
+    a.data = s->in[0], b.data = c->product.second ? s->second : s->in[1];
     KP_CUDA(cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
-    for (int i = 0; i < launches; i++) {
-        struct kp_array a = c->product.a, b = c->product.b;
-        a.data = s->in[0] + (size_t)i * s->bytes[0];
-        b.data = (c->product.second ? s->second : s->in[1]) + (size_t)i * s->bytes[1];
-        kp_product_run(&c->product, 1, 0, a, b, NULL, s->out + (size_t)i * s->bytes[2], s->scratch,
-                       s->stream);
-    }
+    KP_CUDA(cudaEventRecordWithFlags(s->start, s->stream, cudaEventRecordExternal));
+    kp_product_run(&c->product, 1, 0, a, b, NULL, s->out, s->scratch, s->stream);
+    KP_CUDA(cudaEventRecordWithFlags(s->stop, s->stream, cudaEventRecordExternal));
     KP_CUDA(cudaStreamEndCapture(s->stream, &graph));
     KP_CUDA(cudaGraphInstantiate(&exec, graph, 0));
     KP_CUDA(cudaGraphDestroy(graph));
     return exec;
 }
 
-/* Microseconds of one launch of a contender: the least of so many rounds, after one that warms up.
- * Before each the L2 is emptied. */
-static double measured(const struct search *s, const struct contender *c, int launches,
-                       int rounds) {
-    cudaGraphExec_t exec = recorded(s, c, launches);
-    cudaEvent_t start, stop;
-    KP_CUDA(cudaEventCreate(&start));
-    KP_CUDA(cudaEventCreate(&stop));
-    float best = INFINITY;
-    for (int r = 0; r <= rounds; r++) {
-        float ms;
-        KP_CUDA(cudaMemsetAsync(s->flush, r, s->flush_bytes, s->stream));
-        KP_CUDA(cudaEventRecord(start, s->stream));
-        KP_CUDA(cudaGraphLaunch(exec, s->stream));
-        KP_CUDA(cudaEventRecord(stop, s->stream));
-        KP_CUDA(cudaEventSynchronize(stop));
-        KP_CUDA(cudaEventElapsedTime(&ms, start, stop));
-        if (r && ms < best) best = ms;
-    }
-    KP_CUDA(cudaEventDestroy(start));
-    KP_CUDA(cudaEventDestroy(stop));
-    KP_CUDA(cudaGraphExecDestroy(exec));
-    return best * 1e3 / launches;
+static int by_size(const void *a, const void *b) {
+    float x = *(const float *)a, y = *(const float *)b;
+    return (x > y) - (x < y);
 }
 
-/* How many launches a round has whose launches take that long. */
-static int launches_of(const struct search *s, double us) {
-    double n = LAUNCH_US / us;
-    int most = s->sets < MOST_LAUNCHES ? s->sets : MOST_LAUNCHES;
-    return n > most ? most : n < 1 ? 1 : (int)n;
+/* Microseconds of a launch of a contender: the median of so many rounds, after one that warms up.
+ * Before each the L2 is emptied; launches one behind the other would rank short calls otherwise. */
+static double measured(const struct search *s, const struct contender *c, int rounds) {
+    float ms[1 + FINAL_ROUNDS];
+    cudaGraphExec_t exec = recorded(s, c);
+    for (int r = 0; r <= rounds; r++) {
+        KP_CUDA(cudaMemsetAsync(s->flush, r, s->flush_bytes, s->stream));
+        KP_CUDA(cudaGraphLaunch(exec, s->stream));
+        KP_CUDA(cudaStreamSynchronize(s->stream));
+        KP_CUDA(cudaEventElapsedTime(&ms[r], s->start, s->stop));
+        if (r == 1 && ms[r] * 1e3 > LONG_US) rounds = rounds / 3;
+    }
+    KP_CUDA(cudaGraphExecDestroy(exec));
+    qsort(ms + 1, (size_t)rounds, sizeof *ms, by_size);
+    return ms[1 + rounds / 2] * 1e3;
 }
 
 /* Try all calls for one layout of the second operand. */
 static void try_layout(struct search *s, const struct kp_product *layout) {
     struct kp_lt *offer[OFFERS];
     int n = kp_lt_find(&layout->gemm, false, offer, OFFERS), tn = layout->second;
-    double start = seconds_now(), us = 0;
+    double start = seconds_now();
     for (int i = -1; i < n; i++) {
         if (i >= LEAST_OFFERS && seconds_now() - start > SECONDS) {
             kp_lt_free(offer[i]);
@@ -160,7 +147,7 @@ static void try_layout(struct search *s, const struct kp_product *layout) {
                                                : KP_LT_NN) +
                                         tn);
         c->product.lt = i < 0 ? NULL : offer[i];
-        us = c->us = measured(s, c, us > 0 ? launches_of(s, us * 4) : 1, 1);
+        c->us = measured(s, c, ROUNDS);
     }
 }
 
@@ -179,7 +166,7 @@ static void finals(struct search *s) {
             kp_lt_free(c->product.lt);
             continue;
         }
-        c->us = measured(s, c, launches_of(s, c->us), FINAL_ROUNDS);
+        c->us = measured(s, c, FINAL_ROUNDS);
         s->all[kept++] = *c;
     }
     s->n = kept;
@@ -194,21 +181,19 @@ static void finals(struct search *s) {
     }
 }
 
-/* Memory for all launches of a round, as far as there is room. */
+/* Memory, events and the stream of a search. */
 static void open_search(struct search *s, const struct kp_product *p, const struct kp_array in[2],
                         const struct kp_array *second, const struct kp_array *out) {
     int device, l2;
-    size_t set = kp_array_bytes(&in[0]) + kp_array_bytes(&in[1]) + kp_array_bytes(out);
     KP_CUDA(cudaGetDevice(&device));
     KP_CUDA(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device));
     s->flush_bytes = 2 * (size_t)l2;
-    s->sets = DATA_BYTES / set < 1               ? 1
-              : DATA_BYTES / set > MOST_LAUNCHES ? MOST_LAUNCHES
-                                                 : (int)(DATA_BYTES / set);
     KP_CUDA(cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking));
-    for (int i = 0; i < 2; i++) s->in[i] = filled(&in[i], s->sets, &s->bytes[i]);
-    s->second = second ? filled(second, s->sets, &s->bytes[1]) : NULL;
-    s->out = filled(out, s->sets, &s->bytes[2]);
+    KP_CUDA(cudaEventCreate(&s->start));
+    KP_CUDA(cudaEventCreate(&s->stop));
+    for (int i = 0; i < 2; i++) s->in[i] = filled(&in[i]);
+    s->second = second ? filled(second) : NULL;
+    s->out = filled(out);
     KP_CUDA(cudaMalloc((void **)&s->scratch, p->bytes));
     KP_CUDA(cudaMalloc(&s->flush, s->flush_bytes));
     KP_CUDA(cudaDeviceSynchronize());
@@ -217,6 +202,8 @@ static void open_search(struct search *s, const struct kp_product *p, const stru
 static void close_search(struct search *s) {
     void *const memory[] = {s->in[0], s->in[1], s->second, s->out, s->scratch, s->flush};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) KP_CUDA(cudaFree(memory[i]));
+    KP_CUDA(cudaEventDestroy(s->start));
+    KP_CUDA(cudaEventDestroy(s->stop));
     KP_CUDA(cudaStreamDestroy(s->stream));
     for (int i = 1; i < s->n; i++) kp_lt_free(s->all[i].product.lt);
     free(s);
