@@ -102,7 +102,7 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
     const struct kp_value *v = &t->values[t->outputs[k]];
     int64_t total = kp_shape_count(&v->shape);
     size_t at = (size_t)offset * kp_dtype_size(v->dtype);
-    struct kp_stray_rule rule = {KP_ELEMENT_LIMIT, c->lost_counts, c->rms[k], acc->r.poison};
+    struct kp_stray_rule rule = {suspect_from(total), c->lost_counts, c->rms[k], acc->r.poison};
     for (int who = 0; who <= acc->judged; who++) {
         const char *y = who ? acc->out[who - 1][k] : c->outputs[k];
         int i = who * KP_MAX_OUTPUTS + k;
@@ -130,6 +130,11 @@ static struct kp_type_limits limits_of(const struct kp_task *t, int i) {
     return kp_limits_of(t->values[t->outputs[i % KP_MAX_OUTPUTS]].dtype);
 }
 
+/* The elements of that output. */
+static int64_t count_of(const struct kp_task *t, int i) {
+    return kp_shape_count(&t->values[t->outputs[i % KP_MAX_OUTPUTS]].shape);
+}
+
 /* Fetch the suspects as they are after so many draws, and return those that are off by more than
  * the limit still; *n: how many.  Where there were too many, or an output is wrong without them,
  * none is returned: more draws are no help.  Free them. */
@@ -152,7 +157,7 @@ static struct kp_place *unsettled(struct accuracy *acc, int draws, const double 
         for (size_t k = 0; k < s->count && few; k++) {
             struct kp_strayed e =
                 kp_judge_suspect(&s->item[k], draws, rms[i % KP_MAX_OUTPUTS], limits_of(t, i));
-            if (!kp_is_suspect(&e, limits_of(t, i), KP_ELEMENT_LIMIT)) continue;
+            if (!kp_is_suspect(&e, limits_of(t, i), suspect_from(count_of(t, i)))) continue;
             place[(*n)++] = (struct kp_place){i % KP_MAX_OUTPUTS, (int64_t)s->item[k].at};
         }
     }
@@ -185,9 +190,8 @@ static void settle(struct accuracy *acc, int draws, const double *rms, struct kp
     for (int i = 0; i < COMPARED; i++)
         for (size_t k = 0; k < acc->seen[i].count; k++) {
             const struct kp_suspect *x = &acc->seen[i].item[k];
-            const struct kp_value *v = &t->values[t->outputs[i % KP_MAX_OUTPUTS]];
             const double of = rms[i % KP_MAX_OUTPUTS];
-            kp_settle(&found[i], x, draws, of, (uint64_t)kp_shape_count(&v->shape), limits_of(t, i),
+            kp_settle(&found[i], x, draws, of, (uint64_t)count_of(t, i), limits_of(t, i),
                       KP_ELEMENT_LIMIT);
             double own = kp_spread_of(x->o, x->s2, draws, of, limits_of(t, i));
             if (i < KP_MAX_OUTPUTS && isfinite(own))

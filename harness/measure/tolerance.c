@@ -91,6 +91,10 @@ struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread
     return j;
 }
 
+double suspect_from(int64_t count) {
+    return fmin(KP_ELEMENT_LIMIT, KP_RMS_LIMIT * sqrt((double)count));
+}
+
 struct kp_judgment judgment_worst(struct kp_judgment a, struct kp_judgment b) {
     return (struct kp_judgment){worse(a.rms, b.rms), worse(a.part, b.part),
                                 worse(a.element, b.element), worse(a.bias, b.bias),

@@ -55,6 +55,10 @@ struct kp_judgment {                 /* of an output, or the worst over outputs 
 struct kp_judgment judge_output(const struct kp_stray *s, const struct kp_spread *own,
                                 enum kp_class class);
 
+/* From how many spreads on an element of an output of so many is a suspect: where it is off by more
+ * than an element may be, or where it alone would be more than the rms may be. */
+double suspect_from(int64_t count);
+
 /* The worse of two, measure by measure.  NaN is worst of all. */
 struct kp_judgment judgment_worst(struct kp_judgment a, struct kp_judgment b);
 

@@ -330,13 +330,36 @@ static void test_steps(void **state) {
     }
     accuracy_close(&acc);
 }
+
+/* The same where that element is the whole output: it is off by less than an element may be. */
+static void test_step_alone(void **state) {
+    (void)state;
+    char message[1024];
+    struct kp_task *t = load_graph("a f32 [1,16]; b f32 [16,1]",
+                                   "p[1,1] = matmul(a, b)\ny[1,1] = tanh(p)", message);
+    struct accuracy acc = judge_of(t);
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        struct sample_errors e;
+        for (int i = 0; i < SIDE; i++) {
+            data(&acc, A)[i] = i > 1 ? 0 : i ? -0x1p40f : 0x1p40f;
+            data(&acc, B)[i] = i == 1 ? 1 - 0x1p-22f : 1;
+        }
+        data(&acc, OUT)[0] = 1 - 3e-6f; /* 20 spreads, where no draw crosses the step */
+        accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_ALL, seed, &e);
+        if (!judgment_passes(&e.candidate))
+            fail_msg("seed %d: %g of the limit", (int)seed, e.candidate.of_limit);
+    }
+    accuracy_close(&acc);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sample),      cmocka_unit_test(test_baselines),
         cmocka_unit_test(test_spread_size), cmocka_unit_test(test_lost),
         cmocka_unit_test(test_outside),     cmocka_unit_test(test_unwritten),
         cmocka_unit_test(test_how_much),    cmocka_unit_test(test_rest_overflows),
-        cmocka_unit_test(test_steps),       cmocka_unit_test(test_spread_alone)};
+        cmocka_unit_test(test_steps),       cmocka_unit_test(test_spread_alone),
+        cmocka_unit_test(test_step_alone)};
     char message[1024];
     product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();

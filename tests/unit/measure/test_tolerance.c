@@ -233,7 +233,8 @@ static void test_timed(void **state) {
     near(tolerance_when_timed(spread).norm, KP_TIMED_FACTOR * 0.2 * KP_RMS_LIMIT);
     near(tolerance_when_timed(spread).element, KP_TIMED_FACTOR * 0.5 * KP_ELEMENT_LIMIT);
     near(spread_as_error(&no_draws, KP_F32).norm, 0);
-    const struct kp_spread small = {.count = 4, .sum_s2 = 0x1p-250}; /* that of 4 smallest numbers */
+    const struct kp_spread small = {.count = 4,
+                                    .sum_s2 = 0x1p-250}; /* that of 4 smallest numbers */
     near(spread_as_error(&small, KP_F32).norm, 1);
     near(spread_as_error(&small, KP_F16).norm, 0x1p-101);
     near(output_square(3, 5, KP_F32), 3);
@@ -302,15 +303,30 @@ static void test_judge_error(void **state) {
     }
 }
 
+/* A suspect is an element that fails by itself, or that makes a small output fail. */
+static void test_suspect(void **state) {
+    (void)state;
+    assert_true(suspect_from(1) == 3 && suspect_from(100) == 30 && suspect_from(400) == 60);
+    assert_true(suspect_from(500) == 64 && suspect_from(1 << 30) == 64);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_swamped),    cmocka_unit_test(test_judge_error),
-        cmocka_unit_test(test_classes),    cmocka_unit_test(test_names),
-        cmocka_unit_test(test_nothing),    cmocka_unit_test(test_rms),
-        cmocka_unit_test(test_part),       cmocka_unit_test(test_element),
-        cmocka_unit_test(test_bias),       cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_not_finite), cmocka_unit_test(test_judgment_worst),
-        cmocka_unit_test(test_passes),     cmocka_unit_test(test_timed),
-        cmocka_unit_test(test_worst),      cmocka_unit_test(test_exceeds)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_swamped),
+                                       cmocka_unit_test(test_judge_error),
+                                       cmocka_unit_test(test_suspect),
+                                       cmocka_unit_test(test_classes),
+                                       cmocka_unit_test(test_names),
+                                       cmocka_unit_test(test_nothing),
+                                       cmocka_unit_test(test_rms),
+                                       cmocka_unit_test(test_part),
+                                       cmocka_unit_test(test_element),
+                                       cmocka_unit_test(test_bias),
+                                       cmocka_unit_test(test_lost),
+                                       cmocka_unit_test(test_not_finite),
+                                       cmocka_unit_test(test_judgment_worst),
+                                       cmocka_unit_test(test_passes),
+                                       cmocka_unit_test(test_timed),
+                                       cmocka_unit_test(test_worst),
+                                       cmocka_unit_test(test_exceeds)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
