@@ -1,5 +1,6 @@
 /* accuracy.c: see accuracy.h. */
 #include "measure/accuracy.h"
+#include "measure/phases.h"
 
 #include "base/error.h"
 
@@ -260,13 +261,16 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
                      uint64_t seed, struct sample_errors *out) {
     struct slice_context c = {.acc = acc, .lost_counts = class != KP_CLASS_NORMWISE};
     const void *tensors[KP_MAX_BUFFERS];
+    const char *before = phase("oracle");
     referee_pointers(&acc->r, placement, tensors, c.outputs);
     for (int b = 0; b < acc->judged; b++) accuracy_baseline(acc, placement, b);
     referee_rms(&acc->r, acc->judged ? acc->out[0] : c.outputs, c.rms);
     int64_t most = much == KP_ALL ? 0 : KP_JUDGED_ELEMENTS;
     bool all = judge_slices(&c, tensors, class, most, seed, out);
-    if (all || much != KP_SOME || !judgment_passes(&out->candidate)) return;
-    if (!near_baseline(acc, &c, out->spread)) judge_slices(&c, tensors, class, 0, seed, out);
+    bool rest = !all && much == KP_SOME && judgment_passes(&out->candidate);
+    if (rest && !near_baseline(acc, &c, out->spread))
+        judge_slices(&c, tensors, class, 0, seed, out);
+    phase(before);
 }
 
 bool sample_outside(const struct sample_errors *found, enum kp_distribution d) {

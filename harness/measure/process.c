@@ -1,6 +1,7 @@
 /* process.c: see process.h. */
 #define _GNU_SOURCE
 #include "measure/process.h"
+#include "measure/phases.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/json.h"
@@ -220,8 +221,10 @@ enum runner_status process_wait(struct kp_process *p, double seconds, struct run
 enum runner_status process_ask(struct kp_process *p, const struct runner_request *q, double seconds,
                                double *left, struct runner_reply *reply) {
     double began = seconds_now();
+    const char *before = phase("replays");
     put(p->to, q, sizeof *q);
     process_wait(p, fmin(seconds, *left), reply, NULL);
+    phase(before);
     *left -= seconds_now() - began;
     if (reply->status == RUNNER_TIMEOUT && *left <= 0)
         snprintf(reply->message, sizeof reply->message,

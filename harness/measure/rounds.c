@@ -5,6 +5,7 @@
  * background, which slows everything by a tenth. */
 #define _GNU_SOURCE
 #include "measure/rounds.h"
+#include "measure/phases.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "gpu/machine.h"
@@ -101,6 +102,7 @@ void rounds_spawn(struct rounds *t) {
 bool rounds_start(struct rounds *t, bool aa) {
     /* All runners lay out their buffers alike, so that their page tables are of one shape. */
     uint64_t layout = random_seed();
+    const char *before = phase("runners");
     t->nrunners = aa ? 2 : 1 + t->acc.nbaselines;
     for (int i = 0; i < t->nrunners; i++) {
         bool mine = (i == 0 || aa) && !t->missing;
@@ -122,6 +124,7 @@ bool rounds_start(struct rounds *t, bool aa) {
         process_wait(&t->runner[i], t->deadline + LIBRARY_SECONDS, &reply, NULL);
         ok = settle(t, i, &reply);
     }
+    phase(before);
     return ok;
 }
 

@@ -17,6 +17,7 @@
 #include "base/json.h"
 #include "gpu/machine.h"
 #include "measure/modes.h"
+#include "measure/phases.h"
 #include "measure/rounds.h"
 #include "measure/stay.h"
 
@@ -115,6 +116,7 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     char *path = text_format("%s.%s", c->t.prefix, c->file), date[32];
     time_t now = time(NULL);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
+    phase("end");
     give_back(c);
     cJSON_AddStringToObject(c->json, "verdict", verdict);
     cJSON_AddItemToObject(c->json, "reason",
@@ -142,6 +144,7 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     cJSON_AddNumberToObject(h, "controls", controls);
     cJSON_AddNumberToObject(h, "oracle_checks", c->t.oracle_checks);
     cJSON_AddNumberToObject(h, "wall_seconds", round((seconds_now() - c->started) * 10) / 10);
+    cJSON_AddItemToObject(h, "seconds", phases_seconds());
     json_write(path, c->json);
     stay_end(KP_OK);
 }
@@ -338,8 +341,10 @@ static void get_ready(struct cell *c) {
     struct rounds *t = &c->t;
     machine_watch_start();
     if (!rounds_start(t, false)) finish(c, t->verdict, t->reason);
+    phase("quiet");
     if (!machine_quiet(quiet_seconds))
         flag(c, "noisy: the machine was not quiet when measuring began");
+    phase("referee");
 }
 
 /* What it was measured on, and what that can do. */
@@ -439,6 +444,7 @@ static void time_cell(int argc, char **argv) {
     argv += argc == 4;
     const char *cap = getenv("KP_CELL_SECONDS");
     c.started = seconds_now();
+    phases_begin("start");
     c.t.task = task_load(argv[1]);
     c.t.prefix = argv[2];
     c.file = aa ? "aa.json" : modes ? "modes.json" : "time.json";
@@ -466,7 +472,9 @@ static void time_cell(int argc, char **argv) {
     if (!c.t.missing) check_files(&c);
     c.t.choices = json_text(c.verify, "choices", NULL);
     kp_vendor_choose(c.t.choices);
+    phase("memory");
     allocate(&c);
+    phase("referee");
     read_tolerances(&c);
     if (kp_exec_weak(c.t.task)) flag(&c, "weak-baseline: a convolution without cuDNN");
     floors(&c);

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "measure/accuracy.h"
+#include "measure/phases.h"
 #include "measure/stay.h"
 
 #include <stdio.h>
@@ -51,6 +52,7 @@ static char *file_of(const struct verify *v, const char *suffix) {
 /* Write the verdict and end.  A verification that the machine lets finish ends here. */
 KP_NORETURN static void verdict(struct verify *v, const char *word, const char *reason) {
     char *path = file_of(v, "verify.json");
+    phase("end");
     for (int i = 0; i < 2; i++) process_end(&v->recorder[i]);
     process_end(&v->runner);
     accuracy_close(&v->acc);
@@ -61,6 +63,7 @@ KP_NORETURN static void verdict(struct verify *v, const char *word, const char *
         cJSON_AddNullToObject(v->json, "reason");
     cJSON_AddNumberToObject(v->json, "waited_seconds",
                             round((process_cell_seconds() - v->left) * 1e3) / 1e3);
+    cJSON_AddItemToObject(v->json, "seconds", phases_seconds());
     json_write(path, v->json);
     stay_end(KP_OK);
 }
@@ -427,6 +430,7 @@ KP_NORETURN static void conclude(struct verify *v) {
     if (d >= 0 && !v->missing) wrong(v, class[i], d);
     if (!v->missing) cJSON_AddStringToObject(v->json, "class", class_name(v->task, class[i]));
     struct kp_error tolerance = tolerance_of(v->spread[KP_DIST_DECLARED]);
+    phase("audit");
     audit_task(&v->acc, &tolerance, kp_mix(v->master, AUDIT_SEED), v->json);
     verdict(v, v->missing ? "missing" : "ok", v->missing);
 }
@@ -435,6 +439,7 @@ static void verify(int argc, char **argv) {
     if (argc != 3) die(KP_USAGE, "usage: verify tasks/SUITE/TASK.json build/GPU/TASK");
     struct verify v;
     memset(&v, 0, sizeof v);
+    phases_begin("start");
     v.task = task_load(argv[1]);
     v.prefix = argv[2];
     v.deadline = process_deadline();
@@ -454,18 +459,23 @@ static void verify(int argc, char **argv) {
     if (!v.missing) spawn_recorders(&v);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
+    phase("memory");
     kp_vendor_choose(NULL);
     allocate(&v);
     add_vendor(&v);
+    phase("recording");
     if (!v.missing) make_tape(&v);
     for (int d = 0; d < KP_DIST_COUNT; d++) { /* drawn only now that the tape is closed */
         v.applies[d] = kp_distribution_applies(v.task, (enum kp_distribution)d);
         for (int s = 0; s < SEEDS; s++) v.seed[d][s] = random_seed();
     }
     if (!v.missing) {
+        phase("runners");
         start_runner(&v);
+        phase("referee");
         determinism(&v);
     }
+    phase("referee");
     conclude(&v);
 }
 
