@@ -257,19 +257,23 @@ static bool judge_slices(struct slice_context *c, const void *const *tensors, en
 
 /* The rest is compared with a baseline by the spreads of other slices, which may be smaller where
  * sums cancel, or where a clamp or a step lies: what is not near it is for the oracle to judge. */
-void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
-                     uint64_t seed, struct sample_errors *out) {
+static void judge_sample(struct accuracy *acc, int placement, enum kp_class class,
+                         enum how_much much, uint64_t seed, struct sample_errors *out) {
     struct slice_context c = {.acc = acc, .lost_counts = class != KP_CLASS_NORMWISE};
     const void *tensors[KP_MAX_BUFFERS];
-    const char *before = phase("oracle");
     referee_pointers(&acc->r, placement, tensors, c.outputs);
     for (int b = 0; b < acc->judged; b++) accuracy_baseline(acc, placement, b);
     referee_rms(&acc->r, acc->judged ? acc->out[0] : c.outputs, c.rms);
     int64_t most = much == KP_ALL ? 0 : KP_JUDGED_ELEMENTS;
     bool all = judge_slices(&c, tensors, class, most, seed, out);
-    bool rest = !all && much == KP_SOME && judgment_passes(&out->candidate);
-    if (rest && !near_baseline(acc, &c, out->spread))
-        judge_slices(&c, tensors, class, 0, seed, out);
+    if (all || much != KP_SOME || !judgment_passes(&out->candidate)) return;
+    if (!near_baseline(acc, &c, out->spread)) judge_slices(&c, tensors, class, 0, seed, out);
+}
+
+void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
+                     uint64_t seed, struct sample_errors *out) {
+    const char *before = phase("oracle");
+    judge_sample(acc, placement, class, much, seed, out);
     phase(before);
 }
 
