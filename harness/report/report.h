@@ -171,6 +171,10 @@ int shapes_data(const struct report *r, FILE *data, FILE *titles, FILE *counts);
 /* Whether a GPU has such a panel. */
 bool shapes_shown(const struct report *r, const struct column *c);
 
+/* Write a table for each such family: geometric means by M N K, over the best of the libraries'
+ * calls and over each. */
+void shapes_tables(const struct report *r, const struct column *c, FILE *out);
+
 /* ---- PyTorch beside ours (torch.c) ---- */
 
 /* Read PyTorch's times for the rows of a GPU, whose results are there.  Does nothing if there is no

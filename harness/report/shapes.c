@@ -1,6 +1,9 @@
-/* shapes.c: the figure of families of products: how the speedup depends on a shape's M N and K. */
+/* shapes.c: families of products: how the speedup depends on a shape's M, N and K, as a figure and
+ * as a table that has each of the libraries' calls beside the best. */
 #include "report/report.h"
 #include "base/error.h"
+#include "base/json.h"
+#include "report/markdown.h"
 
 #include <limits.h>
 #include <math.h>
@@ -14,7 +17,9 @@ enum {
 
 struct shape {
     int area_bits, k; /* M N, as the nearest power of two */
+    double size;      /* M N K */
     double ratio;
+    const struct result *cell;
 };
 
 /* The shape of a task of a family of products, SUITE_M_N_K; false if it is none. */
@@ -28,6 +33,7 @@ static bool shape_of(const struct row *row, struct shape *s) {
         return false;
     s->area_bits = (int)lround(log2((double)m * (double)n));
     s->k = (int)k;
+    s->size = (double)m * (double)n * (double)k;
     return s->area_bits < MOST_BITS;
 }
 
@@ -60,7 +66,7 @@ static struct shape *gather(const struct report *r, const struct column *c, int 
     *n = 0;
     for (int i = from; i < to; i++)
         if (result_ok(&c->cell[i]) && report_counts(r, c, i) && shape_of(&r->rows[i], &shape[*n]))
-            shape[(*n)++].ratio = c->cell[i].ratio;
+            shape[*n].cell = &c->cell[i], shape[*n].ratio = c->cell[i].ratio, (*n)++;
     qsort(shape, (size_t)*n, sizeof *shape, by_place);
     return shape;
 }
@@ -99,4 +105,82 @@ int shapes_data(const struct report *r, FILE *data, FILE *titles, FILE *counts) 
         for (int i = 0; i < r->nrows; i = report_next_suite(r, i))
             panels += panel(r, &r->columns[c], i, !panels, data, titles, counts);
     return panels;
+}
+
+/* ---- The table ------------------------------------------------------------------------------ */
+
+/* Powers of two that part sizes M N K. */
+static const int size_limits[] = {24, 28, 33, 36};
+enum { SIZES = 1 + sizeof size_limits / sizeof *size_limits };
+/* The libraries' calls that a result may have times of (cuda_base/vendor_choice.h). */
+static const char *const calls[] = {"cublas_nn", "cublas_tn",   "lt_nn",
+                                    "lt_tn",     "lt_tuned_nn", "lt_tuned_tn"};
+enum { CALLS = sizeof calls / sizeof *calls };
+static const double slow = 0.95;
+
+/* A cell's speedup over one of the libraries' calls: the speedup over that which was timed, which
+ * is the fastest of the search, times what the search says of the two.  0 if it has no time. */
+static double over_call(const struct result *cell, int call) {
+    const cJSON *us = cJSON_GetObjectItemCaseSensitive(cell->json, "vendor_us"), *x;
+    double best = INFINITY, own = json_number(us, calls[call], 0);
+    cJSON_ArrayForEach(x, us) best = fmin(best, x->valuedouble);
+    return own > 0 && best > 0 ? cell->ratio * own / best : 0;
+}
+
+/* A row of the shapes from `least` up to below `most`, in M N K; nothing if there is none. */
+static void size_row(const struct shape *shape, int n, double least, double most, const char *name,
+                     FILE *out) {
+    double *x = calloc((size_t)n + 1, sizeof *x), *floors = calloc((size_t)n + 1, sizeof *floors);
+    int here = 0, behind = 0;
+    if (!x || !floors) die(KP_MACHINE, "out of memory");
+    for (int i = 0; i < n; i++) {
+        if (shape[i].size < least || shape[i].size >= most) continue;
+        behind += shape[i].ratio < slow;
+        floors[here] = shape[i].cell->floor_us / shape[i].cell->candidate_us;
+        x[here++] = shape[i].ratio;
+    }
+    if (here) {
+        struct spread all = spread_of(x, here), of_floor = spread_of(floors, here);
+        fprintf(out, "| %s | %d | %.3f | %.3f | %d | %.0f %% |", name, here, all.geomean,
+                all.median, behind, 100 * of_floor.median);
+    }
+    for (int call = 0; call < CALLS && here; call++) {
+        int with = 0;
+        for (int i = 0; i < n; i++)
+            if (shape[i].size >= least && shape[i].size < most)
+                with += (x[with] = over_call(shape[i].cell, call)) > 0;
+        if (with)
+            fprintf(out, " %.3f |", spread_of(x, with).geomean);
+        else
+            fputs(" - |", out);
+    }
+    if (here) fputc('\n', out);
+    free(x), free(floors);
+}
+
+void shapes_tables(const struct report *r, const struct column *c, FILE *out) {
+    for (int row = 0, n; row < r->nrows; row = report_next_suite(r, row)) {
+        struct shape *shape = gather(r, c, row, &n);
+        if (n >= LEAST) {
+            fprintf(out,
+                    "\n| %s, M N K | shapes | over the best call | median | below %.2f | of floor "
+                    "|",
+                    r->rows[row].suite, slow);
+            for (int i = 0; i < CALLS; i++) fprintf(out, " over %s |", calls[i]);
+            fputs("\n|---|", out);
+            for (int i = 0; i < 5 + CALLS; i++) fputs("--:|", out);
+            fputc('\n', out);
+            for (int i = 0; i < SIZES; i++) {
+                char name[64];
+                if (i < SIZES - 1)
+                    snprintf(name, sizeof name, "below 2^%d", size_limits[i]);
+                else
+                    snprintf(name, sizeof name, "2^%d and more", size_limits[i - 1]);
+                size_row(shape, n, i ? ldexp(1, size_limits[i - 1]) : 0,
+                         i < SIZES - 1 ? ldexp(1, size_limits[i]) : INFINITY, name, out);
+            }
+            size_row(shape, n, 0, INFINITY, "**all**", out);
+        }
+        free(shape);
+    }
 }

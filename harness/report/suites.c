@@ -167,6 +167,7 @@ void report_suites(const struct report *r, const struct column *c, FILE *out) {
     suite_tables(r, c, out);
     if (shapes_shown(r, c))
         fputs("\n![speedup of families of products by M N and K](../../plots/shapes.svg)\n", out);
+    shapes_tables(r, c, out);
     whom_table(r, c, out);
     twins(r, out);
 }
