@@ -1,0 +1,126 @@
+/* What the oracle's noise does to a normalised row, on a GPU: little where the row keeps its
+ * meaning; and where noise swamps it, as much as a few steps of fp32 make of it.
+ *
+ *     test_noise
+ *
+ * Prints each failure and, last, "N passed, N failed"; exits 1 on any failure. */
+#include "cuda/exec.h"
+#include "base/error.h"
+#include "numbers.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { ROWS = 64, COLUMNS = 64, COUNT = ROWS * COLUMNS };
+static int passed, failed;
+
+static void check(cudaError_t e, const char *what) {
+    if (e) die(KP_MACHINE, "%s: %s", what, cudaGetErrorString(e));
+}
+
+static void expect(bool good, const char *what, double found) {
+    good ? passed++ : failed++;
+    if (!good) printf("FAILED %s: found %g\n", what, found);
+}
+
+/* layer_norm(x + by), with a weight and a bias, loaded from a file that is removed again. */
+static struct kp_task *task_of(const char *by) {
+    char folder[] = "/tmp/test_noise_XXXXXX", path[64], message[1024];
+    if (!mkdtemp(folder)) die(KP_IO, "%s cannot be made", folder);
+    snprintf(path, sizeof path, "%s/noise.json", folder);
+    FILE *f = fopen(path, "w");
+    if (!f) die(KP_IO, "%s cannot be written", path);
+    fprintf(f,
+            "{\"schema\":1,\"task\":\"noise\",\"suite\":\"%s\",\"title\":\"Noise\",\"inputs\":["
+            "{\"name\":\"x\",\"shape\":[64,64],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"},"
+            "{\"name\":\"w\",\"shape\":[64],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"},"
+            "{\"name\":\"b\",\"shape\":[64],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"}],"
+            "\"graph\":[\"s[64,64] = add(x, %s)\","
+            "\"y[64,64] = layer_norm(s, weight=w, bias=b; shape=[64], eps=1e-05)\"],"
+            "\"outputs\":[\"y\"]}",
+            strrchr(folder, '/') + 1, by);
+    if (fclose(f)) die(KP_IO, "%s cannot be written", path);
+    struct kp_task *t = task_load_error(path, message, sizeof message);
+    unlink(path);
+    rmdir(folder);
+    if (!t) die(KP_BUG, "%s", message);
+    return t;
+}
+
+static double exact[COUNT], rough[KP_DRAWS][COUNT];
+
+static void keep(void *context, int output, int64_t offset, int64_t n,
+                 const struct kp_draws *values, cudaStream_t stream) {
+    (void)context, (void)output;
+    size_t bytes = (size_t)n * sizeof *exact;
+    check(cudaMemcpyAsync(exact + offset, values->exact, bytes, cudaMemcpyDeviceToHost, stream),
+          "cudaMemcpyAsync");
+    for (int d = 0; d < KP_DRAWS; d++)
+        check(cudaMemcpyAsync(rough[d] + offset, values->rough[d], bytes, cudaMemcpyDeviceToHost,
+                              stream),
+              "cudaMemcpyAsync");
+}
+
+/* Run the oracle with noise on random numbers.  Returns the weights, for the caller to free. */
+static float *run(const char *by) {
+    static const int count[] = {COUNT, COLUMNS, COLUMNS};
+    struct kp_task *t = task_of(by);
+    void *tensor[3], *workspace;
+    float *weights = NULL;
+    for (int k = 0; k < 3; k++) {
+        float *host = malloc((size_t)count[k] * sizeof *host);
+        for (int i = 0; i < count[k]; i++) host[i] = (float)(2 * uniform() - 1);
+        check(cudaMalloc(&tensor[k], (size_t)count[k] * sizeof *host), "cudaMalloc");
+        check(cudaMemcpy(tensor[k], host, (size_t)count[k] * sizeof *host, cudaMemcpyHostToDevice),
+              "cudaMemcpy");
+        if (k == 1)
+            weights = host;
+        else
+            free(host);
+    }
+    const double unit = KP_AMPLIFIED * KP_UNIT_FP32;
+    const struct kp_noise noise = {.operand = unit, .sum = unit, .seed = 7};
+    struct kp_exec *e = kp_exec_create_oracle(t, SIZE_MAX);
+    check(cudaMalloc(&workspace, kp_exec_workspace(e) + 1), "cudaMalloc");
+    kp_exec_oracle(e, (const void *const *)tensor, workspace, &noise, 0, keep, NULL, NULL);
+    check(cudaDeviceSynchronize(), "the oracle");
+    for (int k = 0; k < 3; k++) check(cudaFree(tensor[k]), "cudaFree");
+    check(cudaFree(workspace), "cudaFree");
+    kp_exec_destroy(e);
+    task_free(t);
+    return weights;
+}
+
+/* The largest that noise did to a normalised element, before its weight; by the mean over all
+ * elements and draws in *mean. */
+static double done(const float *weights, double *mean) {
+    double most = 0, sum = 0;
+    for (int d = 0; d < KP_DRAWS; d++)
+        for (int i = 0; i < COUNT; i++) {
+            double by = fabs(rough[d][i] - exact[i]) / fabs((double)weights[i % COLUMNS]);
+            most = fmax(most, by), sum += by / (KP_DRAWS * COUNT);
+        }
+    *mean = sum;
+    return most;
+}
+
+int main(void) {
+    double mean, most;
+    float *w = run("0");
+    most = done(w, &mean);
+    expect(most < 1e-3 && mean > 0, "a row that keeps its meaning", most);
+    free(w);
+    w = run("2048"); /* noise takes a tenth of it */
+    most = done(w, &mean);
+    expect(most > 1e-3 && most < 2, "a row that keeps most of it", most);
+    free(w);
+    w = run("4194304"); /* 2^22: fp32 has steps of a half there, elements are below 1 */
+    most = done(w, &mean);
+    expect(most > 7 && most < 11, "the largest of a row that noise swamps", most);
+    expect(mean > 1 && mean < 4, "the mean of such a row", mean);
+    free(w);
+    printf("%d passed, %d failed\n", passed, failed);
+    return failed > 0;
+}
