@@ -12,6 +12,8 @@
 #include "cuda_ops/moments.cuh"
 #include "cuda_ops/norm_columns.h"
 
+#include <cooperative_groups.h>
+
 namespace {
 
 using namespace kp;
@@ -299,6 +301,123 @@ void launch_type(const Rows &g, const struct kp_call *c, unsigned parts, void *s
         launch<T, 1>(g, c, parts, scratch, stream);
 }
 
+/* ---- the same with noise: what two honest passes over a row round ---- */
+
+enum {
+    ROUGH_BLOCK = 1024,
+    ROUGH_PART = 4 * ROUGH_BLOCK, /* elements; smaller parts are not worth a block */
+    OF_MEAN = 1,
+    OF_VARIANCE,
+    OF_LOST,
+    OF_SWAMPED
+};
+
+/* Noise swamps a row whose normalised elements it moves by a quarter.  An honest row is then what a
+ * few steps of the type make of it, and an element may be as large as the root of its length.
+ * Smooth noise never makes that: such elements are drawn anew, up to the root of so much. */
+enum { SWAMPED = 4, MOST_STEPS = 64 };
+
+/* The blocks that share a row: each has every `parts`-th run of blockDim.x elements. */
+struct Team {
+    unsigned parts, part; /* how many, and which this one is */
+    int64_t row;
+    Sums *shared; /* of two turns, of each row, of each part */
+    unsigned turn;
+
+    __device__ unsigned first() const { return part * blockDim.x + threadIdx.x; }
+    __device__ unsigned step() const { return parts * blockDim.x; }
+
+    /* The sum over all threads of the team; every thread gets it.  What one turn wrote is read
+     * while the next writes elsewhere. */
+    __device__ Sums all(Sums s) {
+        s = block_reduce(s, Sums{0, 0}, Add());
+        if (parts == 1) return s;
+        Sums *own = shared + (turn++ % 2 * gridDim.x + row) * parts;
+        if (threadIdx.x == 0) own[part] = s;
+        cooperative_groups::this_grid().sync();
+        s = {0, 0};
+        for (unsigned i = threadIdx.x; i < parts; i += blockDim.x) s = s + own[i];
+        return block_reduce(s, Sums{0, 0}, Add());
+    }
+};
+
+/* The sum of f(x) over a row, and of its square. */
+template <class F>
+__device__ inline Sums row_sums(const Rows &g, Team &team, const double *row, F f) {
+    Sums s = {0, 0};
+    unsigned n = (unsigned)(g.segments * g.span), j;
+    for (unsigned t = team.first(); t < n; t += team.step())
+        s.add(f(row[place<1>(g, t, (unsigned)g.span, &j)]));
+    return team.all(s);
+}
+
+/* One team of blocks a row.  The noise of the mean and of the variance is common to the row.
+ * Squares below the rounding of a chain's sum may all be lost: where elements differ much in scale,
+ * most of them are about the mean's square, and are rounded alike. */
+__global__ void __launch_bounds__(ROUGH_BLOCK)
+    norm_rough(Rows g, const double *__restrict__ in, double *__restrict__ out,
+               const double *__restrict__ exact_out, const double *__restrict__ weight,
+               const double *__restrict__ bias, double eps, kp_noise noise, Sums *shared) {
+    int64_t r = blockIdx.x, first = r % g.modulus * g.channels;
+    Team team = {gridDim.y, blockIdx.y, r, shared, 0};
+    unsigned n = (unsigned)(g.segments * g.span), j;
+    in += r * g.row_stride;
+    out += r * g.row_stride;
+    exact_out += r * g.row_stride;
+
+    Sums sum = row_sums(g, team, in, [](double x) { return x; });
+    double exact = sum.c / n;
+    Rough mean = Rough(noisy(sum, n, noise, OF_MEAN, r), noise.seed) / Rough(n);
+    double off = mean.v - exact; /* deviations from a mean that is off are larger */
+    double chain = fmin(1.0 * n, 1.0 * KP_SUM_CHAIN);
+    double little = noise.sum * (sum.q / n - exact * exact) * chain;
+    Sums lost = {0, 0};
+    Sums squares = row_sums(g, team, in, [&](double x) {
+        double square = (x - exact) * (x - exact);
+        if (square < little) lost.c += square;
+        return square;
+    });
+    double of_lost = team.all(lost).c * noise_even(noise_bits(noise.seed, OF_LOST), r);
+    Rough m2 = {noisy(squares, n, noise, OF_VARIANCE, r) + of_lost + n * off * off, noise.seed};
+    Rough scale = Rough(1) / sqrt(m2 / Rough(n) + Rough(eps));
+    double most = sqrt(fmin(1.0 * n, 1.0 * MOST_STEPS));
+    Sums apart = {0, 0};
+    for (unsigned t = team.first(); t < n; t += team.step()) {
+        int64_t at = place<1>(g, t, (unsigned)g.span, &j), c = first + j / g.per;
+        double w = weight ? weight[c] : 1, z = (exact_out[at] - (bias ? bias[c] : 0)) / w;
+        if (w != 0) apart.add((in[at] - mean.v) * scale.v - z);
+    }
+    bool swamped = SWAMPED * SWAMPED * team.all(apart).q > n;
+    for (unsigned t = team.first(); t < n; t += team.step()) {
+        int64_t at = place<1>(g, t, (unsigned)g.span, &j), c = first + j / g.per;
+        Rough y = (Rough(in[at], noise.seed) - Rough(mean.v)) * scale;
+        double even = noise_even(noise_bits(noise.seed, OF_SWAMPED), r * (uint64_t)n + t);
+        if (swamped) y = Rough(most * even * even * even, noise.seed);
+        if (weight) y = y * Rough(weight[c]);
+        if (bias) y = y + Rough(bias[c]);
+        out[at] = y.v;
+    }
+}
+
+/* Blocks of norm_rough that run at a time. */
+unsigned rough_blocks() {
+    static unsigned known;
+    int device, sms, each;
+    if (known) return known;
+    KP_CUDA(cudaGetDevice(&device));
+    KP_CUDA(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
+    KP_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, norm_rough, ROUGH_BLOCK, 0));
+    return known = (unsigned)(sms * each);
+}
+
+/* Bytes of scratch, where norm_rough may use it, too. */
+size_t with_rough(const struct kp_call *c, size_t bytes) {
+    size_t shared = c->math == KP_MATH_F64 ? 2 * rough_blocks() * sizeof(Sums) : 0;
+    return bytes > shared ? bytes : shared;
+}
+
+/* ---- what the ops call ---- */
+
 /* Decide how rows are cut; room for the moments of the parts. */
 template <Rows rows_of(const struct kp_call *)>
 void *prepare(const struct kp_call *c, size_t *scratch) {
@@ -309,7 +428,8 @@ void *prepare(const struct kp_call *c, size_t *scratch) {
     State *s = (State *)malloc(sizeof *s);
     if (!s) die(KP_MACHINE, "%s: out of memory", c->op->def->name);
     s->parts = part_count(g);
-    *scratch = s->parts > 1 ? (size_t)g.rows * s->parts * sizeof(Moments<double>) : 0;
+    *scratch =
+        with_rough(c, s->parts > 1 ? (size_t)g.rows * s->parts * sizeof(Moments<double>) : 0);
     return s;
 }
 
@@ -328,7 +448,7 @@ bool by_columns(const struct kp_call *c) {
 }
 void *prepare_batch(const struct kp_call *c, size_t *scratch) {
     if (!by_columns(c)) return prepare<batch_rows>(c, scratch);
-    *scratch = kp_norm_columns_bytes(c);
+    *scratch = with_rough(c, kp_norm_columns_bytes(c));
     return NULL;
 }
 void run_batch(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
@@ -338,83 +458,28 @@ void run_batch(const struct kp_call *c, void *state, void *scratch, cudaStream_t
         run<batch_rows>(c, state, scratch, stream);
 }
 
-/* ---- the same with noise: what two honest passes over a row round ---- */
-
-enum { ROUGH_BLOCK = 1024, OF_MEAN = 1, OF_VARIANCE, OF_LOST, OF_SWAMPED };
-
-/* Noise swamps a row whose normalised elements it moves by a quarter.  An honest row is then what a
- * few steps of the type make of it, and an element may be as large as the root of its length.
- * Smooth noise never makes that: such elements are drawn anew, up to the root of so much. */
-enum { SWAMPED = 4, MOST_STEPS = 64 };
-
-/* The sum of f(x) over a row, and of its square.  Every thread of the block gets it. */
-template <class F> __device__ inline Sums row_sums(const Rows &g, const double *row, F f) {
-    Sums s = {0, 0};
-    unsigned n = (unsigned)(g.segments * g.span), j;
-    for (unsigned t = threadIdx.x; t < n; t += blockDim.x)
-        s.add(f(row[place<1>(g, t, (unsigned)g.span, &j)]));
-    return block_reduce(s, Sums{0, 0}, Add());
-}
-
-/* One block a row.  The noise of the mean and of the variance is common to the row.  Squares below
- * the rounding of a chain's sum may all be lost: where elements differ much in scale, most of them
- * are about the mean's square, and are rounded alike. */
-__global__ void __launch_bounds__(ROUGH_BLOCK)
-    norm_rough(Rows g, const double *__restrict__ in, double *__restrict__ out,
-               const double *__restrict__ exact_out, const double *__restrict__ weight,
-               const double *__restrict__ bias, double eps, kp_noise noise) {
-    int64_t r = blockIdx.x, first = r % g.modulus * g.channels;
-    unsigned n = (unsigned)(g.segments * g.span), j;
-    in += r * g.row_stride;
-    out += r * g.row_stride;
-    exact_out += r * g.row_stride;
-
-    Sums sum = row_sums(g, in, [](double x) { return x; });
-    double exact = sum.c / n;
-    Rough mean = Rough(noisy(sum, n, noise, OF_MEAN, r), noise.seed) / Rough(n);
-    double off = mean.v - exact; /* deviations from a mean that is off are larger */
-    double chain = fmin(1.0 * n, 1.0 * KP_SUM_CHAIN), lost = 0;
-    double little = noise.sum * (sum.q / n - exact * exact) * chain;
-    Sums squares = row_sums(g, in, [&](double x) {
-        double square = (x - exact) * (x - exact);
-        if (square < little) lost += square;
-        return square;
-    });
-    lost = block_reduce(lost, 0.0, Add()) * noise_even(noise_bits(noise.seed, OF_LOST), r);
-    Rough m2 = {noisy(squares, n, noise, OF_VARIANCE, r) + lost + n * off * off, noise.seed};
-    Rough scale = Rough(1) / sqrt(m2 / Rough(n) + Rough(eps));
-    double most = sqrt(fmin(1.0 * n, 1.0 * MOST_STEPS)), apart = 0;
-    for (unsigned t = threadIdx.x; t < n; t += blockDim.x) {
-        int64_t at = place<1>(g, t, (unsigned)g.span, &j), c = first + j / g.per;
-        double w = weight ? weight[c] : 1, z = (exact_out[at] - (bias ? bias[c] : 0)) / w;
-        double noise_did = (in[at] - mean.v) * scale.v - z;
-        if (w != 0) apart += noise_did * noise_did;
-    }
-    bool swamped = SWAMPED * SWAMPED * block_reduce(apart, 0.0, Add()) > n;
-    for (unsigned t = threadIdx.x; t < n; t += blockDim.x) {
-        int64_t at = place<1>(g, t, (unsigned)g.span, &j), c = first + j / g.per;
-        Rough y = (Rough(in[at], noise.seed) - Rough(mean.v)) * scale;
-        double even = noise_even(noise_bits(noise.seed, OF_SWAMPED), r * (uint64_t)n + t);
-        if (swamped) y = Rough(most * even * even * even, noise.seed);
-        if (weight) y = y * Rough(weight[c]);
-        if (bias) y = y + Rough(bias[c]);
-        out[at] = y.v;
-    }
-}
-
-/* Enqueue the normalisation of these rows with noise. */
+/* Enqueue the normalisation of these rows with noise.  Blocks that share a row wait for each other:
+ * all must run at a time. */
 template <Rows rows_of(const struct kp_call *)>
-void rough(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+void rough(const struct kp_call *c, void *, void *scratch, cudaStream_t stream) {
     Rows g = rows_of(c);
-    int64_t n = g.segments * g.span;
-    int threads = 32;
+    int64_t n = g.segments * g.span, most = (n + ROUGH_PART - 1) / ROUGH_PART;
+    int64_t share = rough_blocks() / g.rows, parts = share < most ? share : most;
+    if (parts < 1) parts = 1;
+    unsigned threads = 32;
     while (threads < ROUGH_BLOCK && threads < n) threads *= 2;
-    norm_rough<<<(unsigned)g.rows, threads, 0, stream>>>(
-        g, (const double *)c->in[0].data, (double *)c->out[0].data, (const double *)c->exact[0],
-        c->present[1] ? (const double *)c->in[1].data : NULL,
-        c->present[2] ? (const double *)c->in[2].data : NULL, op_float(c->op, "eps", 1e-5),
-        *c->noise);
-    KP_CUDA(cudaGetLastError());
+    const double *in = (const double *)c->in[0].data, *exact = (const double *)c->exact[0];
+    const double *weight = c->present[1] ? (const double *)c->in[1].data : NULL;
+    const double *bias = c->present[2] ? (const double *)c->in[2].data : NULL;
+    double *out = (double *)c->out[0].data, eps = op_float(c->op, "eps", 1e-5);
+    Sums *shared = (Sums *)scratch;
+    kp_noise noise = *c->noise;
+    void *args[] = {&g, &in, &out, &exact, &weight, &bias, &eps, &noise, &shared};
+    dim3 grid((unsigned)g.rows, (unsigned)parts);
+    if (parts > 1)
+        KP_CUDA(cudaLaunchCooperativeKernel(norm_rough, grid, dim3(threads), args, 0, stream));
+    else
+        KP_CUDA(cudaLaunchKernel(norm_rough, grid, dim3(threads), args, 0, stream));
 }
 
 } // namespace

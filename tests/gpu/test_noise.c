@@ -13,8 +13,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { ROWS = 64, COLUMNS = 64, COUNT = ROWS * COLUMNS };
+enum { MOST = 1 << 17 };
 static int passed, failed;
+static int rows, columns; /* of x */
 
 static void check(cudaError_t e, const char *what) {
     if (e) die(KP_MACHINE, "%s: %s", what, cudaGetErrorString(e));
@@ -34,13 +35,14 @@ static struct kp_task *task_of(const char *by) {
     if (!f) die(KP_IO, "%s cannot be written", path);
     fprintf(f,
             "{\"schema\":1,\"task\":\"noise\",\"suite\":\"%s\",\"title\":\"Noise\",\"inputs\":["
-            "{\"name\":\"x\",\"shape\":[64,64],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"},"
-            "{\"name\":\"w\",\"shape\":[64],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"},"
-            "{\"name\":\"b\",\"shape\":[64],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"}],"
-            "\"graph\":[\"s[64,64] = add(x, %s)\","
-            "\"y[64,64] = layer_norm(s, weight=w, bias=b; shape=[64], eps=1e-05)\"],"
+            "{\"name\":\"x\",\"shape\":[%d,%d],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"},"
+            "{\"name\":\"w\",\"shape\":[%d],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"},"
+            "{\"name\":\"b\",\"shape\":[%d],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"}],"
+            "\"graph\":[\"s[%d,%d] = add(x, %s)\","
+            "\"y[%d,%d] = layer_norm(s, weight=w, bias=b; shape=[%d], eps=1e-05)\"],"
             "\"outputs\":[\"y\"]}",
-            strrchr(folder, '/') + 1, by);
+            strrchr(folder, '/') + 1, rows, columns, columns, columns, rows, columns, by, rows,
+            columns, columns);
     if (fclose(f)) die(KP_IO, "%s cannot be written", path);
     struct kp_task *t = task_load_error(path, message, sizeof message);
     unlink(path);
@@ -49,7 +51,7 @@ static struct kp_task *task_of(const char *by) {
     return t;
 }
 
-static double exact[COUNT], rough[KP_DRAWS][COUNT];
+static double exact[MOST], rough[KP_DRAWS][MOST];
 
 static void keep(void *context, int output, int64_t offset, int64_t n,
                  const struct kp_draws *values, cudaStream_t stream) {
@@ -65,7 +67,7 @@ static void keep(void *context, int output, int64_t offset, int64_t n,
 
 /* Run the oracle with noise on random numbers.  Returns the weights, for the caller to free. */
 static float *run(const char *by) {
-    static const int count[] = {COUNT, COLUMNS, COLUMNS};
+    const int count[] = {rows * columns, columns, columns};
     struct kp_task *t = task_of(by);
     void *tensor[3], *workspace;
     float *weights = NULL;
@@ -98,16 +100,18 @@ static float *run(const char *by) {
 static double done(const float *weights, double *mean) {
     double most = 0, sum = 0;
     for (int d = 0; d < KP_DRAWS; d++)
-        for (int i = 0; i < COUNT; i++) {
-            double by = fabs(rough[d][i] - exact[i]) / fabs((double)weights[i % COLUMNS]);
-            most = fmax(most, by), sum += by / (KP_DRAWS * COUNT);
+        for (int i = 0; i < rows * columns; i++) {
+            double by = fabs(rough[d][i] - exact[i]) / fabs((double)weights[i % columns]);
+            most = fmax(most, by), sum += by / (1.0 * KP_DRAWS * rows * columns);
         }
     *mean = sum;
     return most;
 }
 
-int main(void) {
+/* Of so many rows of x, of so many elements. */
+static void test(int of_rows, int of_columns) {
     double mean, most;
+    rows = of_rows, columns = of_columns;
     float *w = run("0");
     most = done(w, &mean);
     expect(most < 1e-3 && mean > 0, "a row that keeps its meaning", most);
@@ -121,6 +125,11 @@ int main(void) {
     expect(most > 7 && most < 11, "the largest of a row that noise swamps", most);
     expect(mean > 1 && mean < 4, "the mean of such a row", mean);
     free(w);
+}
+
+int main(void) {
+    test(64, 64);
+    test(2, MOST / 2); /* each by many blocks */
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }
