@@ -4,6 +4,7 @@
 #include "cuda_base/copy.h"
 #include "cuda_ops/index.h"
 #include "base/error.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -298,13 +299,26 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
     run_phase(e->plan, KP_PHASE_WHOLE, &r, 0);
 }
 
-/* How many of the oracle's slices have `most` elements of outputs. */
-static int64_t slices_for(const struct kp_plan *p, int64_t most, int64_t slices) {
+/* Results, of all ops, that a slice computes. */
+static int64_t results_of(const struct kp_plan *p) {
     int64_t elements = 0;
+    for (int i = p->begin[KP_PHASE_SLICE]; i < p->begin[KP_PHASE_SLICE + 1]; i++) {
+        const struct kp_step *s = &p->steps[i];
+        if (s->kind != KP_STEP_OP) continue;
+        for (int k = 0; k < s->call.nout; k++) elements += kp_array_count(&s->call.out[k]);
+    }
+    return elements;
+}
+
+/* How many of the oracle's slices have `most` elements of outputs, and not many more results. */
+static int64_t slices_for(const struct kp_plan *p, int64_t most, int64_t slices) {
+    int64_t elements = 0, results = results_of(p) * slices;
     for (int o = 0; o < p->task->noutputs; o++)
         elements += kp_shape_count(&p->task->values[p->task->outputs[o]].shape);
-    if (most <= 0 || most >= elements) return slices;
-    int64_t n = (int64_t)((double)most / (double)elements * (double)slices);
+    double share = (double)most / (double)elements;
+    share = fmin(share, (double)KP_MOST_RESULTS * (double)most / (double)results);
+    if (most <= 0 || share >= 1) return slices;
+    int64_t n = (int64_t)(share * (double)slices);
     return n < 1 ? 1 : n;
 }
 

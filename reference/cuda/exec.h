@@ -1,5 +1,5 @@
-/* exec.h: runs a task's graph on the GPU: products by cuBLAS, convolutions and recurrent networks by
- * cuDNN, every other op by one launch.  It is the baseline (what a PyTorch user gets) and, in
+/* exec.h: runs a task's graph on the GPU: products by cuBLAS, convolutions and recurrent networks
+ * by cuDNN, every other op by one launch.  It is the baseline (what a PyTorch user gets) and, in
  * float64 and in slices, the oracle.
  *
  * All pointers are device pointers to dense row-major tensors.  A run only enqueues work on the
@@ -48,10 +48,12 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
  * `noise` KP_DRAWS times more, each time with other noise.  Slices are chosen at creation so that
  * the workspace stays below workspace_limit, and not far above what thin ones need; values that do
  * not depend on the slice are computed once.  With `most` above 0 only some slices are computed,
- * drawn by lot from the noise's seed: as many as have `most` elements of outputs, but one at least.
+ * drawn by lot from the noise's seed: as many as have `most` elements of outputs, and no more than
+ * KP_MOST_RESULTS times as many results of all ops, but one at least.
  * For each slice it calls `sink` with the output's index, the offset and count of the slice in
  * elements of the dense output, and the float64 values (rough: NULL without noise).  They are valid
  * for what sink enqueues on the same stream.  Returns whether it computed all. */
+enum { KP_MOST_RESULTS = 8 };
 typedef void kp_sink(void *context, int output, int64_t offset, int64_t count,
                      const struct kp_draws *values, cudaStream_t stream);
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit);
