@@ -10,20 +10,25 @@
 static const int kThreads = 256;
 static const size_t kMostBlocks = 132 * 32; /* 32 for each multiprocessor of an H200 */
 
-template <class T> __host__ __device__ static T narrow(double x) {
-    return (T)x;
-}
-template <> __host__ __device__ __half narrow<__half>(double x) {
-    return __float2half_rn((float)x);
-}
-template <> __host__ __device__ __nv_bfloat16 narrow<__nv_bfloat16>(double x) {
-    return __float2bfloat16_rn((float)x);
+template <class T, class S> __host__ __device__ static T narrow(S x) {
+    if constexpr (sizeof(T) == 2)
+        return (T)(float)x; /* to the nearest */
+    else
+        return (T)x;
 }
 
 template <class T> __global__ void fill_kernel(T *data, size_t n, kp_values w) {
     for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
          i += (size_t)gridDim.x * blockDim.x)
         data[i] = narrow<T>(kp_value_at(&w, i));
+}
+
+/* The same values, where they are of a continuous law without scales: float suffices for those. */
+template <class T, int KIND> __global__ void fill_continuous(T *data, size_t n, kp_values w) {
+#pragma unroll 4
+    for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
+         i += (size_t)gridDim.x * blockDim.x)
+        data[i] = narrow<T>(kp_value_continuous(KIND, &w, kp_mix(w.seed, i)) * w.factor);
 }
 
 /* Softmax of each row in place, one block for each row: for fills that are probabilities. */
@@ -51,11 +56,23 @@ template <class T> static void copy(void *data, size_t n, const kp_values &w, cu
     free(host);
 }
 
+/* The kernel that fills with these values. */
+template <class T> static void (*kernel_of(const kp_values &w))(T *, size_t, kp_values) {
+    bool scaled = w.wrap || w.transposed || w.spread > 0 || w.steps || w.special >= 0;
+    if (scaled || sizeof(T) == 1 || sizeof(T) == 8) return fill_kernel<T>;
+    switch (w.kind) {
+    case KP_FILL_UNIFORM: return fill_continuous<T, KP_FILL_UNIFORM>;
+    case KP_FILL_FAN_IN: return fill_continuous<T, KP_FILL_FAN_IN>;
+    case KP_FILL_NORMAL: return fill_continuous<T, KP_FILL_NORMAL>;
+    }
+    return fill_kernel<T>;
+}
+
 template <class T> static void fill(void *data, size_t n, const kp_values &w, cudaStream_t stream) {
     if (w.kind == KP_FILL_VALUES) return copy<T>(data, n, w, stream);
     size_t blocks = (n + kThreads * 4 - 1) / (kThreads * 4);
     if (blocks > kMostBlocks) blocks = kMostBlocks;
-    fill_kernel<<<(unsigned)blocks, kThreads, 0, stream>>>((T *)data, n, w);
+    kernel_of<T>(w)<<<(unsigned)blocks, kThreads, 0, stream>>>((T *)data, n, w);
     device_check(cudaGetLastError(), "filling a tensor");
 }
 

@@ -42,11 +42,11 @@ enum kp_values_kind {                           /* beside kp_fill_kind */
 
 struct kp_values { /* how one tensor is drawn */
     int kind, wrap;
-    float a, b;         /* parameters of the fill */
-    float factor;       /* times all of it */
-    float low, spread;  /* each element times 2^e, e even in [low, low + spread]; spread 0: no */
-    int64_t rows, cols; /* last two axes, of the tensor that is filled */
-    bool transposed;    /* the element is that of the source with the last two axes exchanged */
+    float a, b;           /* parameters of the fill */
+    float factor;         /* times all of it */
+    float low, spread;    /* each element times 2^e, e even in [low, low + spread]; spread 0: no */
+    int64_t rows, cols;   /* last two axes, of the tensor that is filled */
+    bool transposed;      /* the element is that of the source with the last two axes exchanged */
     const double *values; /* of KP_FILL_VALUES, on the host */
     uint64_t seed;
     /* Elements are scaled by 2^e, e a whole number in [step_low, step_low + steps), by their place
@@ -89,13 +89,20 @@ KP_BOTH float kp_normal(uint64_t h) {
 /* The least of positive values, times the root mean square. */
 #define KP_LEAST_POSITIVE 1e-6f
 
+/* A number of a continuous law, of 64 random bits: kind is UNIFORM, FAN_IN or NORMAL. */
+KP_BOTH float kp_value_continuous(int kind, const struct kp_values *w, uint64_t h) {
+    if (kind == KP_FILL_UNIFORM) return w->a + (w->b - w->a) * kp_even(h);
+    if (kind == KP_FILL_FAN_IN) return (2.0f * kp_even(h) - 1.0f) * w->a;
+    return w->a + w->b * kp_normal(h);
+}
+
 /* Element i without regard to scales, symmetry and triangles. */
 KP_BOTH double kp_value_plain(const struct kp_values *w, uint64_t i) {
     uint64_t h = kp_mix(w->seed, i);
     switch (w->kind) {
-    case KP_FILL_UNIFORM: return w->a + (w->b - w->a) * kp_even(h);
-    case KP_FILL_FAN_IN: return (2.0f * kp_even(h) - 1.0f) * w->a;
-    case KP_FILL_NORMAL: return w->a + w->b * kp_normal(h);
+    case KP_FILL_UNIFORM:
+    case KP_FILL_FAN_IN:
+    case KP_FILL_NORMAL: return kp_value_continuous(w->kind, w, h);
     case KP_FILL_CONSTANT: return w->a;
     case KP_FILL_INTEGERS: return w->a + (double)(h % (uint64_t)(w->b - w->a));
     case KP_FILL_BERNOULLI: return kp_even(h) < w->a ? 1.0 : 0.0;
@@ -107,13 +114,20 @@ KP_BOTH double kp_value_plain(const struct kp_values *w, uint64_t i) {
     return 0;
 }
 
+/* The place of element i along the axis that steps go along.  Narrow divisions are much faster. */
+KP_BOTH uint64_t kp_place_along(const struct kp_values *w, uint64_t i) {
+    uint64_t stride = (uint64_t)w->stride, size = (uint64_t)w->size, period = (uint64_t)w->period;
+    if ((i | stride | size | period) >> 32) return i / stride % size % period;
+    return (uint32_t)i / (uint32_t)stride % (uint32_t)size % (uint32_t)period;
+}
+
 /* Element i with its scales. */
 KP_BOTH double kp_value_scaled(const struct kp_values *w, uint64_t i) {
     double x = kp_value_plain(w, i) * w->factor;
     if (w->spread > 0) x *= exp2f(w->low + w->spread * kp_even(kp_mix(kp_mix(w->seed, i), 1)));
     if (w->steps) {
-        uint64_t k = i / (uint64_t)w->stride % (uint64_t)w->size % (uint64_t)w->period;
-        int e = w->step_low + (int)(kp_mix(w->step_seed, k) % (uint64_t)w->steps);
+        uint64_t h = kp_mix(w->step_seed, kp_place_along(w, i));
+        int e = w->step_low + (int)(h % (uint64_t)w->steps);
         x = ldexp(x, w->step_sign * e);
     }
     if ((int64_t)i == w->special) x = (x < 0 ? -1 : 1) * fmax(fabs(x), 0x1p-40) * w->special_factor;

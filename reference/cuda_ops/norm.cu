@@ -346,6 +346,7 @@ template <class F>
 __device__ inline Sums row_sums(const Rows &g, Team &team, const double *row, F f) {
     Sums s = {0, 0};
     unsigned n = (unsigned)(g.segments * g.span), j;
+#pragma unroll 4
     for (unsigned t = team.first(); t < n; t += team.step())
         s.add(f(row[place<1>(g, t, (unsigned)g.span, &j)]));
     return team.all(s);
@@ -381,18 +382,25 @@ __global__ void __launch_bounds__(ROUGH_BLOCK)
     Rough m2 = {noisy(squares, n, noise, OF_VARIANCE, r) + of_lost + n * off * off, noise.seed};
     Rough scale = Rough(1) / sqrt(m2 / Rough(n) + Rough(eps));
     double most = sqrt(fmin(1.0 * n, 1.0 * MOST_STEPS));
-    Sums apart = {0, 0};
+    Sums apart = {0, 0}; /* what noise did, squared, and what that is of */
+#pragma unroll 4
     for (unsigned t = team.first(); t < n; t += team.step()) {
         int64_t at = place<1>(g, t, (unsigned)g.span, &j), c = first + j / g.per;
-        double w = weight ? weight[c] : 1, z = (exact_out[at] - (bias ? bias[c] : 0)) / w;
-        if (w != 0) apart.add((in[at] - mean.v) * scale.v - z);
+        double w = weight ? weight[c] : 1, b = bias ? bias[c] : 0;
+        double noise_did = (in[at] - mean.v) * scale.v * w + b - exact_out[at];
+        apart.c += noise_did * noise_did;
+        apart.q += w * w;
     }
-    bool swamped = SWAMPED * SWAMPED * team.all(apart).q > n;
+    apart = team.all(apart);
+    bool swamped = SWAMPED * SWAMPED * apart.c > apart.q;
+#pragma unroll 2
     for (unsigned t = team.first(); t < n; t += team.step()) {
         int64_t at = place<1>(g, t, (unsigned)g.span, &j), c = first + j / g.per;
         Rough y = (Rough(in[at], noise.seed) - Rough(mean.v)) * scale;
-        double even = noise_even(noise_bits(noise.seed, OF_SWAMPED), r * (uint64_t)n + t);
-        if (swamped) y = Rough(most * even * even * even, noise.seed);
+        if (swamped) {
+            double even = noise_even(noise_bits(noise.seed, OF_SWAMPED), r * (uint64_t)n + t);
+            y = Rough(most * even * even * even, noise.seed);
+        }
         if (weight) y = y * Rough(weight[c]);
         if (bias) y = y + Rough(bias[c]);
         out[at] = y.v;
