@@ -44,10 +44,14 @@ struct runner_setup {
     uint64_t layout_seed; /* decides where in the address space buffers lie */
 };
 
-/* A baseline's process is told first what to run, and gets standard error: once for each cell that
- * it serves. */
+/* A baseline's process and a recorder are told first what to run, and get standard error: a
+ * recorder once, a baseline's process for each cell that it serves. */
 struct runner_baseline {
     char task[PATH_MAX], math[8], choices[KP_CHOICES]; /* of library calls */
+};
+struct runner_recording {
+    char library[PATH_MAX];
+    uint32_t ntensors, noutputs;
 };
 
 struct runner_request {

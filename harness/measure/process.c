@@ -114,6 +114,24 @@ void process_spawn(struct kp_process *p, const char *name, char *const argv[]) {
     start(p, name, argv, true);
 }
 
+static void forget(struct kp_process *p) {
+    if (p->to > 0) close(p->to);
+    if (p->from > 0) close(p->from);
+    memset(p, 0, sizeof *p);
+}
+
+bool process_lives(struct kp_process *p) {
+    if (p->pid > 0 && !waitpid(p->pid, NULL, WNOHANG)) return true;
+    forget(p);
+    return false;
+}
+
+void process_tell(struct kp_process *p, const void *what, size_t n) {
+    int streams[1] = {2};
+    put(p->to, what, n);
+    descriptors_give(p->to, streams, 1);
+}
+
 /* Processes of baselines that no cell has now. */
 enum { MOST_LEFT = 4 };
 static struct kp_process left[MOST_LEFT];
@@ -123,7 +141,7 @@ void process_start_baseline(struct kp_process *p, const char *name, const char *
                             const struct kp_shared *shared) {
     char *argv[] = {"baseline", NULL};
     struct runner_baseline what = {{0}, {0}, {0}};
-    int i = 0, streams[1] = {2};
+    int i = 0;
     while (i < MOST_LEFT - 1 && !left[i].pid) i++;
     if (left[i].pid) {
         *p = left[i];
@@ -134,8 +152,7 @@ void process_start_baseline(struct kp_process *p, const char *name, const char *
     if (!realpath(task, what.task)) die(KP_MACHINE, "%s: %s", task, strerror(errno));
     snprintf(what.math, sizeof what.math, "%s", math);
     snprintf(what.choices, sizeof what.choices, "%s", choices ? choices : "");
-    put(p->to, &what, sizeof what);
-    descriptors_give(p->to, streams, 1);
+    process_tell(p, &what, sizeof what);
     process_setup(p, setup, shared);
 }
 
@@ -234,11 +251,9 @@ enum runner_status process_ask(struct kp_process *p, const struct runner_request
 }
 
 void process_end(struct kp_process *p) {
-    if (p->to > 0) close(p->to);
-    if (p->from > 0) close(p->from);
     if (p->pid > 0) {
         kill(p->pid, SIGKILL);
         waitpid(p->pid, NULL, 0);
     }
-    memset(p, 0, sizeof *p);
+    forget(p);
 }

@@ -134,14 +134,30 @@ static char *read_spans(struct verify *v, char *text, struct tape_span *at) {
     return p;
 }
 
-/* Start both recorders: they open the driver, which takes a while, and wait for their setup. */
-static void spawn_recorders(struct verify *v) {
-    char ntensors[16], noutputs[16], *library = file_of(v, "so");
-    snprintf(ntensors, sizeof ntensors, "%d", v->task->ntensors);
-    snprintf(noutputs, sizeof noutputs, "%d", v->task->noutputs);
-    char *argv[] = {"recorder", library, ntensors, noutputs, NULL};
-    for (int i = 0; i < 2; i++) process_spawn(&v->recorder[i], "recording", argv);
+/* Recorders for the next cell, which open the driver while this one's GPU is busy: that takes 0.3
+ * s. No code of a candidate's has run in them, and each records once. */
+static struct kp_process ahead[2];
+
+static void spawn_ahead(void) {
+    char *argv[] = {"recorder", NULL};
+    for (int i = 0; i < 2; i++)
+        if (!process_lives(&ahead[i])) process_spawn(&ahead[i], "recording", argv);
+}
+
+/* Tell both recorders what to record; they wait for their setup then. */
+static void start_recorders(struct verify *v) {
+    struct runner_recording what = {.ntensors = (uint32_t)v->task->ntensors,
+                                    .noutputs = (uint32_t)v->task->noutputs};
+    char *library = file_of(v, "so");
+    if (!realpath(library, what.library)) /* to open it says why */
+        snprintf(what.library, sizeof what.library, "%s", library);
     free(library);
+    spawn_ahead();
+    for (int i = 0; i < 2; i++) {
+        v->recorder[i] = ahead[i];
+        memset(&ahead[i], 0, sizeof ahead[i]);
+        process_tell(&v->recorder[i], &what, sizeof what);
+    }
 }
 
 /* The runner, likewise. */
@@ -456,7 +472,7 @@ static void verify(int argc, char **argv) {
     v.master = random_seed();
     char *hex = text_format("%016llx", (unsigned long long)v.master);
     cJSON_AddStringToObject(v.json, "master_seed", hex);
-    if (!v.missing) spawn_recorders(&v);
+    if (!v.missing) start_recorders(&v);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     phase("memory");
@@ -474,6 +490,7 @@ static void verify(int argc, char **argv) {
         start_runner(&v);
         phase("referee");
         determinism(&v);
+        if (stays()) spawn_ahead();
     }
     phase("referee");
     conclude(&v);

@@ -2,7 +2,6 @@
  * It runs the reference as a captured graph, in the same loop as the candidate's runner.  It may
  * serve one cell after another. */
 #include "replay/runner.h"
-#include "base/descriptors.h"
 #include "gpu/device.h"
 #include "task/taskfile.h"
 #include "cuda/exec.h"
@@ -67,28 +66,20 @@ static void serve(const struct runner_baseline *what) {
     free(at);
 }
 
-/* Let standard output and error be this file. */
-static void say_to(int fd) {
-    dup2(fd, 1);
-    dup2(fd, 2);
-}
-
 int main(int argc, char **argv) {
     (void)argv;
     kp_program("baseline");
     if (argc != 1) die(KP_USAGE, "usage: baseline (run by time)");
-    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC), said;
+    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     driver_open();
     for (;;) {
         struct runner_baseline what;
-        runner_take(&what, sizeof what);
+        if (!runner_told(&what, sizeof what)) return KP_MACHINE;
         what.task[sizeof what.task - 1] = what.math[sizeof what.math - 1] = 0;
         what.choices[sizeof what.choices - 1] = 0;
-        if (!descriptors_take(0, &said, 1)) return KP_MACHINE;
-        say_to(said);
-        close(said);
         serve(&what);
-        say_to(nothing); /* who waits for the end of what a cell says must not wait for this */
+        runner_say_to(
+            nothing); /* who waits for the end of what a cell says must not wait for this */
         runner_reply(RUNNER_OK, 0, 0, NULL, NULL);
     }
 }

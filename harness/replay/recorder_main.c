@@ -146,10 +146,14 @@ static char *report(const struct kp_span *at, uint32_t nbuffers, const struct ta
 
 int main(int argc, char **argv) {
     kp_program("recorder");
-    if (argc != 4) die(KP_USAGE, "usage: recorder LIBRARY TENSORS OUTPUTS (run by verify)");
-    int ntensors = atoi(argv[2]), noutputs = atoi(argv[3]);
+    (void)argv;
+    if (argc != 1) die(KP_USAGE, "usage: recorder (run by verify)");
     char level[1024], message[KP_TAPE_MESSAGE] = "";
     driver_open();
+    struct runner_recording what; /* it may be told much later: verify starts recorders ahead */
+    if (!runner_told(&what, sizeof what)) return KP_MACHINE;
+    what.library[sizeof what.library - 1] = 0;
+    int ntensors = (int)what.ntensors, noutputs = (int)what.noutputs;
     struct runner_setup setup;
     struct kp_region region;
     struct kp_span *at;
@@ -158,9 +162,9 @@ int main(int argc, char **argv) {
     if ((int)setup.nbuffers != ntensors + noutputs + 1) die(KP_BUG, "%u buffers", setup.nbuffers);
     device_check(cudaFree(0), "starting the CUDA runtime");
     KP_CU(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-    sandbox_enter(argv[1], level, sizeof level);
+    sandbox_enter(what.library, level, sizeof level);
     runner_reply(RUNNER_OK, 0, 0, level, NULL); /* while no code of the candidate's has run */
-    void *library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+    void *library = dlopen(what.library, RTLD_NOW | RTLD_LOCAL);
     if (!library) refuse("the library cannot be opened: %s", dlerror());
     launch_function *launch = (launch_function *)dlsym(library, "launch");
     if (!launch) refuse("%s is not defined: it needs extern \"C\"", "launch");

@@ -11,6 +11,13 @@
  * no more. */
 void runner_take(void *to, size_t n);
 
+/* Read what the cell is, and let standard output and error be where it says things.  False if that
+ * did not come. */
+bool runner_told(void *what, size_t n);
+
+/* Standard output and error are this file from here on. */
+void runner_say_to(int fd);
+
 /* Read the setup and map every buffer: at[placement * nbuffers + buffer].  The clean memory, if
  * there is any, follows the last.  Returns how many there are. */
 size_t runner_receive(struct runner_setup *setup, struct kp_region *region, struct kp_span **at);

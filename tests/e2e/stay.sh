@@ -12,14 +12,16 @@ cp -r "$bin" bin && bin=$PWD/bin
 export LD_LIBRARY_PATH=$bin CUDA_VISIBLE_DEVICES="log=$scratch/log vendor=1"
 step() { "$bin/$1" "$json" "$cell" > "$out" 2>&1; }
 staying() { pgrep -f "^$bin/$1 --stay" | sort -n | paste -sd' '; }
-# until_none PATTERN - none of our processes is like this; waits a while.
-until_none() {
+# running PROGRAM - the processes of a program of ours.
+running() { find /proc/[0-9]*/exe -lname "$bin/$1" 2> /dev/null | cut -d/ -f3 | paste -sd' '; }
+# until_ N PROGRAM - so many of its processes run; waits a while.
+until_() {
     local i
     for i in $(seq 50); do
-        pgrep -f "^$bin/$1" > left || return 0
+        [ "$(running "$2" | wc -w)" = "$1" ] && return 0
         sleep 0.1
     done
-    xargs ps -o pid,args -p < left
+    ps -o pid,args -p "$(running "$2")"
     return 1
 }
 opened() { sed -n 's/ open$//p' "$scratch/log" | sort | uniq -c | awk '{ printf "%s%s %d", s, $2, $1; s = ", " }'; }
@@ -38,7 +40,8 @@ for kernel in ok_relu one_off ok_matmul crash_host; do
     # (Of a kernel that crashes the second recorder may end before it has opened the driver.)
     if [ "$kernel" = ok_matmul ]; then opened > three; fi
 done
-check 'what runs a candidate is started for each cell, the others once' is "$(cat three)" 'baseline 2, recorder 6, runner 5, time 1, verify 1'
+check 'what runs a candidate is started for each cell, the others once; two recorders are ahead' is \
+    "$(cat three)" 'baseline 2, recorder 8, runner 5, time 1, verify 1'
 one=$(staying time)
 check 'one process stays' eval "[[ '$one' =~ ^[0-9]+$ ]]"
 built ok_relu
@@ -46,6 +49,17 @@ step verify
 step time
 check 'it serves on' is "$(staying time)" "$one"
 check 'baselines wait for it' is "$(pgrep -f "^baseline" -P "$one" | wc -l)" 2
+check 'recorders wait for the next cell' until_ 2 recorder
+waiting=$(running recorder)
+built ok_relu
+step verify
+check 'they record it' eval "[ $(of verify .verdict) = ok ] && ! ps -p ${waiting// /,} > /dev/null"
+until_ 2 recorder
+# shellcheck disable=SC2046  # a list
+kill -9 $(running recorder)
+built ok_relu
+step verify
+check 'where they have died, others do' is "$(of verify .verdict)" ok
 check 'it has no secrets' eval "! grep -qa secret /proc/$one/environ"
 check 'nothing of the terminal' is "$(ps -o sid= -p "$one" | tr -d ' ')" "$one"
 
@@ -115,10 +129,11 @@ mv away "$json"
 # ---- When it ends -------------------------------------------------------------------------------
 
 built ok_relu
-until_none 'time --stay'
+until_ 0 time
 check 'nobody asks for a while: it ends' is "$(staying time)" ''
-check 'and its baselines' until_none baseline
-until_none 'verify --stay'
+check 'and its baselines' until_ 0 baseline
+until_ 0 verify
+check 'and the recorders ahead' until_ 0 recorder
 flock lock "$bin/verify" "$json" "$cell" > "$out" 2>&1
 check 'the next stays without the lock on the GPU that it was started under' eval "flock -n lock true && [ -n '$(staying verify)' ]"
 before=$(staying verify)

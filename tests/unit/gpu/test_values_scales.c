@@ -303,11 +303,22 @@ static void test_seeds(void **state) {
     task_free(t);
 }
 
+/* Of [5, 4, 3], along axis 1; and of a tensor whose numbers need 64 bits. */
+static void test_place(void **state) {
+    (void)state;
+    struct kp_values w = {.stride = 3, .size = 4, .period = 3};
+    for (uint64_t i = 0; i < 60; i++) assert_int_equal(kp_place_along(&w, i), i / 3 % 4 % 3);
+    w = (struct kp_values){.stride = 3, .size = (int64_t)1 << 33, .period = (int64_t)1 << 33};
+    const uint64_t far = ((uint64_t)1 << 33) - 5;
+    assert_int_equal(kp_place_along(&w, 3 * far + 2), far);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_columns), cmocka_unit_test(test_inner),
         cmocka_unit_test(test_inner_none),   cmocka_unit_test(test_outlier),
         cmocka_unit_test(test_infinite),     cmocka_unit_test(test_large),
-        cmocka_unit_test(test_tiny),         cmocka_unit_test(test_seeds)};
+        cmocka_unit_test(test_tiny),         cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
