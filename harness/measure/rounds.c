@@ -45,6 +45,7 @@ static const double short_us = 50;
 static const double short_known_share = 0.007; /* sets differ: 0.3 % would take too many */
 enum {
     SHORT_LEAST_SETS = 8, /* the interval is drawn over sets: fewer say little of their spread */
+    SHORT_FEW_SETS = 4,   /* enough where a task asks for less: few sets make a wide interval */
     SHORT_MOST_SETS = 48, /* each gets this part of the rounds and of the cap on seconds */
     SHORT_CAPS = 3        /* all sets may take 3 caps: starting takes longer than measuring */
 };
@@ -392,9 +393,10 @@ bool rounds_clock(struct rounds *t) {
     return true;
 }
 
-/* Whether half of each interval is at most this share of its ratio, for every baseline that may
- * be quoted. */
+/* Whether half of each interval is at most this share of its ratio, or what the task asks for, for
+ * every baseline that may be quoted. */
 static bool known_within(const struct rounds *t, double share) {
+    share = fmax(share, t->task->precision);
     for (int i = 1; i < t->nrunners; i++) {
         struct kp_interval r = rounds_ratio(t, i);
         if ((r.high - r.low) / 2 > share * r.value) return false;
@@ -438,8 +440,9 @@ bool rounds_run(struct rounds *t, bool aa) {
     t->rounds = 0;
     memset(t->controls, 0, sizeof t->controls);
     double until = seconds_now() + SHORT_CAPS * t->cap_seconds;
+    int least = t->task->precision > 0 ? SHORT_FEW_SETS : SHORT_LEAST_SETS;
     for (; t->epoch < SHORT_MOST_SETS; t->epoch++) {
-        bool enough = t->epoch >= SHORT_LEAST_SETS;
+        bool enough = t->epoch >= least;
         if (enough && (known_within(t, short_known_share) || seconds_now() > until)) break;
         rounds_stop(t);
         if (!rounds_start(t, aa) ||

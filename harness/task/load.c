@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 enum { MAX_FILE = 16 << 20 };
+static const double MOST_PRECISION = 0.1; /* beyond a tenth a speedup says little */
 
 /* Zeroed memory, or no return. */
 static void *allocate(size_t n, size_t size) {
@@ -143,8 +144,7 @@ static bool read_tensor(struct kp_source *s, int line, struct kp_task *t, const 
     const cJSON *fill = cJSON_GetObjectItemCaseSensitive(object, "fill");
     if (!cJSON_IsString(fill))
         return parse_fail(s, line, "`fill` is missing or not a string; expected one");
-    if (!get_shape(s, line, object, x) ||
-        !fill_parse(s, line, t, t->ntensors, fill->valuestring) ||
+    if (!get_shape(s, line, object, x) || !fill_parse(s, line, t, t->ntensors, fill->valuestring) ||
         !domain_parse(s, line, x, domain[0] ? domain : NULL)) {
         free(x->fill.values);
         return false;
@@ -284,12 +284,25 @@ static bool check_place(struct kp_source *s, const struct kp_task *t) {
     return true;
 }
 
+/* The share to which a speedup must be known.  Absent is 0. */
+static bool read_precision(struct kp_source *s, struct kp_task *t, const cJSON *root) {
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, "precision");
+    if (!v) return true;
+    if (!cJSON_IsNumber(v) || !(v->valuedouble > 0 && v->valuedouble <= MOST_PRECISION))
+        return parse_fail(s, parse_line_of(s, "precision", -1),
+                          "precision is no number between 0 and %g; expected one, such as 0.02",
+                          MOST_PRECISION);
+    t->precision = v->valuedouble;
+    return true;
+}
+
 /* Everything before the tensors. */
 static bool read_head(struct kp_source *s, struct kp_task *t, const cJSON *root) {
     if (!cJSON_IsObject(root))
         return parse_fail(s, 1, "not an object; expected {\"schema\": 1, ...}");
     if (!check_keys(s, 0, root,
-                    "schema task suite title source inputs parameters graph outputs notes flags"))
+                    "schema task suite title source precision inputs parameters graph outputs "
+                    "notes flags"))
         return false;
     const cJSON *schema = cJSON_GetObjectItemCaseSensitive(root, "schema");
     if (!cJSON_IsNumber(schema) || schema->valuedouble != 1)
@@ -303,7 +316,7 @@ static bool read_head(struct kp_source *s, struct kp_task *t, const cJSON *root)
                       sizeof t->title) &&
            get_string(s, parse_line_of(s, "source", -1), root, "source", true, t->source,
                       sizeof t->source) &&
-           check_place(s, t);
+           read_precision(s, t, root) && check_place(s, t);
 }
 
 /* The whole task. */

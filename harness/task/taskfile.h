@@ -154,6 +154,7 @@ struct kp_task {
     char title[128];
     char source[160]; /* where the task comes from */
     char path[256];   /* the file it was read from */
+    double precision; /* a speedup need be known no better than to this share; 0: as all are */
     int ntensors;     /* inputs first, then parameters, in file order */
     int ninputs;
     struct kp_tensor *tensors;
@@ -221,8 +222,8 @@ struct kp_cost {
 struct kp_cost task_cost(const struct kp_task *t);
 double kp_value_bytes(const struct kp_value *v); /* as the task stores it */
 
-/* The share of a task's bytes or flops, whichever is larger, that a kernel need not do if it leaves a
- * tensor out: 1 if nothing is left of the outputs then; next to 0 for a bias. */
+/* The share of a task's bytes or flops, whichever is larger, that a kernel need not do if it leaves
+ * a tensor out: 1 if nothing is left of the outputs then; next to 0 for a bias. */
 double task_share(const struct kp_task *t, int tensor);
 
 struct cJSON; /* an object of base/json.h */

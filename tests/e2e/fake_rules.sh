@@ -37,4 +37,4 @@ flagged_with() { holds time ".flags | any(startswith(\"$1\"))"; }
 flagged() { holds time ".flags | index(\"$1\") != null"; }
 logged() { grep -cE -- "$1" "$log"; }
 
-for rule in ${RULES-verdicts cancelled limits class outside seeds slices alike sandbox patience audit order controls oracle timed distributions against flags stop short bounds missing memory descriptors modes modes_server modes_plan modes_verdicts}; do "rule_$rule"; done
+for rule in ${RULES-verdicts cancelled limits class outside seeds slices alike sandbox patience audit order controls oracle timed distributions against flags stop short precision bounds missing memory descriptors modes modes_server modes_plan modes_verdicts}; do "rule_$rule"; done

@@ -324,6 +324,21 @@ rule_short() {
     check 'the interval is over processes' holds time '.speedup | (.high - .low) / 2 > 0.023 * .ratio'
 }
 
+# A task may ask for less than all others.
+rule_precision() {
+    task relu_vague '[]' "$relu" 'x:[64,64]'
+    jq '.precision = 0.05' tasks/fake/relu_vague.json > vague && mv vague tasks/fake/relu_vague.json
+    built ok_relu relu_vague
+    verified
+    timed noise=0.02 candidate=190
+    check 'thirty rounds are enough for a task that asks for little' is "$(of time .harness.rounds)" 30
+    KP_CELL_SECONDS=0.001 timed candidate=45
+    check 'and four sets of processes' is "$(of time .speedup.processes)" 4
+    timed candidate=15 mood=0.2
+    check 'or more, until it has that' holds time '.speedup.processes > 8 and .speedup.processes < 48'
+    check 'which the interval says' holds time '.speedup | (.high - .low) / 2 <= 0.05 * .ratio'
+}
+
 # Times that cannot be, and times that hardly can.
 rule_bounds() {
     built ok_relu relu64
