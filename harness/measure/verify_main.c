@@ -57,10 +57,8 @@ KP_NORETURN static void verdict(struct verify *v, const char *word, const char *
     process_end(&v->runner);
     accuracy_close(&v->acc);
     cJSON_AddStringToObject(v->json, "verdict", word);
-    if (reason)
-        cJSON_AddStringToObject(v->json, "reason", reason);
-    else
-        cJSON_AddNullToObject(v->json, "reason");
+    cJSON *why = reason ? cJSON_CreateString(reason) : cJSON_CreateNull();
+    cJSON_AddItemToObject(v->json, "reason", why);
     cJSON_AddNumberToObject(v->json, "waited_seconds",
                             round((process_cell_seconds() - v->left) * 1e3) / 1e3);
     cJSON_AddItemToObject(v->json, "seconds", phases_seconds());
