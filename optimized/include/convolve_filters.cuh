@@ -9,13 +9,25 @@
 #include "convolve.cuh"
 #include "reducing_stores.cuh"
 #include <float.h>
+#include <type_traits>
 
 namespace kp {
 
+/* A member that takes no room where it holds nothing. As a plain member it would take a byte and
+ * padding, which nobody sets: a kernel's parameters would differ from recording to recording. */
+template <class F, bool EMPTY = std::is_empty<F>::value> struct Held {
+    F held;
+    __device__ __forceinline__ const F &get() const { return held; }
+};
+template <class F> struct Held<F, true> {
+    __host__ __device__ Held() {}
+    __host__ __device__ Held(const F &) {}
+    __device__ __forceinline__ F get() const { return {}; }
+};
+
 /* out[image][pixel] = g(Op of f(value, row, filter) over the filters); f is the base, Op one of
  * row_ops.cuh for reducing_stores.cuh, or extreme_op.cuh. */
-template <class F, class Op, class G, class C> struct StoreOverFilters : F {
-    G g;
+template <class F, class Op, class G, class C> struct StoreOverFilters : F, Held<G> {
     float *out;
 
     template <class P>
@@ -23,6 +35,7 @@ template <class F, class Op, class G, class C> struct StoreOverFilters : F {
         static_assert(C::GROUPS == 1 && C::COLUMNS <= P::N && P::N % 16 == 0,
                       "one tile of filters");
         const F &f = *this;
+        const G &g = Held<G>::get();
         typename Op::State s[4] = {Op::none(), Op::none(), Op::none(), Op::none()};
 #pragma unroll
         for (int j = 0; j < P::N / 8; j += 2)
@@ -48,12 +61,12 @@ template <class F, class Op, class G, class C> struct StoreOverFilters : F {
 };
 
 /* The store Base, of softmax over the filters of f(value, row, filter). */
-template <class F, class C, class Base> struct SoftmaxOverFilters : Base {
-    F first;
+template <class F, class C, class Base> struct SoftmaxOverFilters : Base, Held<F> {
 
     template <class P>
     __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
         static_assert(C::GROUPS == 1 && C::COLUMNS <= P::N, "one tile of filters");
+        const F &first = Held<F>::get();
 #pragma unroll
         for (int r = 0; r < 4; r++) {
             float top = -FLT_MAX, sum = 0.0f;

@@ -367,8 +367,8 @@ static void test_one_by_one(void **state) {
     (void)state;
     static const char *const graphs[] = {
         "d[64,8] = tanh(x)|e[64,8] = relu(d)|m[] = mean(e)",
-        "e[64,8] = exp(x)|m[] = mean(e)|r[64] = sum(x; dim=1)|s[64] = sub(r, m)|t[64] = tanh(s) -> "
-        "m t",
+        ("e[64,8] = exp(x)|m[] = mean(e)|r[64] = sum(x; dim=1)|s[64] = sub(r, m)|t[64] = tanh(s) "
+         "-> m t"),
         "c[128,8] = cat(x, x; dim=0)|t[128,8] = tanh(c)|m[] = sum(t)"};
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         struct fixture f;

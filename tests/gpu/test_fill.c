@@ -82,7 +82,7 @@ static void test(const char *type, const char *fill) {
 }
 
 int main(void) {
-    static const char *const fills[] = {"normal(0,1)", "uniform(-1,3)", "fan_in(64)", "signs"};
+    static const char *const fills[] = {"normal(0,1)", "uniform(-1,3)", "fan_in(64)", "signs()"};
     for (size_t i = 0; i < sizeof fills / sizeof *fills; i++)
         for (int half = 0; half < 2; half++) test(half ? "f16" : "f32", fills[i]);
     printf("%d passed, %d failed\n", passed, failed);
