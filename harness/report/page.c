@@ -35,11 +35,16 @@ static void machine_line(const struct report *r, const struct column *c, FILE *o
 
 /* ---- cells ---- */
 
+/* Whether there is no kernel for it. */
+static bool is_missing(const struct result *cell) {
+    return !strcmp(cell->verdict, "missing");
+}
+
 /* What there is to say of a cell beside its numbers: why it failed, and its flags. */
 static void remarks(const struct report *r, const struct column *c, int row, FILE *out) {
     const struct result *cell = &c->cell[row];
     int said = 0;
-    if (!result_ok(cell) && *cell->reason) {
+    if (!result_ok(cell) && !is_missing(cell) && *cell->reason) {
         put_plain(cell->reason, 120, out);
         said++;
     }
@@ -93,6 +98,13 @@ static void put_torch(const struct column *c, int row, FILE *out) {
     put_ratio(c, row, OVER_TF32, out);
 }
 
+/* The time of the baseline: of a cell without a kernel, that of the most accurate one, which is
+ * named first.  0 if none was timed. */
+static double baseline_us(const struct result *cell) {
+    const cJSON *times = cJSON_GetObjectItemCaseSensitive(cell->json, "time_us");
+    return is_missing(cell) && times ? json_number(times->child, "midmean", 0) : cell->against_us;
+}
+
 /* The row of a recorded cell. */
 static void cell_row(const struct report *r, const struct column *c, int row, FILE *out) {
     const struct result *cell = &c->cell[row];
@@ -100,7 +112,7 @@ static void cell_row(const struct report *r, const struct column *c, int row, FI
     fprintf(out, "| %s | %s | %s |", r->rows[row].task, cell->verdict,
             *cell->class ? cell->class : "-");
     put_time(cell->candidate_us, out);
-    put_time(cell->against_us, out);
+    put_time(baseline_us(cell), out);
     put_speedup(&r->boards, cell, out);
     if (ok && cell->floor_us > 0)
         fprintf(out, " %.0f %% |", 100 * cell->floor_us / cell->candidate_us);

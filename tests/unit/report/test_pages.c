@@ -194,6 +194,21 @@ static void test_page(void **state) {
     report_free(&r);
 }
 
+/* A cell without a kernel shows what its most accurate baseline takes; why it has no kernel is
+ * plain. */
+static void test_missing(void **state) {
+    struct report r = grid(2, 1);
+    (void)state;
+    struct result *cell = r.columns[0].cell;
+    *cell = (struct result){.verdict = "missing", .reason = "no kernel"};
+    cell->json = cJSON_Parse("{\"time_us\":{\"fp32\":{\"midmean\":30},\"tf32\":{\"midmean\":12}}}");
+    char *text = page_of(&r, 0);
+    holds(text, "| big_0000 | missing | - | - | 30.00 | - | - | - | - | - |  |\n");
+    holds(text, "| big_0001 | ok | fp32 | 10.00 | 10.01 |");
+    free(text);
+    report_free(&r);
+}
+
 /* twice and half have a doubtful time, and are in their rows alone.  eight has flags that do not
  * matter. */
 static void test_doubtful(void **state) {
@@ -430,6 +445,6 @@ int main(void) {
         cmocka_unit_test(test_doubtful),    cmocka_unit_test(test_big_suite),
         cmocka_unit_test(test_small_suite), cmocka_unit_test(test_written),
         cmocka_unit_test(test_figures),     cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_plain)};
+        cmocka_unit_test(test_plain),       cmocka_unit_test(test_missing)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
