@@ -78,8 +78,8 @@ int main(int argc, char **argv) {
         what.task[sizeof what.task - 1] = what.math[sizeof what.math - 1] = 0;
         what.choices[sizeof what.choices - 1] = 0;
         serve(&what);
-        runner_say_to(
-            nothing); /* who waits for the end of what a cell says must not wait for this */
+        /* Who waits for the end of what a cell says must not wait for this. */
+        runner_say_to(nothing);
         runner_reply(RUNNER_OK, 0, 0, NULL, NULL);
     }
 }
