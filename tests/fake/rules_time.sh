@@ -142,7 +142,9 @@ rule_timed() {
     for i in 41 42 43 44 45 46; do
         swapped wrong_once -DRUN=$i
         timed
-        check 'one run that counts is enough, before the baseline and after it' ends time wrong '; 1 elements, first at '
+        check 'one run that counts is enough' ends time wrong '; 1 elements, first at '
+        timed
+        check 'before the baseline and after it: the order is by lot' ends time wrong '; 1 elements, first at '
     done
     swapped before_start
     timed
