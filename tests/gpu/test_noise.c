@@ -4,14 +4,10 @@
  *     test_noise
  *
  * Prints each failure and, last, "N passed, N failed"; exits 1 on any failure. */
+#include "../unit/task_text.h"
 #include "cuda/exec.h"
 #include "base/error.h"
 #include "numbers.h"
-
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 enum { MOST = 1 << 17 };
 static int passed, failed;
@@ -26,27 +22,16 @@ static void expect(bool good, const char *what, double found) {
     if (!good) printf("FAILED %s: found %g\n", what, found);
 }
 
-/* layer_norm(x + by), with a weight and a bias, loaded from a file that is removed again. */
+/* layer_norm(x + by), with a weight and a bias. */
 static struct kp_task *task_of(const char *by) {
-    char folder[] = "/tmp/test_noise_XXXXXX", path[64], message[1024];
-    if (!mkdtemp(folder)) die(KP_IO, "%s cannot be made", folder);
-    snprintf(path, sizeof path, "%s/noise.json", folder);
-    FILE *f = fopen(path, "w");
-    if (!f) die(KP_IO, "%s cannot be written", path);
-    fprintf(f,
-            "{\"schema\":1,\"task\":\"noise\",\"suite\":\"%s\",\"title\":\"Noise\",\"inputs\":["
-            "{\"name\":\"x\",\"shape\":[%d,%d],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"},"
-            "{\"name\":\"w\",\"shape\":[%d],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"},"
-            "{\"name\":\"b\",\"shape\":[%d],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\"}],"
-            "\"graph\":[\"s[%d,%d] = add(x, %s)\","
-            "\"y[%d,%d] = layer_norm(s, weight=w, bias=b; shape=[%d], eps=1e-05)\"],"
-            "\"outputs\":[\"y\"]}",
-            strrchr(folder, '/') + 1, rows, columns, columns, columns, rows, columns, by, rows,
-            columns, columns);
-    if (fclose(f)) die(KP_IO, "%s cannot be written", path);
-    struct kp_task *t = task_load_error(path, message, sizeof message);
-    unlink(path);
-    rmdir(folder);
+    char tensors[128], graph[256], message[1024];
+    snprintf(tensors, sizeof tensors, "x f32 [%d,%d]; w f32 [%d]; b f32 [%d]", rows, columns,
+             columns, columns);
+    snprintf(graph, sizeof graph,
+             "s[%d,%d] = add(x, %s)\n"
+             "y[%d,%d] = layer_norm(s, weight=w, bias=b; shape=[%d], eps=1e-05)",
+             rows, columns, by, rows, columns, columns);
+    struct kp_task *t = load_graph(tensors, graph, message);
     if (!t) die(KP_BUG, "%s", message);
     return t;
 }
