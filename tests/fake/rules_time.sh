@@ -408,6 +408,11 @@ rule_missing() {
     verified
     timed
     check 'of products both baselines are timed' is "$(of time '.time_us | keys | join(" ")')" 'fp32 tf32'
+    missing matmul8
+    verified skew=1.0002
+    check 'one that is less accurate is of its own class' is "$(of verify .baseline_class.fp32)" tf32
+    timed skew=1.0002
+    check 'and is timed as such' ends time missing
     missing zeros_missing
     verified
     timed
