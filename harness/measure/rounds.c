@@ -408,9 +408,10 @@ static bool known_within(const struct rounds *t, double share) {
 static bool known(const struct rounds *t) {
     int every = t->rounds < MANY ? LOOK_EVERY : LOOK_SELDOM;
     enum kp_distribution lacking[KP_DIST_COUNT];
-    if (t->rounds < KP_LEAST_ROUNDS || t->rounds % every || lacking_controls(t, lacking))
+    if (t->rounds < KP_LONG_LEAST_ROUNDS || t->rounds % every || lacking_controls(t, lacking))
         return false;
     bool is_long = stat_interquartile_mean(t->samples[0].event_us, t->rounds) > long_us;
+    if (!is_long && t->rounds < KP_LEAST_ROUNDS) return false;
     double share = is_long ? long_known_share : known_share;
     return t->nrunners > 1 && !t->restarts && known_within(t, share);
 }

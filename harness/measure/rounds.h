@@ -7,10 +7,11 @@
 
 enum {
     KP_MAX_RUNNERS = 1 + KP_MAX_BASELINES,
-    KP_LEAST_ROUNDS = 30,   /* so that quartiles are those of several samples */
-    KP_MOST_ROUNDS = 1000,  /* an end for kernels whose ratio stays noisy */
-    KP_MOST_CONTROLS = 100, /* rounds on one control distribution */
-    KP_RESAMPLES = 1000     /* of the bootstrap: 25 of them lie beyond each end of an interval */
+    KP_LEAST_ROUNDS = 30,      /* so that quartiles are those of several samples */
+    KP_LONG_LEAST_ROUNDS = 20, /* of kernels whose rounds are dear, and steadier */
+    KP_MOST_ROUNDS = 1000,     /* an end for kernels whose ratio stays noisy */
+    KP_MOST_CONTROLS = 100,    /* rounds on one control distribution */
+    KP_RESAMPLES = 1000        /* of the bootstrap: 25 of them lie beyond each end of an interval */
 };
 
 struct runner_samples {

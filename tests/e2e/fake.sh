@@ -43,7 +43,7 @@ done
 check 'the result says what it was measured of' is "$(of time .inputs.task)" 0123
 check 'times of both contestants' is "$(of time '.time_us | keys | join(" ")')" 'candidate fp32'
 check 'a sample a round' is "$(of time '.time_us.candidate.samples | length')" "$(of time .harness.rounds)"
-check 'thirty at least, and few more where all is steady' eval "[ $(of time .harness.rounds) -ge 30 ] && [ $(of time .harness.rounds) -le 80 ]"
+check 'twenty at least, and few more where all is steady' eval "[ $(of time .harness.rounds) -ge 20 ] && [ $(of time .harness.rounds) -le 80 ]"
 check 'two at least on each other distribution that has a speedup' eval "[ $(of time .harness.controls) -ge $(of time '2 * (.speedup.controls | length)') ]"
 check 'those are its control inputs' is "$(of time '.speedup.controls | keys | join(" ")')" 'columns infinite large normal outlier rows scaled tiny'
 check 'small cells are measured at eight placements' is "$(of time .speedup.placements)" 8

@@ -284,9 +284,11 @@ rule_flags() {
 rule_stop() {
     built ok_relu relu_fixed
     verified
-    timed
+    timed candidate=190
     check 'thirty rounds are enough where all is steady' is "$(of time .harness.rounds)" 30
     check 'in one set of processes' is "$(logged '^runner open')" 1
+    timed candidate=210
+    check 'twenty of a long kernel' is "$(of time .harness.rounds)" 20
     built ok_relu relu64
     verified
     timed noise=0.02 candidate=190
@@ -303,7 +305,7 @@ rule_stop() {
     built ok_matmul_tf32 matmul_fixed
     verified
     timed
-    check 'thirty are enough for two baselines' is "$(of time .harness.rounds)" 30
+    check 'twenty are enough for two baselines' is "$(of time .harness.rounds)" 20
     timed sway=0.02
     check 'not where the ratio to the second is not known' holds time '.harness.rounds >= 60'
     built ok_relu relu64
