@@ -23,7 +23,7 @@ __global__ void add_sum_noise(double *y, const double *q, int64_t count, double 
     FOR_EACH(i, count) {
         double var =
             2 * q[i] * operand * operand + noise_of_sum(y[i], q[i], terms, chain) * sum * sum;
-        y[i] = isfinite(var) ? y[i] + sqrt(var) * noise_even(seed, (uint64_t)i) : NAN;
+        y[i] = isfinite(var) ? on_grid(y[i] + sqrt(var) * noise_even(seed, (uint64_t)i)) : NAN;
     }
 }
 
@@ -35,7 +35,7 @@ __global__ void draw_products(kp_noisy draws, const double *x, const double *q, 
         double size = isfinite(var) ? sqrt(var) : NAN;
 #pragma unroll
         for (int d = 0; d < KP_DRAWS; d++)
-            draws.y[d][i] = c + size * noise_even(draws.seed[d], (uint64_t)i);
+            draws.y[d][i] = on_grid(c + size * noise_even(draws.seed[d], (uint64_t)i));
     }
 }
 
