@@ -10,8 +10,8 @@
 
 /* Add to the verdict:
  *   "audit": what was found: "degenerate: zeros pass", "degenerate: the output of other contents
- *   passes", "no-influence: NAME" for each tensor that changes nothing, or "negligible: NAME" if a
- *   kernel that leaves it out saves less than 1 % of the work; "cannot-tell: ...";
+ *   passes", "no-influence: NAME" for each tensor that changes nothing, if a kernel that leaves it
+ *   out saves 1 % of the work or more; "cannot-tell: ...";
  *   "telling": how far beyond the limits of its class the most accurate baseline is if operands
  *   keep only 16 bits, the cheapest that arithmetic can do to a product of class fp32 (null where
  *   that cannot be tried).
