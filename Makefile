@@ -173,7 +173,7 @@ build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
 # comment in a kernel or a header compiles it again, and measures nothing.
 build/%.code: build/%.build.json; $(as_written)
 
-build/%.verify.json: build/%.code build/uses/verify/$$(*F) | build/%.build.json $(COMPILED)
+build/%.verify.json: build/%.code build/uses/verify/$$(*F) | build/%.build.json build/stay $(COMPILED)
 	@rm -f $@
 	$Q$(on_gpu) build/verify $(task.$(*F)) build/$*
 	$(made)

@@ -16,9 +16,10 @@ uses.cuda_base := task base
 uses.cuda_ops  := cuda_base define task base
 uses.cuda_products := cuda_base define task base
 uses.cuda    := $(reference)
+uses.stay    := gpu task base
 uses.replay  := cuda $(reference) gpu
-uses.measure := cuda $(reference) gpu
-uses.inspect := measure replay cuda $(reference) gpu
+uses.measure := stay cuda $(reference) gpu
+uses.inspect := measure stay replay cuda $(reference) gpu
 uses.record  := base
 uses.report  := record task base
 uses.llm     := base
@@ -27,7 +28,7 @@ uses.judge   := gen llm record task base
 uses.promote := gen llm record task base
 
 $(foreach l,define cuda cuda_ops cuda_products cuda_base,$(eval folder.$l := reference/$l))
-libraries := base task compile gpu define cuda_base cuda_ops cuda_products cuda replay measure inspect record report llm gen judge promote
+libraries := base task compile gpu stay define cuda_base cuda_ops cuda_products cuda replay measure inspect record report llm gen judge promote
 $(foreach l,$(libraries),$(eval folder.$l ?= harness/$l))
 
 # Folders whose programs need CUDA, and those whose programs call a model.

@@ -4,6 +4,7 @@
 #include "measure/phases.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
+#include "base/environment.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -23,12 +24,12 @@
 /* All processes of a cancelled job have their signal after this long. */
 enum { CANCEL_SECONDS = 1 };
 
-char *process_program(const char *name) {
+/* The path of a program in the folder of the one that runs.  New string. */
+static char *program_beside(const char *name) {
     char self[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     if (n < 0) die(KP_MACHINE, "/proc/self/exe: %s", strerror(errno));
     self[n] = 0;
-    if (!name) return text_format("%s", self);
     *strrchr(self, '/') = 0;
     return text_format("%s/%s", self, name);
 }
@@ -41,20 +42,6 @@ double process_deadline(void) {
 
 double process_cell_seconds(void) {
     return KP_CELL_DEADLINES * process_deadline();
-}
-
-enum { MOST_VARIABLES = 16 };
-char **process_environment(void) {
-    static const char *const keep[] = {"PATH", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES",
-                                       "CUDA_DEVICE_ORDER", "NVIDIA_VISIBLE_DEVICES"};
-    static char *env[MOST_VARIABLES + 1];
-    int n = 0;
-    for (int i = 0; env[i]; i++) free(env[i]);
-    for (size_t i = 0; i < sizeof keep / sizeof *keep; i++)
-        if (getenv(keep[i])) env[n++] = text_format("%s=%s", keep[i], getenv(keep[i]));
-    env[n++] = text_format("CUDA_CACHE_DISABLE=1");
-    env[n] = NULL;
-    return env;
 }
 
 static void put(int fd, const void *from, size_t n) {
@@ -97,8 +84,8 @@ static void start(struct kp_process *p, const char *name, char *const argv[], bo
     posix_spawn_file_actions_adddup2(&fa, down[0], 0);
     posix_spawn_file_actions_adddup2(&fa, 2, 1);
     posix_spawn_file_actions_adddup2(&fa, up[1], RUNNER_REPLY_FD);
-    char *path = process_program(argv[0]), *env[MOST_VARIABLES + 2], **to = env;
-    for (char **e = process_environment(); *e; e++) *to++ = *e;
+    char *path = program_beside(argv[0]), *env[KP_MOST_VARIABLES + 2], **to = env;
+    for (char **e = cuda_environment(); *e; e++) *to++ = *e;
     if (eager) *to++ = "CUDA_MODULE_LOADING=EAGER";
     *to = NULL;
     int e = posix_spawn(&p->pid, path, &fa, NULL, argv, env);

@@ -54,12 +54,6 @@ enum runner_status process_ask(struct kp_process *p, const struct runner_request
 /* Close its descriptors and kill the process. */
 void process_end(struct kp_process *p);
 
-/* The path of a program in the folder of the one that runs; NULL: its own.  New string. */
-char *process_program(const char *name);
-
-/* What CUDA needs of the environment, and nothing else.  Valid until the next call. */
-char **process_environment(void);
-
 /* Seconds that a contestant may take to answer: KP_DEADLINE of the environment, else 60.  A kernel
  * that takes longer counts as endless. */
 enum { KP_DEADLINE_SECONDS = 60 };

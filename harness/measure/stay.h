@@ -1,11 +1,11 @@
 /* stay.h: a program of the referee's that stays, to do one cell after another.
  *
  * Starting and ending a process costs CUDA a third of a second, and libraries as much again; the
- * driver does that for one process of the machine at a time.  With KP_STAY=SECONDS in the
- * environment a program hands its cell to a process of its own kind that has stayed, or starts one.
- * That has the same user, the same programs and the same GPU; it ends when nobody asks for so many
- * seconds, and at once when the one who asked is gone.  Whatever runs a candidate is started for
- * its cell all the same.  Without KP_STAY, or with 0, the cell is done here. */
+ * driver does that for one process of the machine at a time.  `stay PROGRAM ARGUMENT...`
+ * (harness/stay) hands a cell to a process of PROGRAM that has stayed, or starts one.  That has the
+ * same user, the same programs and the same GPU; it ends when nobody asks for so many seconds, and
+ * at once when the one who asked is gone.  Whatever runs a candidate is started for its cell all
+ * the same. */
 #ifndef KP_STAY_H
 #define KP_STAY_H
 
@@ -13,8 +13,9 @@
 
 #include <stdbool.h>
 
-/* Do a cell.  Returns the program's exit status.  `cell` gives back all device memory before it
- * ends, which it may do on any depth by stay_end(); die() ends the process. */
+/* Do a cell, or, started by `stay`, one after another.  Returns the program's exit status.  `cell`
+ * gives back all device memory before it ends, which it may do on any depth by stay_end(); die()
+ * ends the process. */
 int stay(int argc, char **argv, void (*cell)(int argc, char **argv));
 KP_NORETURN void stay_end(int status);
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # verify and time as processes that stay, one cell after another (harness/measure/stay.h), on a
 # pretend GPU: what is shared, what is not, and when they end.
-# uses: build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
+# uses: build/stay build/fake/verify build/fake/time build/fake/recorder build/fake/runner build/fake/baseline
 # shellcheck disable=SC2154,SC2030,SC2031  # out is lib.sh's; a subshell's variables are its own
 . tests/e2e/lib.sh
 . tests/fake/lib.sh
@@ -10,7 +10,7 @@ export KP_CELL_SECONDS=2 KP_STAY=3 NOT_FOR_OTHERS=secret
 # A copy of the programs is its own: nobody else's process serves it.
 cp -r "$bin" bin && bin=$PWD/bin
 export LD_LIBRARY_PATH=$bin CUDA_VISIBLE_DEVICES="log=$scratch/log vendor=1"
-step() { "$bin/$1" "$json" "$cell" > "$out" 2>&1; }
+step() { "$root/build/stay" "$bin/$1" "$json" "$cell" > "$out" 2>&1; }
 staying() { pgrep -f "^$bin/$1 --stay" | sort -n | paste -sd' '; }
 # running PROGRAM - the processes of a program of ours.
 running() { find /proc/[0-9]*/exe -lname "$bin/$1" 2> /dev/null | cut -d/ -f3 | paste -sd' '; }
@@ -101,13 +101,13 @@ mkdir -p elsewhere && cp -r tasks build elsewhere && rm -f elsewhere/"$cell".{ve
 (cd elsewhere && step verify && step time)
 check 'so does the folder' is "$(jq -r .verdict "elsewhere/$cell.time.json")" ok
 echo '{' > broken.json
-"$bin/verify" broken.json "$cell" > "$out" 2>&1
+"$root/build/stay" "$bin/verify" broken.json "$cell" > "$out" 2>&1
 status=$?
-check 'a broken task fails as it does elsewhere' is "$status" "$(KP_STAY=0 "$bin/verify" broken.json "$cell" 2> alone; echo $?)"
+check 'a broken task fails as it does elsewhere' is "$status" "$(KP_STAY=0 "$root/build/stay" "$bin/verify" broken.json "$cell" 2> alone; echo $?)"
 check 'with the same words' diff alone "$out"
 step verify
 check 'and the next cell is served' fails 0 $?
-"$bin/time" > "$out" 2>&1
+"$root/build/stay" "$bin/time" > "$out" 2>&1
 check 'wrong arguments are, too' fails 2 $?
 built ok_relu && step verify && step time &
 first=$!
@@ -119,7 +119,7 @@ check 'and both are' fails 0 $?
 # A pipe ends with the cell, though processes stay that had it open; and a path means what it means here.
 built ok_relu
 step verify
-piped=$(timeout 2 "$bin/time" "$json" "$cell" 2>&1 | cat; echo "${PIPESTATUS[0]}")
+piped=$(timeout 2 "$root/build/stay" "$bin/time" "$json" "$cell" 2>&1 | cat; echo "${PIPESTATUS[0]}")
 check 'who waits for the end of its output does not wait for them' is "$piped" 0
 mkdir -p other/tasks/fake && cp -r build other && sed 's/64,64/64, 64/' "$json" > "other/$json" && mv "$json" away
 (cd other && step verify && step time && [ "$(of time .verdict)" = ok ])
@@ -134,14 +134,14 @@ check 'nobody asks for a while: it ends' is "$(staying time)" ''
 check 'and its baselines' until_ 0 baseline
 until_ 0 verify
 check 'and the recorders ahead' until_ 0 recorder
-flock lock "$bin/verify" "$json" "$cell" > "$out" 2>&1
+flock lock "$root/build/stay" "$bin/verify" "$json" "$cell" > "$out" 2>&1
 check 'the next stays without the lock on the GPU that it was started under' eval "flock -n lock true && [ -n '$(staying verify)' ]"
 before=$(staying verify)
 cp "$bin/baseline" "$bin/other" && mv "$bin/other" "$bin/baseline"
 step verify
 check 'a program that is built again is another' eval "[ -n '$before' ] && [ '$before' != \"\$(staying verify | sed 's/^$before //; s/ $before$//')\" ]"
 built endless
-KP_DEADLINE=30 "$bin/verify" "$json" "$cell" > "$out" 2>&1 &
+KP_DEADLINE=30 "$root/build/stay" "$bin/verify" "$json" "$cell" > "$out" 2>&1 &
 asking=$!
 for i in $(seq 100); do pgrep -f "runner $cell.tape" > /dev/null && break; sleep 0.1; done
 sleep 0.5
