@@ -144,6 +144,8 @@ given = $(if $(strip $1),$2,make/detect --why; exit 4)
 # The command prefix that owns a GPU, and the GPU that it has to be.
 gpu    = $(notdir $(*D))
 on_gpu = KP_GPU=$(gpu) $(or $(RUN.$(gpu)),$(RUN))
+# How many GPUs of the kind $* this machine has, for what starts a process on each.
+gpus_here = "$$(harness/gpu/list-gpus 2> /dev/null | awk -v gpu=$* '$$3 == gpu' | wc -l)"
 # A step's old result goes before it starts, and a step that leaves none has failed, whatever its
 # prefix says: srun ends with 0 where a node went down.  (ls has NFS look again.)
 made   = @ls $(@D) > /dev/null; [ -e $@ ] || { echo '$@: not made: its job ended early' >&2; exit 4; }

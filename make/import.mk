@@ -13,4 +13,4 @@ conformance: $(gpus:%=conformance-%)
 conforming := $(foreach t,$(if $(TASKS)$(SUITE),$(tasks),$(all_tasks)),$(filter tasks/%,$(task.$t)))
 $(gpus:%=conformance-%): conformance-%: build/oracle
 	$QKP_GPU=$* $(PYTHON) harness/import/conformance.py --kernelbench '$(KERNELBENCH)' --out results/$*/conformance.csv \
-	    --run '$(or $(RUN.$*),$(RUN))' --gpus "$$(harness/gpu/list-gpus 2> /dev/null | awk -v gpu=$* '$$3 == gpu' | wc -l)" $(conforming)
+	    --run '$(or $(RUN.$*),$(RUN))' --gpus $(gpus_here) $(conforming)

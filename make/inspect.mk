@@ -76,4 +76,5 @@ PYTHON ?= python3
 pytorch: $(gpus:%=pytorch-%)
 	@$(call given,$(gpus),:)
 $(gpus:%=pytorch-%): pytorch-%: $(if $(filter pytorch,$(goals)),$(foreach t,$(tasks),$(task.$t)))
-	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) $(PYTHON) harness/pytorch/times.py $(if $(WAYS),--ways '$(WAYS)') results/pytorch/$*.csv $^
+	$QKP_GPU=$* $(PYTHON) harness/pytorch/times.py $(if $(WAYS),--ways '$(WAYS)') --run '$(or $(RUN.$*),$(RUN))' \
+	    --gpus $(gpus_here) results/pytorch/$*.csv $^

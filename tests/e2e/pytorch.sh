@@ -8,6 +8,7 @@ if ! command -v python3 > /dev/null; then
     exit
 fi
 tree
+cp -r "$root/harness/pytorch" harness/
 rm tasks/*/*.json optimized/*/*.cu
 
 # one NAME DTYPE OP... - a task of these ops, one after the other, on a tensor and its weight.
@@ -33,7 +34,7 @@ from torch import costs
 conv2d = conv_transpose2d = costs("conv2d", lambda t: t.backends.cudnn.allow_tf32, 80, 40)
 PY
 cat > stub/torch/__init__.py <<'PY'
-import os, sys
+import hashlib, os, sys
 from contextlib import nullcontext as no_grad
 from types import SimpleNamespace as of
 
@@ -52,14 +53,20 @@ def costs(name, tf32, us, fast):
 matmul = costs("matmul", lambda t: t.backends.cuda.matmul.allow_tf32, 100, 10)
 relu = costs("relu", lambda t: False, 20, 20)
 sum = costs("sum", lambda t: False, 1000, 1000)
-def compile(f):
+def log(*words):
+    with open("torch.log", "a") as file: print(*words, "TF32" if backends.cuda.matmul.allow_tf32 else "fp32", file=file)
+def compile(f, backend=None):
+    name, made = f.__code__.co_filename, []
+    def ahead(*args): backend(name, args)(*args)
     def fast(*args):
         global now
+        if not made: log("measured", name)
+        made.append(1)
         if "STUB_NO_TRITON" in os.environ: raise RuntimeError("no triton")
         begin = now
         f(*args)
         now = begin + (now - begin) / 2
-    return fast
+    return ahead if backend else fast
 def empty(*_, dtype=None, **__): return Tensor(dtype)
 zeros = empty
 class Event:
@@ -77,10 +84,21 @@ nothing = lambda *_: None
 float32, float16, bfloat16, int64, int32, bool, uint8 = "f32", "f16", "bf16", "i64", "i32", "bool", "u8"
 __version__, version, compiler, manual_seed = "9.9", of(cuda="13.0"), of(reset=nothing), nothing
 backends = of(cuda=of(matmul=of(allow_tf32=False)), cudnn=of(allow_tf32=True, version=lambda: 91900))
-cuda = of(is_available=lambda: True, Stream=nothing, set_stream=nothing, Event=Event, synchronize=nothing,
+cuda = of(is_available=lambda: True, empty_cache=nothing, Stream=nothing, set_stream=nothing, Event=Event, synchronize=nothing,
           CUDAGraph=CUDAGraph, graph_pool_handle=nothing, mem_get_info=lambda: (1 << 30, 1 << 30),
           memory_reserved=lambda: 0, get_device_properties=lambda _: of(
-              L2_cache_size=1 << 20, uuid=os.environ.get("STUB_UUID", "0123abcd-4567-89ef-0123-456789abcdef")))
+              L2_cache_size=1 << 20, uuid=hashlib.md5(os.environ["CUDA_VISIBLE_DEVICES"].encode()).hexdigest() if "STUB_OWN" in os.environ
+              else os.environ.get("STUB_UUID", "0123abcd-4567-89ef-0123-456789abcdef")))
+PY
+cat > stub/torch/_dynamo.py <<'PY'
+import os, time, torch
+def lookup_backend(name):
+    def inductor(task, args):
+        if task in os.environ.get("STUB_AHEAD_BROKEN", "").split(): raise RuntimeError("no backend")
+        if task in os.environ.get("STUB_AHEAD_DIES", "").split(): os._exit(7)
+        if task in os.environ.get("STUB_SLOW", "").split(): time.sleep(5)
+        torch.log("ahead", task)
+    return inductor
 PY
 csv=results/pytorch/h200.csv
 measure() { PYTHONPATH=$PWD/stub PYTHONDONTWRITEBYTECODE=1 mk pytorch "$@"; }
@@ -119,6 +137,46 @@ check 'and the day' is "$(field half date)" "$(date -u +%F)"
 } > hash.c
 check 'C hashes the board' gcc -o hash hash.c
 check 'PyTorch the same' is "$(field half board)" "$(./hash)"
+
+# Programs are compiled ahead, once: those of the tasks and flags that differ for products.
+logged() { grep "^$1 " torch.log | cut -d' ' -f2 | LC_ALL=C sort | xargs; }
+check 'all is compiled ahead' is "$(logged ahead)" 'conv_relu half mixed mixed product product'
+check 'under the flags that it is measured under' is "$(sed -n 's/^ahead //p' torch.log | sort)" "$(sed -n 's/^measured //p' torch.log | sort)"
+check 'before anything is measured' is "$(cut -d' ' -f1 torch.log | uniq | xargs)" 'ahead measured'
+check 'flags of convolutions need no program of their own' is "$(logged measured)" 'conv_relu half mixed mixed product product'
+check 'where the time went is said' says '^pytorch: 4 tasks in [0-9]+ s: .*torch.compile 0 s'
+rm torch.log
+measure TASKS='product half'
+check 'what the cache has is not compiled again' is "$(logged ahead)" ''
+measure WAYS='eager graph'
+check 'nor what is not asked for' is "$(logged ahead)" ''
+one half f16 matmul matmul
+measure TASKS='product half'
+check 'another program is' is "$(logged ahead)" half
+one half f16 matmul
+
+rm -r build/inductor torch.log
+STUB_AHEAD_BROKEN=half STUB_AHEAD_DIES=mixed measure
+check 'if compiling ahead fails, all is measured' is "$? $(logged measured)" '0 conv_relu half mixed mixed product product'
+check 'why it failed is said' says '^half: not compiled ahead: no backend$'
+check 'or that its process ended' says '^mixed: not compiled ahead: the process ended$'
+check 'the others are compiled ahead' is "$(logged ahead)" 'conv_relu product product'
+rm torch.log
+measure
+check 'a failure is tried again' is "$(logged ahead)" 'half mixed mixed'
+
+before=$(times product)
+rm -r build/inductor torch.log
+STUB_SLOW=product KP_TORCH_SECONDS=1 STUB_TIMES=2 measure
+check 'a task that takes too long is given up' is "$? $(logged ahead)" '0 conv_relu half mixed mixed'
+check 'and left out, in a line' says '^product: torch.compile is left out: it takes more than 1 s$'
+check 'its earlier time stays' is "$(field product eager_default) $(field product compiled_default)" "200.00 $(cut -d, -f3 <<< "$before")"
+rm torch.log
+STUB_TIMES=2 KP_TORCH_SECONDS=0.5 measure TASKS=product WAYS=compiled
+check 'the next run knows, and has nothing to do' is "$? $(cat torch.log 2> /dev/null)" '0 '
+measure
+check 'one that gives more time tries again' is "$(logged ahead)" 'product product'
+check 'and measures it' is "$(field product compiled_default)" 50.00
 
 before=$(times half)
 STUB_TIMES=2 measure TASKS=product
@@ -165,7 +223,7 @@ g = torch.index_select(b, index=i, dim=0)
 h = g == 0'
 
 # Every op has a form, and each is what PyTorch means; programs on several GPUs write to one file.
-check 'every op of the table has a form, and no other' is "$(python3 -c 'import sys; sys.path[:0] = ["harness/pytorch"]; import times; print(*sorted(times.OPS))')" \
+check 'every op of the table has a form, and no other' is "$(python3 -c 'import sys; sys.path[:0] = ["harness/pytorch"]; import forms; print(*sorted(forms.OPS))')" \
     "$(sed -nE 's/^(OP|VIEW)\((\w+),.*/\2/p' "$root/harness/task/op_table.h" | LC_ALL=C sort | xargs)"
 sed -i 's/eq(g, 0)/xor(g, 0)/' tasks/level1/moves.json
 python3 harness/pytorch/times.py --show tasks/level1/moves.json > shown 2>&1
@@ -193,3 +251,35 @@ echo 'task,old' > $csv
 measure TASKS=half
 check 'a file with other columns begins anew' is "$(grep -vc '^#' $csv)" 2
 check 'and says so' says "other columns than today's"
+
+# On two GPUs, each measures what was timed on its board; what is of none, or of a board elsewhere, any of them.
+gpus 'NVIDIA H200, 9.0' 'NVIDIA H200, 9.0'
+hash_of() { STUB_OWN=1 CUDA_VISIBLE_DEVICES=GPU-$1$1-$$ PYTHONPATH=$PWD/stub:harness/pytorch python3 -B -c 'import measure; print(measure.board())'; }
+first=$(hash_of 0) second=$(hash_of 1)
+timed_on() { mkdir -p "${2%/*}" && echo "{\"machine\": {\"uuid_hash\": \"$1\"}}" > "$2"; }
+rm $csv
+timed_on "$first" results/h200/half.json
+timed_on "$second" results/h200/mixed.json
+timed_on "$first" results/h200/product.json
+touch -d '1 hour ago' results/h200/product.json
+timed_on "$second" build/h200/product.time.json
+timed_on elsewhere results/h200/conv_relu.json
+STUB_OWN=1 measure
+check 'two GPUs measure' is "$? $(grep -vc '^#' $csv)" '0 5'
+check 'each what is of its board' is "$(field half board) $(field mixed board)" "$first $second"
+check 'as it was timed last' is "$(field product board)" "$second"
+check 'and what is of neither' [ "$(field conv_relu eager_default)" = 60.00 ]
+check 'both boards are this one' lines 0 'of another board'
+cat > impatient.py <<'PY'
+import sys
+sys.path[:0] = ["harness/pytorch"]
+import times
+times.PATIENCE = 1
+sys.exit(times.main())
+PY
+STUB_OWN=1 CUDA_VISIBLE_DEVICES=0 KP_GPU=h200 KP_LOCKS=$PWD PATH=$PWD/bin:$PATH PYTHONPATH=$PWD/stub python3 -B impatient.py --run harness/gpu/with-gpu --gpus 2 \
+    $csv tasks/level1/{half,mixed}.json > "$out" 2>&1
+check 'one process alone measures what is of other boards, too' is "$? $(field half board) $(field mixed board)" "0 $first $first"
+measure RUN=env
+check 'two processes on one GPU are one too many' says 'two processes were given one GPU'
+check 'and one measures' is "$(grep -c '^[a-z]*.*eager_default' "$out")" 4
