@@ -4,8 +4,9 @@
  * Each is the task's fp32 baseline on operands, or with results, that keep less than fp32 does, or
  * a baseline as it is.  For each arithmetic and distribution it prints a line
  *     TASK,TERMS,ARITHMETIC,DISTRIBUTION,RMS,ELEMENT,BIAS,OF_LIMIT
- * in spreads of class fp32; TERMS: of the first product's sums, 0 if there is none.
- * harness/inspect/calibration makes a table of them. */
+ * in spreads of class fp32; TERMS: of the first product's sums, 0 if there is none.  Of a task that
+ * does not fit into memory it prints `# TASK: WHY`, and of one of 16 bits nothing: nothing is known
+ * of these.  harness/inspect/calibration makes a table of them. */
 #include "measure/accuracy.h"
 #include "base/error.h"
 #include "gpu/driver.h"
@@ -102,19 +103,30 @@ static void try_one(struct accuracy *acc, const struct arithmetic *a, enum kp_di
            found.candidate.bias, found.candidate.of_limit);
 }
 
+/* Take all memory.  NULL, or why it is not enough. */
+static char *take_memory(struct accuracy *acc, const struct kp_task *t) {
+    size_t free_bytes, left, total, needed, more = 0;
+    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
+    bool fits = referee_open(&acc->r, t, 1, 0, 0, random_seed(), &needed);
+    KP_CU(cu.cuMemGetInfo(&left, &total));
+    if (fits && accuracy_open(acc, left / 2, &more)) return NULL;
+    return referee_short(needed + more, free_bytes);
+}
+
 int main(int argc, char **argv) {
     kp_program("calibrate");
     if (argc != 2) die(KP_USAGE, "usage: calibrate TASK.json");
     struct accuracy acc = {0};
     const struct kp_task *t = task_load(argv[1]);
-    size_t needed, free_bytes, total, more;
+    if (task_float_type(t) != KP_F32) return KP_OK;
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
-    bool fits = referee_open(&acc.r, t, 1, 0, 0, random_seed(), &needed);
-    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
-    if (!fits || !accuracy_open(&acc, free_bytes / 2, &more))
-        die(KP_MACHINE, "%s needs more GPU memory than is free", t->name);
-    if (acc.math[0] != KP_MATH_FP32) return KP_OK; /* nothing is known of 16-bit tasks */
+    char *why = take_memory(&acc, t);
+    if (why) {
+        printf("# %s: %s\n", t->name, why);
+        warn("%s %s", t->name, why);
+        return KP_OK;
+    }
     for (size_t i = 0; i < sizeof arithmetics / sizeof *arithmetics; i++)
         for (int d = 0; d < KP_DIST_INFINITE; d++)
             if (arithmetics[i].baseline < acc.nbaselines &&
