@@ -136,11 +136,11 @@ static int64_t count_of(const struct kp_task *t, int i) {
     return kp_shape_count(&t->values[t->outputs[i % KP_MAX_OUTPUTS]].shape);
 }
 
-/* Fetch the suspects as they are after so many draws, and return those that are off by more than
- * the limit still; *n: how many.  Where there were too many, or an output is wrong without them,
- * none is returned: more draws are no help.  Free them. */
-static struct kp_place *unsettled(struct accuracy *acc, int draws, const double *rms,
-                                  const bool *wrong, int *n) {
+/* Fetch the suspects as they are now, and return those that are off by more than the limit still;
+ * *n: how many.  Where there were too many, or an output is wrong without them, none is returned:
+ * more draws are no help.  Free them. */
+static struct kp_place *unsettled(struct accuracy *acc, const double *rms, const bool *wrong,
+                                  int *n) {
     const struct kp_task *t = acc->r.task;
     struct kp_place *place = calloc(COMPARED, KP_MOST_SUSPECTS * sizeof *place);
     if (!place) die(KP_MACHINE, "comparing: out of memory");
@@ -157,7 +157,7 @@ static struct kp_place *unsettled(struct accuracy *acc, int draws, const double 
         referee_wait(&acc->r);
         for (size_t k = 0; k < s->count && few; k++) {
             struct kp_strayed e =
-                kp_judge_suspect(&s->item[k], draws, rms[i % KP_MAX_OUTPUTS], limits_of(t, i));
+                kp_judge_suspect(&s->item[k], rms[i % KP_MAX_OUTPUTS], limits_of(t, i));
             if (!kp_is_suspect(&e, limits_of(t, i), suspect_from(count_of(t, i)))) continue;
             place[(*n)++] = (struct kp_place){i % KP_MAX_OUTPUTS, (int64_t)s->item[k].at};
         }
@@ -165,13 +165,13 @@ static struct kp_place *unsettled(struct accuracy *acc, int draws, const double 
     return place;
 }
 
-/* Give suspects more draws, until none is left or they have had the most.  wrong: of each
- * comparison, whether it fails without them.  Returns how many draws they had. */
-static int redraw(struct accuracy *acc, const void *const *tensors, const struct kp_noise *noise,
-                  const double *rms, const bool *wrong) {
-    int draws = KP_DRAWS, n;
-    for (int pass = 1;; pass++, draws += KP_DRAWS) {
-        struct kp_place *place = unsettled(acc, draws, rms, wrong, &n);
+/* Give suspects more draws, until none is left or they have had the most; those of other slices get
+ * none.  wrong: of each comparison, whether it fails without them. */
+static void redraw(struct accuracy *acc, const void *const *tensors, const struct kp_noise *noise,
+                   const double *rms, const bool *wrong) {
+    int n;
+    for (int pass = 1;; pass++) {
+        struct kp_place *place = unsettled(acc, rms, wrong, &n);
         struct kp_noise other = *noise;
         other.seed = kp_mix(noise->seed, (uint64_t)pass);
         bool more = n && pass <= MOST_REDRAWS;
@@ -179,22 +179,22 @@ static int redraw(struct accuracy *acc, const void *const *tensors, const struct
             kp_exec_oracle_at(acc->oracle, tensors, acc->workspace, &other, place, n, redraw_slice,
                               acc, acc->r.stream);
         free(place);
-        if (!more) return draws;
+        if (!more) return;
     }
 }
 
 /* Judge the suspects, and add them to what was found.  The spread of the candidate's may be the
  * largest. */
-static void settle(struct accuracy *acc, int draws, const double *rms, struct kp_stray *found,
+static void settle(struct accuracy *acc, const double *rms, struct kp_stray *found,
                    struct kp_spread *spread) {
     const struct kp_task *t = acc->r.task;
     for (int i = 0; i < COMPARED; i++)
         for (size_t k = 0; k < acc->seen[i].count; k++) {
             const struct kp_suspect *x = &acc->seen[i].item[k];
             const double of = rms[i % KP_MAX_OUTPUTS];
-            kp_settle(&found[i], x, draws, of, (uint64_t)count_of(t, i), limits_of(t, i),
+            kp_settle(&found[i], x, of, (uint64_t)count_of(t, i), limits_of(t, i),
                       KP_ELEMENT_LIMIT);
-            double own = kp_spread_of(x->o, x->s2, draws, of, limits_of(t, i));
+            double own = kp_spread_of(x->o, x->s2, x->draws, of, limits_of(t, i));
             if (i < KP_MAX_OUTPUTS && isfinite(own))
                 spread[i].largest = fmax(spread[i].largest, own / (fabs(x->o) + of));
         }
@@ -242,7 +242,8 @@ static bool judge_slices(struct slice_context *c, const void *const *tensors, en
         struct kp_judgment j = judge_output(&host[i], &spread[i % KP_MAX_OUTPUTS], class);
         wrong[i] = !judgment_passes(&j);
     }
-    settle(acc, redraw(acc, tensors, &noise, c->rms, wrong), c->rms, host, spread);
+    redraw(acc, tensors, &noise, c->rms, wrong);
+    settle(acc, c->rms, host, spread);
     *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);
     for (int b = 0; b < acc->judged; b++)

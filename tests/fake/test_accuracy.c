@@ -331,7 +331,25 @@ static void test_steps(void **state) {
     accuracy_close(&acc);
 }
 
-/* The same where that element is the whole output: it is off by less than an element may be. */
+/* Draws that another element gets, in another slice, are none of this one's. */
+static void test_steps_apart(void **state) {
+    (void)state;
+    char message[1024];
+    struct kp_task *t = load_graph("a f32 [16,16]; b f32 [16,16]",
+                                   "p[16,16] = matmul(a, b)\ny[16,16] = tanh(p)", message);
+    struct accuracy acc = judge_of(t);
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        struct sample_errors one = steep(&acc, 0x1p-22, -1, seed), two;
+        data(&acc, OUT)[AREA - 1] = 7; /* which no draw explains */
+        accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_ALL, seed, &two);
+        assert_int_equal(two.found[0].bad, 1);
+        near(two.spread.element, one.spread.element);
+    }
+    accuracy_close(&acc);
+}
+
+/* As in test_steps, where that element is the whole output: it is off by less than an element may
+ * be. */
 static void test_step_alone(void **state) {
     (void)state;
     char message[1024];
@@ -359,7 +377,7 @@ int main(void) {
         cmocka_unit_test(test_outside),     cmocka_unit_test(test_unwritten),
         cmocka_unit_test(test_how_much),    cmocka_unit_test(test_rest_overflows),
         cmocka_unit_test(test_steps),       cmocka_unit_test(test_spread_alone),
-        cmocka_unit_test(test_step_alone)};
+        cmocka_unit_test(test_step_alone),  cmocka_unit_test(test_steps_apart)};
     char message[1024];
     product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();
