@@ -68,12 +68,17 @@ cd "$root" || exit
 # ---- The program, on the pretend GPU ------------------------------------------------------
 
 . tests/fake/lib.sh
-# calibrated TASK - its lines, in $out.
-calibrated() { "$bin/calibrate" "tasks/fake/$1.json" > "$out" 2>&1; }
+log=$scratch/log
+# calibrated TASK - its lines, in $out; log says what it did.
+calibrated() {
+    rm -f "$log"
+    CUDA_VISIBLE_DEVICES="log=$log" "$bin/calibrate" "tasks/fake/$1.json" > "$out" 2>&1
+}
 # most ARITHMETIC - of the limit.
 most() { awk -F, -v name="$1" '$3 == name && $8 + 0 > x { x = $8 + 0 } END { print x + 0 }' "$out"; }
 above() { awk -v x="$(most "$1")" -v least="$2" 'BEGIN { exit !(x > least) }'; }
 judged() { cut -d, -f4 "$out" | sort -u | wc -l; } # distributions
+passes() { grep -c 'oracle of' "$log"; } # of the oracle over a sample
 calibrated matmul8
 check 'every arithmetic is judged on each distribution' is "$(cut -d, -f3 "$out" | sort | uniq -c | awk '{ print $1 }' | sort -u)" "$(judged)"
 check 'all eleven' is "$(cut -d, -f3 "$out" | sort -u | wc -l)" 11
@@ -83,9 +88,13 @@ for dishonest in tf32 '18 bits' '16 bits' '11 bits' 'a term dropped' 'two halves
     check "$dishonest: it is not" above "$dishonest" 1
 done
 check 'the fewer bits, the further off' above '8 bits' "$(most '16 bits')"
+check 'the oracle runs once for all' is "$(passes)" "$(judged)"
 calibrated layer_norm
 check 'a task without a product has no TF32, and no term to drop' is "$(cut -d, -f3 "$out" | sort -u | wc -l)" 9
 KP_FAKE_MEMORY=300000 calibrated relu256
 status=$?
 check 'a task that does not fit is a line' lines 1 '^# relu256: needs at least .* GB of GPU memory, .* GB are free$'
 check 'and no failure' [ $status = 0 ]
+KP_FAKE_MEMORY=900000000 calibrated matmul8
+check 'where memory is short, one at a time' is "$(passes) $(cut -d, -f3 "$out" | sort -u | wc -l)" "$(($(judged) * 9)) 11"
+check 'with the same noise and contents' is "$(grep -c 'fill a' "$log") $(grep 'fill a' "$log" | sort -u | wc -l)" "$(($(judged) * 18)) $(judged)"
