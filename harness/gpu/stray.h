@@ -134,8 +134,9 @@ enum { KP_MOST_SUSPECTS = 4096 };
 struct kp_suspect {
     uint64_t at; /* in the output */
     double y, o;
-    double s2;    /* kp_sum_of_draws() of all draws so far */
+    double s2;    /* kp_sum_of_draws() of all its draws so far */
     double least; /* what the draw that did least did to it */
+    int draws;    /* how many: more where its slice was drawn again */
     bool poison;
 };
 struct kp_suspects { /* of an output, against the oracle */
@@ -151,13 +152,15 @@ KP_BOTH bool kp_is_suspect(const struct kp_strayed *e, struct kp_type_limits typ
 /* A suspect with its first draws, or with more. */
 KP_BOTH struct kp_suspect kp_suspect_of(uint64_t at, double y, double o, const double *rough,
                                         bool poison) {
-    struct kp_suspect x = {at, y, o, kp_sum_of_draws(o, rough), fabs(rough[0] - o), poison};
+    struct kp_suspect x = {at, y, o, kp_sum_of_draws(o, rough), 0, KP_DRAWS, poison};
+    x.least = fabs(rough[0] - o);
     for (int d = 1; d < KP_DRAWS; d++) x.least = fmin(x.least, fabs(rough[d] - o));
     return x;
 }
 KP_BOTH void kp_redraw(struct kp_suspect *x, const double *rough) {
     const struct kp_suspect more = kp_suspect_of(x->at, x->y, x->o, rough, x->poison);
     x->s2 += more.s2;
+    x->draws += more.draws;
     x->least = fmin(x->least, more.least);
 }
 
@@ -173,15 +176,15 @@ KP_BOTH bool kp_jumps(const struct kp_suspect *x) {
  * of numbers that lie few steps apart a layer norm makes elements that noise without steps never
  * makes, and a gelu hides from the draws how far they would go.  Noise says so by its size. */
 enum { KP_STEPS = 16 };
-KP_BOTH double kp_steps(const struct kp_suspect *x, int draws) {
-    return KP_STEPS * KP_STEPS * x->s2 > draws * x->o * x->o ? KP_STEPS : 1;
+KP_BOTH double kp_steps(const struct kp_suspect *x) {
+    return KP_STEPS * KP_STEPS * x->s2 > x->draws * x->o * x->o ? KP_STEPS : 1;
 }
 
-/* A suspect after so many draws.  At a jump y may be NaN. */
-KP_BOTH struct kp_strayed kp_judge_suspect(const struct kp_suspect *x, int draws, double rms,
+/* A suspect after its draws.  At a jump y may be NaN. */
+KP_BOTH struct kp_strayed kp_judge_suspect(const struct kp_suspect *x, double rms,
                                            struct kp_type_limits type) {
-    double spread = kp_spread_of(x->o, x->s2, draws, rms, type);
-    struct kp_strayed e = kp_stray_of(x->y, x->o, kp_steps(x, draws) * spread, type);
+    double spread = kp_spread_of(x->o, x->s2, x->draws, rms, type);
+    struct kp_strayed e = kp_stray_of(x->y, x->o, kp_steps(x) * spread, type);
     if (isnan(x->y) && kp_jumps(x)) e.counted = false;
     return e;
 }
@@ -196,10 +199,10 @@ KP_BOTH int kp_part_of(uint64_t i, uint64_t n) {
     return (int)(i / kp_part_size(n));
 }
 
-/* Add a suspect to what was found of an output of n, after so many draws. */
-KP_BOTH void kp_settle(struct kp_stray *s, const struct kp_suspect *x, int draws, double rms,
-                       uint64_t n, struct kp_type_limits type, double limit) {
-    const struct kp_strayed e = kp_judge_suspect(x, draws, rms, type);
+/* Add a suspect to what was found of an output of n. */
+KP_BOTH void kp_settle(struct kp_stray *s, const struct kp_suspect *x, double rms, uint64_t n,
+                       struct kp_type_limits type, double limit) {
+    const struct kp_strayed e = kp_judge_suspect(x, rms, type);
     if (!e.counted) return;
     int part = kp_part_of(x->at, n);
     s->part_count[part]++;

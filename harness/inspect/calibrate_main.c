@@ -2,10 +2,11 @@
  * `make calibrate` runs it.
  *
  * Each is the task's fp32 baseline on operands, or with results, that keep less than fp32 does, or
- * a baseline as it is.  For each arithmetic and distribution it prints a line
+ * a baseline as it is.  For each distribution and arithmetic it prints a line
  *     TASK,TERMS,ARITHMETIC,DISTRIBUTION,RMS,ELEMENT,BIAS,OF_LIMIT
- * in spreads of class fp32; TERMS: of the first product's sums, 0 if there is none.
- * harness/inspect/calibration makes a table of them. */
+ * in spreads of class fp32; TERMS: of the first product's sums, 0 if there is none.  Of a task that
+ * does not fit into memory it prints `# TASK: WHY`, and of one of 16 bits nothing: nothing is known
+ * of these.  harness/inspect/calibration makes a table of them. */
 #include "measure/accuracy.h"
 #include "base/error.h"
 #include "gpu/driver.h"
@@ -15,12 +16,15 @@
 
 enum treatment { AS_IT_IS, CUT_OPERANDS, BLOCKS, DROP, CUT_RESULTS };
 enum { BLOCK = 16 }; /* neighbours with one scale */
+enum { ARITHMETICS = 11 };
+/* What libraries may still allocate. */
+static const size_t spare_bytes = (size_t)1 << 30;
 
 static const struct arithmetic {
     const char *name;
     enum treatment treatment;
     int bits, baseline;
-} arithmetics[] = {
+} arithmetics[ARITHMETICS] = {
     {"fp32", AS_IT_IS, 0, 0},
     {"tf32", AS_IT_IS, 0, 1},
     {"20 bits", CUT_OPERANDS, 20, 0},
@@ -79,46 +83,96 @@ static bool treat(struct accuracy *acc, const struct arithmetic *a) {
     return a->treatment != DROP || drop(acc);
 }
 
-/* Judge one arithmetic on one distribution. */
-static void try_one(struct accuracy *acc, const struct arithmetic *a, enum kp_distribution d) {
+/* Compute the outputs of one arithmetic.  False if it is a baseline, or if there is no such thing.
+ */
+static bool compute(struct accuracy *acc, const struct arithmetic *a, enum kp_distribution d,
+                    uint64_t seed, void *const *outputs) {
     const struct kp_task *t = acc->r.task;
     const void *tensors[KP_MAX_BUFFERS];
-    void *outputs[KP_MAX_OUTPUTS];
-    struct sample_errors found;
-    uint64_t seed = random_seed();
-    referee_pointers(&acc->r, 0, tensors, outputs);
+    void *own[KP_MAX_OUTPUTS];
+    if (a->treatment == AS_IT_IS) return false;
+    referee_pointers(&acc->r, 0, tensors, own);
     referee_fill(&acc->r, 0, d, seed);
-    if (!treat(acc, a)) return;
-    kp_exec_run(acc->exec[a->baseline], tensors, outputs, acc->workspace, acc->r.stream);
+    if (!treat(acc, a)) return false;
+    kp_exec_run(acc->exec[0], tensors, outputs, acc->workspace, acc->r.stream);
     for (int k = 0; k < t->noutputs && a->treatment == CUT_RESULTS; k++) {
         const struct kp_value *v = &t->values[t->outputs[k]];
         device_cut(outputs[k], v->dtype, kp_shape_count(&v->shape), a->bits, acc->r.stream);
     }
-    referee_fill(&acc->r, 0, d, seed);
-    accuracy_sample(acc, 0, KP_CLASS_FP32, KP_SLICES, random_seed(), &found);
-    if (sample_outside(&found, d)) return;
-    printf("%s,%.0f,%s,%s,%.3g,%.3g,%.3g,%.3g\n", t->name, terms_of(t), a->name,
-           kp_distribution_name[d], found.candidate.rms, found.candidate.element,
-           found.candidate.bias, found.candidate.of_limit);
+    return true;
+}
+
+/* Print what was found of those arithmetics that were judged. */
+static void print(const struct kp_task *t, enum kp_distribution d, const bool *judged,
+                  const struct kp_judgment *j) {
+    for (int i = 0; i < ARITHMETICS; i++)
+        if (judged[i])
+            printf("%s,%.0f,%s,%s,%.3g,%.3g,%.3g,%.3g\n", t->name, terms_of(t), arithmetics[i].name,
+                   kp_distribution_name[d], j[i].rms, j[i].element, j[i].bias, j[i].of_limit);
+}
+
+/* Judge every arithmetic on one distribution, by the same contents and noise: 1 + `others` at a
+ * time, as the oracle takes most of the time. */
+static void try_all(struct accuracy *acc, enum kp_distribution d, int others) {
+    const void *tensors[KP_MAX_BUFFERS];
+    void *outputs[KP_MAX_OUTPUTS];
+    struct sample_errors found;
+    struct kp_judgment judgment[ARITHMETICS];
+    bool judged[ARITHMETICS] = {false};
+    uint64_t seed = random_seed(), noise = random_seed();
+    referee_pointers(&acc->r, 0, tensors, outputs);
+    for (int next = 0; next < ARITHMETICS;) {
+        int who[1 + KP_MAX_OTHERS], n = 0;
+        for (; next < ARITHMETICS && n <= others; next++)
+            if (compute(acc, &arithmetics[next], d, seed, n ? acc->other[n - 1] : outputs))
+                who[n++] = next;
+        acc->others = n - 1; /* the last arithmetic can always be computed: n is not 0 */
+        referee_fill(&acc->r, 0, d, seed);
+        accuracy_sample(acc, 0, KP_CLASS_FP32, KP_SLICES, noise, &found);
+        if (sample_outside(&found, d)) return;
+        for (int i = 0; i < n; i++) {
+            judgment[who[i]] = i ? found.other[i - 1] : found.candidate;
+            judged[who[i]] = true;
+        }
+    }
+    for (int i = 0; i < ARITHMETICS; i++)
+        if (arithmetics[i].treatment == AS_IT_IS && arithmetics[i].baseline < acc->nbaselines) {
+            judgment[i] = found.baseline[arithmetics[i].baseline];
+            judged[i] = true;
+        }
+    print(acc->r.task, d, judged, judgment);
+}
+
+/* Take all memory.  NULL, or why it is not enough; *others: how many arithmetics fit beside one. */
+static char *take_memory(struct accuracy *acc, const struct kp_task *t, int *others) {
+    size_t free_bytes, left, total, needed, more = 0;
+    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
+    bool fits = referee_open(&acc->r, t, 1, 0, 0, random_seed(), &needed);
+    KP_CU(cu.cuMemGetInfo(&left, &total));
+    if (!fits || !accuracy_open(acc, left / 2, &more))
+        return referee_short(needed + more, free_bytes);
+    accuracy_others(acc, KP_MAX_OTHERS, spare_bytes);
+    *others = acc->others;
+    return NULL;
 }
 
 int main(int argc, char **argv) {
     kp_program("calibrate");
     if (argc != 2) die(KP_USAGE, "usage: calibrate TASK.json");
     struct accuracy acc = {0};
+    int others = 0;
     const struct kp_task *t = task_load(argv[1]);
-    size_t needed, free_bytes, total, more;
+    if (task_float_type(t) != KP_F32) return KP_OK;
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
-    bool fits = referee_open(&acc.r, t, 1, 0, 0, random_seed(), &needed);
-    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
-    if (!fits || !accuracy_open(&acc, free_bytes / 2, &more))
-        die(KP_MACHINE, "%s needs more GPU memory than is free", t->name);
-    if (acc.math[0] != KP_MATH_FP32) return KP_OK; /* nothing is known of 16-bit tasks */
-    for (size_t i = 0; i < sizeof arithmetics / sizeof *arithmetics; i++)
-        for (int d = 0; d < KP_DIST_INFINITE; d++)
-            if (arithmetics[i].baseline < acc.nbaselines &&
-                kp_distribution_applies(t, (enum kp_distribution)d))
-                try_one(&acc, &arithmetics[i], (enum kp_distribution)d);
+    char *why = take_memory(&acc, t, &others);
+    if (why) {
+        printf("# %s: %s\n", t->name, why);
+        warn("%s %s", t->name, why);
+        return KP_OK;
+    }
+    for (int d = 0; d < KP_DIST_INFINITE; d++)
+        if (kp_distribution_applies(t, (enum kp_distribution)d))
+            try_all(&acc, (enum kp_distribution)d, others);
     return KP_OK;
 }

@@ -3,6 +3,7 @@
 #include "measure/phases.h"
 
 #include "base/error.h"
+#include "gpu/driver.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -18,8 +19,13 @@ static struct kp_noise noise_of(enum kp_class c, uint64_t seed) {
     return n;
 }
 
-/* Whoever is compared with the oracle, output by output: the candidate, then the baselines. */
-enum { COMPARED = KP_MAX_OUTPUTS * (1 + KP_MAX_BASELINES) };
+/* Whoever is compared with the oracle, output by output: the candidate, the baselines, others. */
+enum { COMPARED = KP_MAX_OUTPUTS * (1 + KP_MAX_BASELINES + KP_MAX_OTHERS) };
+
+/* How many of these are compared now. */
+static int compared(const struct accuracy *acc) {
+    return KP_MAX_OUTPUTS * (1 + acc->judged + acc->others);
+}
 
 /* How often suspects get more draws (stray.h). */
 enum { MOST_REDRAWS = 4 };
@@ -57,6 +63,18 @@ bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed) {
     return true;
 }
 
+void accuracy_others(struct accuracy *acc, int n, size_t spare) {
+    const struct kp_task *t = acc->r.task;
+    size_t bytes = 0, free_bytes, total;
+    for (int k = 0; k < t->noutputs; k++) bytes += output_bytes(t, k);
+    for (; acc->others < n; acc->others++) {
+        KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
+        if (free_bytes < bytes + spare) return;
+        for (int k = 0; k < t->noutputs; k++)
+            device_check(cudaMalloc(&acc->other[acc->others][k], output_bytes(t, k)), "comparing");
+    }
+}
+
 static void give_back(void *memory) {
     device_check(cudaFree(memory), "closing");
 }
@@ -68,6 +86,8 @@ void accuracy_close(struct accuracy *acc) {
         for (int k = 0; k < KP_MAX_OUTPUTS; k++) give_back(acc->out[b][k]);
         kp_exec_destroy(acc->exec[b]);
     }
+    for (int i = 0; i < KP_MAX_OTHERS * KP_MAX_OUTPUTS; i++)
+        give_back(acc->other[i / KP_MAX_OUTPUTS][i % KP_MAX_OUTPUTS]);
     kp_exec_destroy(acc->oracle);
     give_back(acc->workspace);
     give_back(acc->found);
@@ -92,9 +112,15 @@ struct slice_context {
     bool lost_counts;
 };
 
-/* Compare one slice of the oracle's output k with the same slice of the candidate's and of every
- * baseline's.  Baselines' outputs are not poisoned: with the inverted word none counts as
- * unwritten. */
+/* The outputs of one who is compared. */
+static void *const *outputs_of(const struct slice_context *c, int who) {
+    const struct accuracy *acc = c->acc;
+    if (!who--) return c->outputs;
+    return who < acc->judged ? acc->out[who] : acc->other[who - acc->judged];
+}
+
+/* Compare one slice of the oracle's output k with the same slice of everybody's.  The candidate's
+ * alone was poisoned: with the inverted word nothing of another's counts as unwritten. */
 static void compare_slice(void *context, int k, int64_t offset, int64_t count,
                           const struct kp_draws *values, cudaStream_t stream) {
     struct slice_context *c = context;
@@ -104,8 +130,8 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
     int64_t total = kp_shape_count(&v->shape);
     size_t at = (size_t)offset * kp_dtype_size(v->dtype);
     struct kp_stray_rule rule = {suspect_from(total), c->lost_counts, c->rms[k], acc->r.poison};
-    for (int who = 0; who <= acc->judged; who++) {
-        const char *y = who ? acc->out[who - 1][k] : c->outputs[k];
+    for (int who = 0; who <= acc->judged + acc->others; who++) {
+        const char *y = outputs_of(c, who)[k];
         int i = who * KP_MAX_OUTPUTS + k;
         device_stray(y + at, v->dtype, values, offset, count, total, &rule, &acc->found[i],
                      &acc->suspects[i], who ? NULL : &acc->spread[k], stream);
@@ -117,7 +143,7 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
 static void redraw_slice(void *context, int k, int64_t offset, int64_t count,
                          const struct kp_draws *values, cudaStream_t stream) {
     struct accuracy *acc = context;
-    for (int who = 0; who <= acc->judged; who++)
+    for (int who = 0; who <= acc->judged + acc->others; who++)
         device_redraw(values, offset, count, &acc->suspects[who * KP_MAX_OUTPUTS + k], stream);
 }
 
@@ -136,19 +162,19 @@ static int64_t count_of(const struct kp_task *t, int i) {
     return kp_shape_count(&t->values[t->outputs[i % KP_MAX_OUTPUTS]].shape);
 }
 
-/* Fetch the suspects as they are after so many draws, and return those that are off by more than
- * the limit still; *n: how many.  Where there were too many, or an output is wrong without them,
- * none is returned: more draws are no help.  Free them. */
-static struct kp_place *unsettled(struct accuracy *acc, int draws, const double *rms,
-                                  const bool *wrong, int *n) {
+/* Fetch the suspects as they are now, and return those that are off by more than the limit still;
+ * *n: how many.  Where there were too many, or an output is wrong without them, none is returned:
+ * more draws are no help.  Free them. */
+static struct kp_place *unsettled(struct accuracy *acc, const double *rms, const bool *wrong,
+                                  int *n) {
     const struct kp_task *t = acc->r.task;
     struct kp_place *place = calloc(COMPARED, KP_MOST_SUSPECTS * sizeof *place);
     if (!place) die(KP_MACHINE, "comparing: out of memory");
     *n = 0;
-    for (int i = 0; i < COMPARED; i++)
+    for (int i = 0; i < compared(acc); i++)
         to_host(acc, &acc->seen[i].count, &acc->suspects[i].count, sizeof acc->seen[i].count);
     referee_wait(&acc->r);
-    for (int i = 0; i < COMPARED; i++) {
+    for (int i = 0; i < compared(acc); i++) {
         struct kp_suspects *s = &acc->seen[i];
         bool few = s->count <= KP_MOST_SUSPECTS && !wrong[i];
         if (s->count > KP_MOST_SUSPECTS) s->count = KP_MOST_SUSPECTS;
@@ -157,7 +183,7 @@ static struct kp_place *unsettled(struct accuracy *acc, int draws, const double 
         referee_wait(&acc->r);
         for (size_t k = 0; k < s->count && few; k++) {
             struct kp_strayed e =
-                kp_judge_suspect(&s->item[k], draws, rms[i % KP_MAX_OUTPUTS], limits_of(t, i));
+                kp_judge_suspect(&s->item[k], rms[i % KP_MAX_OUTPUTS], limits_of(t, i));
             if (!kp_is_suspect(&e, limits_of(t, i), suspect_from(count_of(t, i)))) continue;
             place[(*n)++] = (struct kp_place){i % KP_MAX_OUTPUTS, (int64_t)s->item[k].at};
         }
@@ -165,13 +191,13 @@ static struct kp_place *unsettled(struct accuracy *acc, int draws, const double 
     return place;
 }
 
-/* Give suspects more draws, until none is left or they have had the most.  wrong: of each
- * comparison, whether it fails without them.  Returns how many draws they had. */
-static int redraw(struct accuracy *acc, const void *const *tensors, const struct kp_noise *noise,
-                  const double *rms, const bool *wrong) {
-    int draws = KP_DRAWS, n;
-    for (int pass = 1;; pass++, draws += KP_DRAWS) {
-        struct kp_place *place = unsettled(acc, draws, rms, wrong, &n);
+/* Give suspects more draws, until none is left or they have had the most; those of other slices get
+ * none.  wrong: of each comparison, whether it fails without them. */
+static void redraw(struct accuracy *acc, const void *const *tensors, const struct kp_noise *noise,
+                   const double *rms, const bool *wrong) {
+    int n;
+    for (int pass = 1;; pass++) {
+        struct kp_place *place = unsettled(acc, rms, wrong, &n);
         struct kp_noise other = *noise;
         other.seed = kp_mix(noise->seed, (uint64_t)pass);
         bool more = n && pass <= MOST_REDRAWS;
@@ -179,22 +205,22 @@ static int redraw(struct accuracy *acc, const void *const *tensors, const struct
             kp_exec_oracle_at(acc->oracle, tensors, acc->workspace, &other, place, n, redraw_slice,
                               acc, acc->r.stream);
         free(place);
-        if (!more) return draws;
+        if (!more) return;
     }
 }
 
 /* Judge the suspects, and add them to what was found.  The spread of the candidate's may be the
  * largest. */
-static void settle(struct accuracy *acc, int draws, const double *rms, struct kp_stray *found,
+static void settle(struct accuracy *acc, const double *rms, struct kp_stray *found,
                    struct kp_spread *spread) {
     const struct kp_task *t = acc->r.task;
-    for (int i = 0; i < COMPARED; i++)
+    for (int i = 0; i < compared(acc); i++)
         for (size_t k = 0; k < acc->seen[i].count; k++) {
             const struct kp_suspect *x = &acc->seen[i].item[k];
             const double of = rms[i % KP_MAX_OUTPUTS];
-            kp_settle(&found[i], x, draws, of, (uint64_t)count_of(t, i), limits_of(t, i),
+            kp_settle(&found[i], x, of, (uint64_t)count_of(t, i), limits_of(t, i),
                       KP_ELEMENT_LIMIT);
-            double own = kp_spread_of(x->o, x->s2, draws, of, limits_of(t, i));
+            double own = kp_spread_of(x->o, x->s2, x->draws, of, limits_of(t, i));
             if (i < KP_MAX_OUTPUTS && isfinite(own))
                 spread[i].largest = fmax(spread[i].largest, own / (fabs(x->o) + of));
         }
@@ -226,27 +252,31 @@ static bool judge_slices(struct slice_context *c, const void *const *tensors, en
                          int64_t most, uint64_t seed, struct sample_errors *out) {
     struct accuracy *acc = c->acc;
     struct referee *r = &acc->r;
-    struct kp_stray host[COMPARED];
+    struct kp_stray host[COMPARED] = {0};
     struct kp_spread spread[KP_MAX_OUTPUTS];
     struct kp_noise noise = noise_of(class, seed);
-    for (int i = 0; i < COMPARED; i++)
+    for (int i = 0; i < compared(acc); i++)
         device_stray_reset(&acc->found[i], &acc->suspects[i], r->stream);
     for (int k = 0; k < KP_MAX_OUTPUTS; k++) device_spread_reset(&acc->spread[k], r->stream);
     bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise, most, compare_slice, c,
                               r->stream);
-    to_host(acc, host, acc->found, sizeof host);
+    to_host(acc, host, acc->found, (size_t)compared(acc) * sizeof *host);
     to_host(acc, spread, acc->spread, sizeof spread);
     bool wrong[COMPARED] = {false};
     referee_wait(r);
-    for (int i = 0; i < COMPARED; i++) {
+    for (int i = 0; i < compared(acc); i++) {
         struct kp_judgment j = judge_output(&host[i], &spread[i % KP_MAX_OUTPUTS], class);
         wrong[i] = !judgment_passes(&j);
     }
-    settle(acc, redraw(acc, tensors, &noise, c->rms, wrong), c->rms, host, spread);
+    redraw(acc, tensors, &noise, c->rms, wrong);
+    settle(acc, c->rms, host, spread);
     *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);
     for (int b = 0; b < acc->judged; b++)
         out->baseline[b] = judge(r->task, host + KP_MAX_OUTPUTS * (b + 1), spread, class);
+    for (int i = 0; i < acc->others; i++)
+        out->other[i] =
+            judge(r->task, host + KP_MAX_OUTPUTS * (1 + acc->judged + i), spread, class);
     for (int k = 0; k < r->task->noutputs; k++) {
         enum kp_dtype type = r->task->values[r->task->outputs[k]].dtype;
         out->spread = error_worst(out->spread, spread_as_error(&spread[k], type));

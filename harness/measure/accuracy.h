@@ -5,7 +5,7 @@
 
 #include "measure/referee.h"
 
-enum { KP_MAX_BASELINES = 2 };
+enum { KP_MAX_BASELINES = 2, KP_MAX_OTHERS = 8 };
 
 struct accuracy { /* the referee, and what it compares with */
     struct referee r;
@@ -13,6 +13,8 @@ struct accuracy { /* the referee, and what it compares with */
     enum kp_math math[KP_MAX_BASELINES]; /* most accurate first */
     struct kp_exec *exec[KP_MAX_BASELINES], *oracle;
     void *out[KP_MAX_BASELINES][KP_MAX_OUTPUTS]; /* the baselines' outputs */
+    int others; /* so many more outputs are judged beside these: see accuracy_others() */
+    void *other[KP_MAX_OTHERS][KP_MAX_OUTPUTS];
     void *workspace;
     struct kp_stray *found; /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
     struct kp_suspects *suspects, *seen; /* the same, on the device and on the host */
@@ -20,7 +22,7 @@ struct accuracy { /* the referee, and what it compares with */
 };
 
 struct sample_errors {
-    struct kp_judgment candidate, baseline[KP_MAX_BASELINES];
+    struct kp_judgment candidate, baseline[KP_MAX_BASELINES], other[KP_MAX_OTHERS];
     struct kp_error spread;                /* their size */
     struct kp_stray found[KP_MAX_OUTPUTS]; /* the candidate's, one for each output */
     bool infinite; /* the most accurate baseline is, where the oracle is not */
@@ -38,6 +40,10 @@ size_t accuracy_bytes(const struct kp_task *t);
  * take `oracle_limit` bytes.  False if memory is short; *needed is what all of this takes. */
 bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed);
 
+/* Take memory for up to n others, which the caller fills, as long as `spare` bytes stay free.  The
+ * oracle then runs once for all that are judged.  acc->others says how many there are. */
+void accuracy_others(struct accuracy *acc, int n, size_t spare);
+
 /* Give everything back, the referee's, too, whether or not it was opened whole. */
 void accuracy_close(struct accuracy *acc);
 
@@ -50,8 +56,8 @@ void accuracy_baseline(struct accuracy *acc, int placement, int which);
 enum how_much { KP_SLICES, KP_SOME, KP_ALL };
 enum { KP_JUDGED_ELEMENTS = 1 << 24 };
 
-/* Compare the outputs in a placement, and those of the baselines that are judged, with the oracle,
- * in the spreads of a class.  `seed`: of the oracle's noise. */
+/* Compare the outputs in a placement, those of the baselines that are judged, and others with the
+ * oracle, in the spreads of a class.  `seed`: of the oracle's noise. */
 void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
                      uint64_t seed, struct sample_errors *out);
 

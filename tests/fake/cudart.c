@@ -72,6 +72,14 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t s) {
     return result(cuMemsetD8Async((CUdeviceptr)(uintptr_t)to, (unsigned char)value, bytes, s));
 }
 
+cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
+                              cudaStream_t s) {
+    cudaError_t bad = cudaSuccess;
+    for (size_t i = 0; i < height && !bad; i++)
+        bad = cudaMemsetAsync((char *)to + i * pitch, value, width, s);
+    return bad;
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t s) {
     return result(fake_copy(s, to, from, bytes, kind != cudaMemcpyDeviceToDevice));

@@ -218,6 +218,20 @@ void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStr
     }
 }
 
+void device_cut_blocks(void *data, enum kp_dtype type, int64_t count, int block, int bits,
+                       cudaStream_t stream) {
+    (void)stream;
+    for (int64_t at = 0; type == KP_F32 && at < count; at += block) {
+        float *x = (float *)data + at, most = 0;
+        int64_t n = count - at < block ? count - at : block;
+        int e;
+        for (int64_t i = 0; i < n; i++) most = isfinite(x[i]) ? fmaxf(most, fabsf(x[i])) : most;
+        frexpf(most, &e);
+        for (int64_t i = 0; most > 0 && i < n; i++)
+            if (isfinite(x[i])) x[i] = (float)ldexp(rint(ldexp(x[i], bits - e)), e - bits);
+    }
+}
+
 void device_sum_squares(const void *x, enum kp_dtype type, int64_t count, double *sum,
                         cudaStream_t stream) {
     (void)stream;

@@ -291,6 +291,49 @@ static void test_spread_alone(void **state) {
     accuracy_close(&acc);
 }
 
+/* Fails unless two judgments are the same. */
+static void same(struct kp_judgment got, struct kp_judgment want) {
+    near(got.rms, want.rms);
+    near(got.element, want.element);
+    near(got.of_limit, want.of_limit);
+}
+
+/* Compute the outputs of others: memory for as many as fit is theirs. */
+static void others(struct accuracy *acc, const struct honest *how, int n) {
+    const void *tensors[KP_MAX_BUFFERS];
+    void *own[KP_MAX_OUTPUTS];
+    accuracy_others(acc, n, 0);
+    assert_int_equal(acc->others, n);
+    referee_pointers(&acc->r, 0, tensors, own);
+    for (int i = 0; i < n; i++) {
+        referee_fill(&acc->r, 0, KP_DIST_DECLARED, 11);
+        for (int k = A; k <= B && how[i].bits; k++) cut(data(acc, k), how[i].bits, false);
+        kp_exec_run(acc->exec[how[i].baseline], tensors, acc->other[i], acc->workspace,
+                    acc->r.stream);
+    }
+}
+
+/* Whoever is judged beside others is judged as if alone, whether or not baselines are. */
+static void test_others(void **state) {
+    (void)state;
+    const struct honest how[] = {{.bits = 16}, {.baseline = 1}, {0}};
+    enum { N = 3 };
+    struct sample_errors alone[N], found;
+    struct accuracy acc = judge();
+    accuracy_others(&acc, 1, SIZE_MAX / 2);
+    assert_int_equal(acc.others, 0);
+    for (int i = 0; i < N; i++) alone[i] = sample(&acc, how[i], KP_DIST_DECLARED, KP_CLASS_FP32);
+    others(&acc, how + 1, N - 1);
+    for (acc.judged = 0; acc.judged <= acc.nbaselines; acc.judged++) {
+        found = sample(&acc, how[0], KP_DIST_DECLARED, KP_CLASS_FP32);
+        same(found.candidate, alone[0].candidate);
+        for (int i = 1; i < N; i++) same(found.other[i - 1], alone[i].candidate);
+        if (acc.judged == 2) same(found.baseline[1], alone[1].candidate);
+    }
+    acc.judged = acc.nbaselines;
+    accuracy_close(&acc);
+}
+
 /* y = tanh(2^40 (1 - (1 - off))), as steep as a step: 1, where the candidate has `found`.  All
  * other elements are 0, or as right. */
 static struct sample_errors steep(struct accuracy *acc, double off, float found, uint64_t seed) {
@@ -331,7 +374,25 @@ static void test_steps(void **state) {
     accuracy_close(&acc);
 }
 
-/* The same where that element is the whole output: it is off by less than an element may be. */
+/* Draws that another element gets, in another slice, are none of this one's. */
+static void test_steps_apart(void **state) {
+    (void)state;
+    char message[1024];
+    struct kp_task *t = load_graph("a f32 [16,16]; b f32 [16,16]",
+                                   "p[16,16] = matmul(a, b)\ny[16,16] = tanh(p)", message);
+    struct accuracy acc = judge_of(t);
+    for (uint64_t seed = 0; seed < 10; seed++) {
+        struct sample_errors one = steep(&acc, 0x1p-22, -1, seed), two;
+        data(&acc, OUT)[AREA - 1] = 7; /* which no draw explains */
+        accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_ALL, seed, &two);
+        assert_int_equal(two.found[0].bad, 1);
+        near(two.spread.element, one.spread.element);
+    }
+    accuracy_close(&acc);
+}
+
+/* As in test_steps, where that element is the whole output: it is off by less than an element may
+ * be. */
 static void test_step_alone(void **state) {
     (void)state;
     char message[1024];
@@ -359,7 +420,8 @@ int main(void) {
         cmocka_unit_test(test_outside),     cmocka_unit_test(test_unwritten),
         cmocka_unit_test(test_how_much),    cmocka_unit_test(test_rest_overflows),
         cmocka_unit_test(test_steps),       cmocka_unit_test(test_spread_alone),
-        cmocka_unit_test(test_step_alone)};
+        cmocka_unit_test(test_step_alone),  cmocka_unit_test(test_others),
+        cmocka_unit_test(test_steps_apart)};
     char message[1024];
     product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();

@@ -237,10 +237,10 @@ static void again(const struct output *x) {
     }
 }
 
-/* Judge the suspects by so many draws. */
-static void settle(struct kp_stray *s, int draws) {
+/* Judge the suspects. */
+static void settle(struct kp_stray *s) {
     for (size_t k = 0; k < suspects.count && k < KP_MOST_SUSPECTS; k++)
-        kp_settle(s, &suspects.item[k], draws, RMS, COUNT, kp_limits_of(KP_F32), 10);
+        kp_settle(s, &suspects.item[k], RMS, COUNT, kp_limits_of(KP_F32), 10);
 }
 
 /* What is right does not stray; the draws do, by a spread each. */
@@ -301,7 +301,7 @@ static void test_bad(void **state) {
     assert_int_equal(suspects.count, 3);
     near(s.largest, 8);
     assert_true(s.bad == 0 && s.part_count[2] == KP_LEAST_PART - 1);
-    settle(&s, KP_DRAWS);
+    settle(&s);
     for (int p = 0; p < 4; p++) assert_int_equal(s.part_count[p], KP_LEAST_PART);
     assert_int_equal(s.bad, 3);
     assert_int_equal(s.first_bad, 2000);
@@ -324,7 +324,7 @@ static void test_redraw(void **state) {
     assert_int_equal(suspects.count, 2);
     struct kp_stray before = s;
     again(x);
-    settle(&s, 2 * KP_DRAWS);
+    settle(&s);
     assert_int_equal(s.bad, 2);
     near(s.largest, 16);
     near(s.part_t2[2], 256); /* 3000 is in the third part */
@@ -332,14 +332,14 @@ static void test_redraw(void **state) {
     s = before;
     x->rough[2][400] = x->exact[400] + 8 * amplified(); /* one draw of eight, and 64 / 16 of that */
     again(x);
-    settle(&s, 3 * KP_DRAWS);
+    settle(&s);
     assert_int_equal(s.bad, 1);
     assert_int_equal(s.first_bad, 3000);
     near(s.part_t2[0], 64 / ((23 * 0.25 + 64) / 24));
     s = before;
     x->rough[7][3000] = -INFINITY; /* a draw overflows: anything may stand */
     again(x);
-    settle(&s, 4 * KP_DRAWS);
+    settle(&s);
     assert_int_equal(s.bad, 0);
     assert_int_equal(s.part_count[2], KP_LEAST_PART - 1);
     free(x);
@@ -370,7 +370,7 @@ static void test_jump(void **state) {
         else
             compare(x, true, &s, NULL);
         assert_int_equal(suspects.count, 1);
-        settle(&s, KP_DRAWS);
+        settle(&s);
         if (s.bad != row[i].bad) fail_msg("row %zu: %llu bad", i, s.bad);
         assert_int_equal(s.part_count[0], KP_LEAST_PART - !row[i].bad);
         assert_int_equal(s.infinite, row[i].bad && !isfinite(row[i].y));
@@ -398,7 +398,7 @@ static void test_steps(void **state) {
         compare(x, true, &s, NULL);
         for (int d = 0; d < KP_DRAWS; d++) x->rough[d][402] = row[i].o + row[i].noise;
         again(x);
-        settle(&s, 2 * KP_DRAWS);
+        settle(&s);
         if (s.bad != row[i].bad) fail_msg("row %zu: %llu bad", i, s.bad);
         free(x);
     }
