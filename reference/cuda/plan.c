@@ -369,14 +369,16 @@ static size_t place_buffers(struct kp_plan *p, bool shared) {
 /* The phases one after the other, then their memory. */
 static void build(struct builder *b, int64_t slice) {
     struct kp_plan *p = b->plan;
-    const struct kp_shape *first = &b->task->values[b->task->outputs[0]].shape;
-    bool cut = p->math == KP_MATH_F64 && first->n > 0;
-    p->rows = cut ? first->dim[0] : 0;
-    kp_plan_demand(b->task, p->rows, b->demand);
+    p->axis = p->math == KP_MATH_F64 ? kp_plan_axis(b->task, b->demand) : KP_WHOLE;
+    kp_plan_demand(b->task, p->axis, b->demand);
     find_direct(b);
-    bool sliced = false;
-    for (int o = 0; o < b->task->noutputs; o++) sliced |= b->demand[b->task->outputs[o]] >= 0;
-    if (!sliced) p->rows = 0;
+    for (int o = 0; o < b->task->noutputs; o++) {
+        const struct kp_shape *s = &b->task->values[b->task->outputs[o]].shape;
+        if (b->demand[b->task->outputs[o]] < 0) continue;
+        p->rows = s->dim[p->axis];
+        p->inner[o] = 1;
+        for (int i = p->axis + 1; i < s->n; i++) p->inner[o] *= s->dim[i];
+    }
     p->slice = slice > 0 && slice < p->rows ? slice : p->rows;
     add_phase(b, KP_PHASE_WHOLE, 0);
     memcpy(b->kept, b->ref, (size_t)b->task->nvalues * sizeof *b->ref);
