@@ -71,11 +71,23 @@ static bool is_one_of(const struct kp_op_def *def, const char *names) {
     return strstr(names, word);
 }
 
-/* What ops ask for: add wants one type, and mul leaves masks as they are in a baseline. */
+/* What ops ask for: add wants one type, mul leaves masks as they are in a baseline, and some may
+ * write over an operand. */
 static unsigned asks_of(const struct kp_op_def *def) {
     unsigned asks = ask_dense ? KP_DENSE : KP_STRIDED;
+    if (is_one_of(def, " tanh relu exp add sub mul ")) asks |= KP_IN_PLACE;
     if (is_one_of(def, " add mul ")) asks |= KP_ONE_TYPE;
     return is_one_of(def, " mul ") ? asks | KP_MASKS : asks;
+}
+
+/* Whether operand k is clear of the result, or lies as it does and may be written over. */
+static bool is_clear(const struct kp_call *c, int k) {
+    const struct kp_array *x = &c->in[k], *y = &c->out[0];
+    const char *from = x->data, *to = y->data;
+    int64_t size = (int64_t)kp_dtype_size(x->dtype), last = at(x, kp_array_count(x) - 1);
+    if (!to || from + (last + 1) * size <= to || to + kp_array_bytes(y) <= from) return true;
+    bool same = from == to && kp_array_bytes(x) == kp_array_bytes(y) && kp_array_is_dense(x);
+    return same && asks_of(c->op->def) & KP_IN_PLACE && c->math == KP_MATH_F64;
 }
 
 /* Whether operand k is as its op asks for it. */
@@ -86,6 +98,7 @@ static bool suits(const struct kp_call *c, int k) {
     bool was_mask = c->task->values[c->op->in[k].value].dtype == KP_BOOL;
     bool mask = was_mask && k == 1 && asks & KP_MASKS && c->math != KP_MATH_F64;
     bool aligned = c->math == KP_MATH_F64 || (uintptr_t)a->data % ALIGNMENT == 0;
+    if (!is_clear(c, k)) return false;
     if (asks & KP_ONE_TYPE && a->dtype != (mask ? KP_BOOL : c->out[0].dtype)) return false;
     if (asks & KP_DENSE && !kp_array_is_dense(a)) return false;
     return aligned || !(asks & KP_DENSE || def->tensor_cores);

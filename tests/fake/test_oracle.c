@@ -101,6 +101,39 @@ static void test_groups_of_slices(void **state) {
     end(&f);
 }
 
+/* A chain of elementwise ops needs no more memory than one of them, but for operands that another
+ * op reads later, or that lie otherwise. */
+static void test_in_place(void **state) {
+    (void)state;
+    static const struct {
+        const char *tensors, *graph;
+        int buffers; /* of a world */
+    } graphs[] = {
+        {"x 16,16", "d[16,16] = tanh(x)", 1},
+        {"x 16,16", "d[16,16] = tanh(x)|e[16,16] = exp(d)|g[16,16] = tanh(e)", 1},
+        {"x 16,16", "d[16,16] = tanh(x)|e[16,16] = add(d, d)|g[16,16] = mul(2, e)", 1},
+        {"x 16,16", "d[16,16] = tanh(x)|e[16,16] = exp(d)|g[16,16] = add(e, d)", 2},
+        {"x 16,16", "d[16,16] = tanh(x)|e[16,16] = transpose(d; dims=[0,1])|g[16,16] = add(d, e)",
+         2},
+        {"x 16,16", "d[16,16] = tanh(x)|g[16,16] = sigmoid(d)", 2}, /* does not ask for it */
+        {"x 16,16", "d[16,16] = tanh(x)|e[16,16] = exp(d) -> d e", 2},
+        {"x 16,16",
+         "d[16,16] = tanh(x)|e[16,16] = transpose(d; dims=[0,1])|g[16,16] = add(d, e)|"
+         "m[] = sum(g)",
+         0},
+        /* d is repeated, but its buffer is as large as the result's */
+        {"x 1,8;y 4,8", "d[1,8] = tanh(x)|g[4,8] = add(d, y)|m[] = sum(g)", 0}};
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
+        struct fixture f;
+        start(&f, graphs[i].tensors, graphs[i].graph);
+        size_t bytes = run_oracle(&f, graphs[i].graph, SIZE_MAX, true), one = 16 * 16 * 8;
+        run_oracle(&f, graphs[i].graph, 0, true);
+        if (graphs[i].buffers) /* beside x in float64 */
+            assert_int_equal(bytes, (WORLDS * (size_t)graphs[i].buffers + 1) * one);
+        end(&f);
+    }
+}
+
 /* The axis along which the oracle of a graph is cut; -1: none. */
 static int axis_of(const char *tensors, const char *graph) {
     struct fixture f;
@@ -229,7 +262,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_axis),     cmocka_unit_test(test_places),
         cmocka_unit_test(test_some),     cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_groups_of_slices)};
+        cmocka_unit_test(test_in_place), cmocka_unit_test(test_groups_of_slices)};
     kp_program("test_oracle");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
