@@ -119,7 +119,7 @@ static void *const *outputs_of(const struct slice_context *c, int who) {
     return who < acc->judged ? acc->out[who] : acc->other[who - acc->judged];
 }
 
-/* Compare one slice of the oracle's output k with the same slice of everybody's.  The candidate's
+/* Compare a range of the oracle's output k with the same range of everybody's.  The candidate's
  * alone was poisoned: with the inverted word nothing of another's counts as unwritten. */
 static void compare_slice(void *context, int k, int64_t offset, int64_t count,
                           const struct kp_draws *values, cudaStream_t stream) {
@@ -139,7 +139,7 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
     }
 }
 
-/* Give the suspects of one slice of output k these draws, too. */
+/* Give the suspects in a range of output k these draws, too. */
 static void redraw_slice(void *context, int k, int64_t offset, int64_t count,
                          const struct kp_draws *values, cudaStream_t stream) {
     struct accuracy *acc = context;

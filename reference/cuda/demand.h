@@ -8,7 +8,13 @@
 enum { KP_UNNEEDED = -3 };
 
 /* For each value: KP_UNNEEDED, KP_WHOLE, or the axis along which it is computed in slices.  The
- * outputs with `rows` along axis 0 are cut there; with rows = 0 nothing is cut. */
-void kp_plan_demand(const struct kp_task *t, int64_t rows, int *demand);
+ * first output is cut along `axis`, and so are those that are as long there; with KP_WHOLE nothing
+ * is cut. */
+void kp_plan_demand(const struct kp_task *t, int axis, int *demand);
+
+/* The axis of the first output along which the oracle cuts: the first, or one with which ops read
+ * fewer elements whole, by as many as that output has; KP_WHOLE if it is a number.  `demand` has
+ * room for each value. */
+int kp_plan_axis(const struct kp_task *t, int *demand);
 
 #endif
