@@ -2,13 +2,18 @@
  *
  * In such a launch a warp computes one cell of one sample: the products of x and of h with its
  * gates' weights, and its new state.  Both directions of a layer run in the same launches.  Warps
- * of a block are samples of one cell, and so read the same weights.  The oracle computes its draws
- * in the same launches, too: eight lanes have a cell of a sample in all worlds, and read each weight
- * once. */
+ * of a block are samples of one cell, and so read the same weights.
+ *
+ * The oracle computes its draws in the same launches, too.  The products of x wait for no step:
+ * cuBLAS multiplies many steps of a layer at once, so that a launch has those of h alone.  There
+ * eight lanes have a cell of a sample in all worlds, and a block some cells of some samples, whose
+ * weights and h come through shared memory. */
 #include "cuda_base/device.cuh"
 #include "cuda_base/noise.cuh"
 #include "cuda_products/recurrent_cudnn.h"
-#include "task/recurrent.h"
+#include "cuda_products/recurrent_parts.h"
+
+#include <cuda_pipeline.h>
 
 namespace {
 
@@ -16,8 +21,10 @@ using namespace kp;
 
 enum { BLOCK = 256 };
 
-/* In all worlds at once: a lane for each draw, and a block that leaves no multiprocessor idle. */
-enum { WORLDS = 1 + KP_DRAWS, LANES = KP_DRAWS, CELLS = 32 / LANES, SMALL_BLOCK = 128 };
+/* In all worlds at once: a lane for each draw, and blocks so small that no multiprocessor is idle.
+ * They multiply DEPTH terms while the next STAGES - 1 times as many are on their way. */
+enum { WORLDS = KP_WORLDS, LANES = KP_DRAWS, CELLS = 8, SAMPLES = 2 };
+enum { SMALL_BLOCK = LANES * CELLS * SAMPLES, DEPTH = 32, STAGES = 3 };
 
 /* One step of a layer in one direction.  h and c are [batch,hidden]; rows of h lie `h_row` apart:
  * after the first step they are those of y. */
@@ -86,8 +93,9 @@ __device__ inline void products(typename M::Sum (&sum)[G], const T *v, const T *
 /* The new state of one cell, number `at`, of cell u and sample n, from its sums.  G: gates, 4 in an
  * lstm, 3 in a gru; M: the arithmetic; direction: 0 or 1. */
 template <int G, class T, class M>
-__device__ inline void new_state(const Step<T> &s, int direction, M m, const typename M::Sum *from_x,
-                                 const typename M::Sum *from_h, int64_t n, int64_t u) {
+__device__ inline void new_state(const Step<T> &s, int direction, M m,
+                                 const typename M::Sum *from_x, const typename M::Sum *from_h,
+                                 int64_t n, int64_t u) {
     using N = typename M::Number;
     const Direction<T> &d = s.of[direction];
     int64_t at = n * s.hidden + u;
@@ -133,8 +141,18 @@ __global__ void __launch_bounds__(BLOCK) step_kernel(Step<T> s, M m) {
 /* A step in each world; the weights are those of world 0 in all. */
 struct Worlds {
     Step<double> of[WORLDS];
+    kp_x_at from_x; /* the products of its x */
+    kp_x_strides strides;
     kp_noise noise;
     uint64_t seed[WORLDS];
+};
+
+/* Rows that a block multiplies: weights, gate by gate, then h, sample by sample.  They are so long
+ * that neighbouring cells' terms lie in different banks. */
+template <int G> struct Operands {
+    enum { WEIGHTS = G * CELLS, ROWS = WEIGHTS + SAMPLES * WORLDS };
+    const double *row[ROWS];
+    double term[STAGES][ROWS][DEPTH + LANES];
 };
 
 /* The sum over the lanes of a cell, in each of them. */
@@ -144,64 +162,119 @@ __device__ inline double over_lanes(double x) {
     return x;
 }
 
-/* The products of v[world], n elements, with G rows of `weight`: of world 0, and of the lane's draw.
- * The sum of squares is that of world 0: noise on v changes it too little to matter. */
+/* The sum over them of v[i], in lane i.  Two lanes that meet share what both still have: each hands
+ * over one half, and adds up the other. */
+__device__ inline double over_lanes(double (&v)[LANES]) {
+#pragma unroll
+    for (int d = LANES / 2; d; d /= 2) {
+        bool upper = threadIdx.x & d;
+#pragma unroll
+        for (int i = 0; i < d; i++) {
+            double keep = upper ? v[i + d] : v[i], give = upper ? v[i] : v[i + d];
+            v[i] = keep + __shfl_xor_sync(~0u, give, d);
+        }
+    }
+    return v[0];
+}
+
+/* Where the rows are of a block whose first sample is n, and cell u.  Beyond the last it takes the
+ * last again. */
 template <int G>
-__device__ inline void products_of_worlds(double (&exact)[G], Sums (&drawn)[G],
-                                          const double *const (&v)[WORLDS], const double *weight,
-                                          int64_t n, int64_t hidden) {
-    int lane = threadIdx.x % LANES;
-    double sum[WORLDS][G] = {}, q[G] = {};
-    for (int64_t k = lane; k < n; k += LANES) {
-        double w[G];
+__device__ inline void find_rows(Operands<G> &o, const Worlds &w, int direction, int64_t n,
+                                 int64_t u) {
+    static_assert(Operands<G>::ROWS <= SMALL_BLOCK, "a thread for each");
+    const Step<double> &s = w.of[0];
+    const Direction<double> &d = s.of[direction];
+    int row = (int)threadIdx.x, h = row - Operands<G>::WEIGHTS;
+    if (h < 0) {
+        int64_t cell = min(u + row % CELLS, s.hidden - 1);
+        o.row[row] = d.weight[KP_W_HH] + (row / CELLS * s.hidden + cell) * s.hidden;
+    } else if (h < SAMPLES * WORLDS) {
+        int64_t sample = min(n + h / WORLDS, s.batch - 1);
+        o.row[row] = w.of[h % WORLDS].of[direction].h + sample * d.h_row;
+    }
+}
+
+/* Begin to copy stage i of all rows, of n terms; zeros behind the last. */
+template <int G> __device__ inline void fetch(Operands<G> &o, int i, int n) {
+    static_assert(DEPTH == 32, "a lane for each term");
+    int lane = threadIdx.x % 32, k = i * DEPTH + lane;
+    if (i * DEPTH < n)
+        for (int row = threadIdx.x / 32; row < Operands<G>::ROWS; row += SMALL_BLOCK / 32) {
+            double *to = &o.term[i % STAGES][row][lane];
+            if (k < n)
+                __pipeline_memcpy_async(to, o.row[row] + k, sizeof *to);
+            else
+                *to = 0;
+        }
+    __pipeline_commit(); /* a group for each stage, be it empty */
+}
+
+/* The products of h, n elements, with the weights of a cell and a sample of the block: of world 0,
+ * and of the lane's draw.  The sum of squares is that of world 0: noise on h changes it too little
+ * to matter. */
+template <int G>
+__device__ inline void products_of_worlds(double (&exact)[G], Sums (&drawn)[G], Operands<G> &o,
+                                          int cell, int sample, int n) {
+    int lane = threadIdx.x % LANES, h = Operands<G>::WEIGHTS + sample * WORLDS;
+    double sum[G][WORLDS] = {}, q[G] = {};
+    for (int i = 0; i < STAGES - 1; i++) fetch(o, i, n);
+    for (int i = 0; i * DEPTH < n; i++) {
+        __pipeline_wait_prior(STAGES - 2);
+        __syncthreads(); /* all have stage i, and are done with the one before: its place is free */
+        fetch(o, i + STAGES - 1, n);
+        const auto &term = o.term[i % STAGES];
 #pragma unroll
-        for (int g = 0; g < G; g++) w[g] = weight[g * hidden * n + k];
+        for (int k = 0; k < DEPTH; k += LANES) {
+            double w[G];
 #pragma unroll
-        for (int world = 0; world < WORLDS; world++) {
-            double x = v[world][k];
+            for (int g = 0; g < G; g++) w[g] = term[g * CELLS + cell][k + lane];
 #pragma unroll
-            for (int g = 0; g < G; g++) {
-                Sums one = {sum[world][g], q[g]};
-                Noisy::add(one, x, w[g]);
-                sum[world][g] = one.c;
-                if (world == 0) q[g] = one.q;
+            for (int world = 0; world < WORLDS; world++) {
+                double x = term[h + world][k + lane];
+#pragma unroll
+                for (int g = 0; g < G; g++) {
+                    Sums one = {sum[g][world], q[g]};
+                    Noisy::add(one, x, w[g]);
+                    sum[g][world] = one.c;
+                    if (world == 0) q[g] = one.q;
+                }
             }
         }
     }
 #pragma unroll
     for (int g = 0; g < G; g++) {
-        exact[g] = over_lanes(sum[0][g]);
-        drawn[g] = {exact[g], over_lanes(q[g])};
+        double draw[LANES];
 #pragma unroll
-        for (int world = 1; world < WORLDS; world++) {
-            double c = over_lanes(sum[world][g]);
-            if (lane == world - 1) drawn[g].c = c;
-        }
+        for (int i = 0; i < LANES; i++) draw[i] = sum[g][1 + i];
+        exact[g] = over_lanes(sum[g][0]);
+        drawn[g] = {over_lanes(draw), over_lanes(q[g])};
     }
 }
 
 /* One cell of one sample has LANES lanes, a warp neighbouring cells of one sample. */
 template <int G>
 __global__ void __launch_bounds__(SMALL_BLOCK) worlds_kernel(const __grid_constant__ Worlds w) {
+    __shared__ Operands<G> operands;
     const Step<double> &s = w.of[0];
-    int64_t warp = ((int64_t)blockIdx.x * SMALL_BLOCK + threadIdx.x) / 32;
-    int64_t n = warp % s.batch, u = warp / s.batch * CELLS + threadIdx.x % 32 / LANES;
-    bool mine = u < s.hidden;
-    if (!mine) u = s.hidden - 1; /* a lane that has none computes with the others, and stores nothing */
-    const Direction<double> &d = s.of[blockIdx.y];
-    const double *x[WORLDS], *h[WORLDS];
-#pragma unroll
-    for (int k = 0; k < WORLDS; k++) {
-        x[k] = w.of[k].of[blockIdx.y].x + n * s.x_row;
-        h[k] = w.of[k].of[blockIdx.y].h + n * d.h_row;
-    }
-    double exact_x[G], exact_h[G];
-    Sums drawn_x[G], drawn_h[G];
-    products_of_worlds<G>(exact_x, drawn_x, x, d.weight[KP_W_IH] + u * s.width, s.width, s.hidden);
-    products_of_worlds<G>(exact_h, drawn_h, h, d.weight[KP_W_HH] + u * s.hidden, s.hidden,
-                          s.hidden);
-    if (!mine) return;
+    int64_t across = (s.batch + SAMPLES - 1) / SAMPLES;
+    int64_t n = blockIdx.x % across * SAMPLES, u = blockIdx.x / across * CELLS;
     int lane = threadIdx.x % LANES, direction = (int)blockIdx.y;
+    int cell = threadIdx.x / LANES % CELLS, sample = threadIdx.x / LANES / CELLS;
+    find_rows<G>(operands, w, direction, n, u);
+    __syncthreads();
+    n += sample, u += cell;
+    bool mine = n < s.batch && u < s.hidden;
+    double exact_x[G] = {}, exact_h[G];
+    Sums drawn_x[G] = {}, drawn_h[G];
+    const double *from = w.from_x.of[direction] + n * w.strides.row + u;
+#pragma unroll
+    for (int g = 0; g < G && mine; g++, from += s.hidden) {
+        exact_x[g] = *from;
+        drawn_x[g] = {from[(1 + lane) * w.strides.world], from[WORLDS * w.strides.world]};
+    }
+    products_of_worlds<G>(exact_h, drawn_h, operands, cell, sample, (int)s.hidden);
+    if (!mine) return; /* it computed with the others */
     Noisy noisy = {w.noise};
     noisy.noise.seed = w.seed[1 + lane];
     new_state<G>(w.of[1 + lane], direction, noisy, drawn_x, drawn_h, n, u);
@@ -224,21 +297,17 @@ template <class T>
 Step<T> step_of(const kp_recurrent &r, const struct kp_call *c, int l, int64_t t, const T *x, T *y,
                 Acc<T> *state) {
     int64_t width = recurrent_width(&r, l), wide = r.directions * r.hidden;
-    Step<T> s = {{}, r.batch, width, r.hidden, width, wide, (uint64_t)(l * r.steps + t)};
-    int64_t x_step = width, y_step = wide; /* from one time to the next */
-    if (r.batch_first)
-        s.x_row *= r.steps, s.y_row *= r.steps;
-    else
-        x_step *= r.batch, y_step *= r.batch;
+    kp_strides in = kp_strides_of(&r, width), out = kp_strides_of(&r, wide);
+    Step<T> s = {{}, r.batch, width, r.hidden, in.row, out.row, (uint64_t)(l * r.steps + t)};
     for (int k = 0; k < r.directions; k++) {
         Direction<T> &d = s.of[k];
-        int64_t now = k ? r.steps - 1 - t : t, before = k ? now + 1 : now - 1;
+        int64_t now = kp_time_of(&r, k, t), before = k ? now + 1 : now - 1;
         int64_t at = (l * r.directions + k) * r.batch * r.hidden;
         for (int w = 0; w < KP_CELL_WEIGHTS; w++)
             d.weight[w] = (const T *)c->in[recurrent_slot(&r, l, k, w)].data;
-        d.x = x + now * x_step;
-        d.y = y + now * y_step + k * r.hidden;
-        d.h = t ? y + before * y_step + k * r.hidden : (const T *)c->in[1].data + at;
+        d.x = x + now * in.time;
+        d.y = y + now * out.time + k * r.hidden;
+        d.h = t ? y + before * out.time + k * r.hidden : (const T *)c->in[1].data + at;
         d.h_row = t ? s.y_row : r.hidden;
         d.c = state + k * r.batch * r.hidden;
         d.c0 = t || r.states == 1 ? NULL : (const T *)c->in[2].data + at;
@@ -288,29 +357,33 @@ bool same_weights(const kp_recurrent &r, const struct kp_call *c) {
 }
 
 /* All steps of all layers in all worlds; false if their weights differ. */
-template <int G> bool together(const struct kp_call *c, void *, void *scratch, cudaStream_t stream) {
+template <int G>
+bool together(const struct kp_call *c, void *, void *scratch_, cudaStream_t stream) {
     kp_recurrent r = recurrent_of(c->op, c->in[0].dim, c->in[1].dim);
     if (!same_weights(r, c)) return false;
-    int64_t warps = r.batch * ((r.hidden + CELLS - 1) / CELLS);
-    dim3 grid((unsigned)((warps * 32 + SMALL_BLOCK - 1) / SMALL_BLOCK), (unsigned)r.directions);
+    char *scratch = (char *)scratch_, *behind = scratch + WORLDS * bytes_of_world(r, c);
+    int64_t blocks = ((r.batch + SAMPLES - 1) / SAMPLES) * ((r.hidden + CELLS - 1) / CELLS);
+    dim3 grid((unsigned)blocks, (unsigned)r.directions);
     const double *x[WORLDS];
-    Worlds s = {.noise = *c[1].noise};
+    double *y[WORLDS];
+    Worlds s = {.strides = kp_x_strides_of(&r), .noise = *c[1].noise};
     for (int w = 0; w < WORLDS; w++) {
         x[w] = (const double *)c[w].in[0].data;
         if (w) s.seed[w] = c[w].noise->seed;
     }
     for (int l = 0; l < r.layers; l++) {
+        for (int w = 0; w < WORLDS; w++)
+            y[w] = sequence_of<double>(r, &c[w], l, scratch + w * bytes_of_world(r, c));
         for (int64_t t = 0; t < r.steps; t++) {
+            s.from_x = kp_x_multiply(&r, c, l, t, x, behind, stream);
             for (int w = 0; w < WORLDS; w++) {
-                char *own = (char *)scratch + w * bytes_of_world(r, c);
-                s.of[w] = step_of<double>(r, &c[w], l, t, x[w],
-                                          sequence_of<double>(r, &c[w], l, own), (double *)own);
+                double *own = (double *)(scratch + w * bytes_of_world(r, c));
+                s.of[w] = step_of<double>(r, &c[w], l, t, x[w], y[w], own);
             }
             worlds_kernel<G><<<grid, SMALL_BLOCK, 0, stream>>>(s);
             KP_CUDA(cudaGetLastError());
         }
-        for (int w = 0; w < WORLDS; w++)
-            x[w] = sequence_of<double>(r, &c[w], l, (char *)scratch + w * bytes_of_world(r, c));
+        for (int w = 0; w < WORLDS; w++) x[w] = y[w];
     }
     return true;
 }
@@ -321,7 +394,8 @@ void *prepare(const struct kp_call *c, size_t *scratch) {
     struct kp_recurrent_plan *plan = kp_recurrent_plan(c, scratch);
     if (r.batch * r.hidden > INT32_MAX / 32)
         die(KP_INPUT, "%s: more than 2^26 cells; use a smaller task", c->op->def->name);
-    if (!plan) *scratch = bytes_of_world(r, c) * (c->math == KP_MATH_F64 ? WORLDS : 1);
+    size_t each = bytes_of_world(r, c);
+    if (!plan) *scratch = c->math == KP_MATH_F64 ? WORLDS * each + kp_x_bytes(&r) : each;
     return plan;
 }
 
