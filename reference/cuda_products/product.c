@@ -173,7 +173,7 @@ void kp_product_together(const struct kp_product *p, const struct kp_array *from
                          const struct kp_call *c, char *scratch, cudaStream_t stream) {
     const double *q = multiply_squares(p, 1, from, scratch, stream);
     struct kp_noisy draws = kp_noisy_of(c);
-    kp_noise_products(&draws, c->out[0].data, q, kp_array_count(&c->out[0]), (double)p->gemm.k,
+    kp_noise_products(&draws, c->out[0].data, 0, q, kp_array_count(&c->out[0]), (double)p->gemm.k,
                       c[1].noise, stream);
 }
 
