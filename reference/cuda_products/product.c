@@ -83,11 +83,52 @@ void kp_product_plan(struct kp_product *p, enum kp_math math, const struct kp_ar
     g->sb = w->stride[1][w->n - 1];
 }
 
+/* How a float64 product is multiplied with noise: the squares of its operands are multiplied, too
+ * (cuda_base/noise.h), and operands with noise of one scale; both are dense copies. */
+struct kp_rough {
+    struct kp_product on_copies;
+    size_t at_library, at_a, at_b, at_q, at_most; /* in the scratch */
+};
+
+/* A dense array of the shape of x. */
+static struct kp_array dense_like(const struct kp_array *x) {
+    struct kp_shape shape = {.n = x->n};
+    memcpy(shape.dim, x->dim, sizeof shape.dim);
+    return kp_array_dense(x->dtype, &shape);
+}
+
+/* Where operand i has its dense copy, in the scratch. */
+static struct kp_array copy_of(const struct kp_rough *r, const struct kp_array *from[2], int i,
+                               char *scratch) {
+    struct kp_array copy = dense_like(from[i]);
+    copy.data = scratch + (i ? r->at_b : r->at_a);
+    return copy;
+}
+
+/* The product of dense copies, where these need fewer calls of the library: in float64, which has
+ * room for them. */
+static bool run_on_copies(const struct kp_product *p, double alpha, double beta,
+                          const struct kp_array *from[2], void *out, char *scratch,
+                          cudaStream_t stream) {
+    const struct kp_rough *r = p->rough;
+    struct kp_array copy[2];
+    if (!r || r->on_copies.batch.n >= p->batch.n) return false;
+    for (int i = 0; i < 2; i++) {
+        copy[i] = copy_of(r, from, i, scratch);
+        kp_copy(from[i], &copy[i], stream);
+    }
+    kp_product_run(&r->on_copies, alpha, beta, copy[0], copy[1], NULL, out, scratch + r->at_library,
+                   stream);
+    return true;
+}
+
 /* See product.h. */
 void kp_product_run(const struct kp_product *p, double alpha, double beta, struct kp_array a,
                     struct kp_array b, const void *bias, void *out, char *scratch,
                     cudaStream_t stream) {
     struct kp_array to_a = p->a, to_b = p->b;
+    const struct kp_array *from[2] = {&a, &b};
+    if (run_on_copies(p, alpha, beta, from, out, scratch, stream)) return;
     to_a.data = p->copy_a ? scratch + p->at_a : a.data;
     to_b.data = p->copy_b ? scratch + p->at_b : b.data;
     if (p->copy_a) kp_copy(&a, &to_a, stream);
@@ -114,20 +155,6 @@ void kp_product_run(const struct kp_product *p, double alpha, double beta, struc
 
 /* ---- with noise ---- */
 
-/* How a float64 product is multiplied with noise: the squares of its operands are multiplied, too
- * (cuda_base/noise.h), and operands with noise of one scale; both are dense copies. */
-struct kp_rough {
-    struct kp_product on_copies;
-    size_t at_library, at_a, at_b, at_q, at_most; /* in the scratch */
-};
-
-/* A dense array of the shape of x. */
-static struct kp_array dense_like(const struct kp_array *x) {
-    struct kp_shape shape = {.n = x->n};
-    memcpy(shape.dim, x->dim, sizeof shape.dim);
-    return kp_array_dense(x->dtype, &shape);
-}
-
 /* See product.h. */
 void kp_product_plan_rough(struct kp_product *p, enum kp_math math, const struct kp_array *a,
                            const struct kp_array *b, const struct kp_array *out) {
@@ -141,14 +168,6 @@ void kp_product_plan_rough(struct kp_product *p, enum kp_math math, const struct
     r->at_b = reserve(p, kp_array_bytes(&db));
     r->at_q = reserve(p, kp_array_bytes(out));
     r->at_most = reserve(p, sizeof(double));
-}
-
-/* Where operand i has its dense copy, in the scratch. */
-static struct kp_array copy_of(const struct kp_rough *r, const struct kp_array *from[2], int i,
-                               char *scratch) {
-    struct kp_array copy = dense_like(from[i]);
-    copy.data = scratch + (i ? r->at_b : r->at_a);
-    return copy;
 }
 
 /* The product of the operands' squares, in the scratch. */
