@@ -104,11 +104,20 @@ static struct kp_exec *wrap_oracle(const struct kp_task *t, int64_t slice, bool 
     return e;
 }
 
-/* The same, but with half of the slices' rows until the workspace fits.  A single row is the
- * least. */
-static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, bool one_by_one) {
+/* Elements of outputs in a slice. */
+static int64_t slice_elements(const struct kp_plan *p) {
+    int64_t elements = 0;
+    for (int i = p->begin[KP_PHASE_SLICE]; i < p->begin[KP_PHASE_SLICE + 1]; i++)
+        if (p->steps[i].kind == KP_STEP_SINK) elements += kp_array_count(&p->steps[i].in[0].array);
+    return elements;
+}
+
+/* The same, but with half of the slices' rows until the workspace fits, and until slices have so
+ * few elements of outputs.  A single row is the least. */
+static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, int64_t elements,
+                                 bool one_by_one) {
     struct kp_exec *e = wrap_oracle(t, 0, one_by_one);
-    while (e->bytes > most && e->plan->slice > 1) {
+    while (e->plan->slice > 1 && (e->bytes > most || slice_elements(e->plan) > elements)) {
         int64_t slice = (e->plan->slice + 1) / 2;
         kp_exec_destroy(e);
         e = wrap_oracle(t, slice, one_by_one);
@@ -116,18 +125,20 @@ static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, bool one_
     return e;
 }
 
-/* Slices may take this much beside what is needed however thin they are: more makes none faster,
- * and where some are drawn by lot, thick ones are more than is wanted. */
+/* Slices may take this much beside what is needed however thin they are: more makes none faster.
+ * Where some are drawn by lot, thick ones are more than is wanted: one is computed at least, so it
+ * has no more elements of outputs than a sample is judged by. */
 static const size_t slice_bytes = (size_t)2 << 30;
+static const int64_t slice_most = 1 << 24;
 
 /* What thin slices need, too, no halving saves: then draws one by one may take less. */
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit) {
     struct kp_exec *e = wrap_oracle(t, 1, false);
     size_t least = e->bytes, most = least + slice_bytes;
     kp_exec_destroy(e);
-    e = wrap_thin(t, most < workspace_limit ? most : workspace_limit, false);
+    e = wrap_thin(t, most < workspace_limit ? most : workspace_limit, slice_most, false);
     if (least <= workspace_limit) return e;
-    struct kp_exec *other = wrap_thin(t, workspace_limit, true);
+    struct kp_exec *other = wrap_thin(t, workspace_limit, INT64_MAX, true);
     if (other->bytes > e->bytes) return kp_exec_destroy(other), e;
     kp_exec_destroy(e);
     return other;

@@ -17,6 +17,7 @@
 #include "cuda_ops/index.h"
 #include "define/define.h"
 #include "op_case.h"
+#include "task_text.h"
 
 enum { ALIGNMENT = 256, MOST_TENSORS = 64 };
 
@@ -203,6 +204,17 @@ static void begin(struct fixture *f, const cJSON *c, const char *dtype) {
     assert_null(define_run(f->task, (const double *const *)f->in, f->want));
 }
 
+/* The same of a graph; cJSON_Delete the case that it becomes. */
+static cJSON *begin_graph(struct fixture *f, const char *tensors, const char *graph,
+                          const char *dtype) {
+    cJSON *c = cJSON_CreateObject();
+    cJSON_AddStringToObject(c, "name", "graph");
+    cJSON_AddStringToObject(c, "tensors", tensors);
+    cJSON_AddStringToObject(c, "graph", graph);
+    begin(f, c, dtype);
+    return c;
+}
+
 static void end(struct fixture *f) {
     for (int t = 0; t < f->task->ntensors; t++) free(f->in[t]), free(f->tensor[t]);
     for (int o = 0; o < f->task->noutputs; o++) free(f->want[o]), free(f->got[o]);
@@ -317,11 +329,7 @@ static void test_rounding(void **state) {
     ask_dense = false;
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         struct fixture f;
-        cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "name", "rounding");
-        cJSON_AddStringToObject(c, "tensors", "x 4,3");
-        cJSON_AddStringToObject(c, "graph", graphs[i].graph);
-        begin(&f, c, "f16");
+        cJSON *c = begin_graph(&f, "x 4,3", graphs[i].graph, "f16");
         rounded = 0;
         run_oracle(&f, graphs[i].graph, SIZE_MAX, true);
         assert_int_equal(rounded, graphs[i].results * KP_DRAWS);
@@ -373,11 +381,7 @@ static void test_one_by_one(void **state) {
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         struct fixture f;
         size_t at_once, less, least, world = KP_MAX_OUTPUTS * MOST_DRAWN * sizeof(double);
-        cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "name", "one_by_one");
-        cJSON_AddStringToObject(c, "tensors", "x 64,8");
-        cJSON_AddStringToObject(c, "graph", graphs[i]);
-        begin(&f, c, "f32");
+        cJSON *c = begin_graph(&f, "x 64,8", graphs[i], "f32");
         noisy = true;
         together_done = 0;
         struct draws want = find_draws(&f, SIZE_MAX, &at_once);
@@ -423,11 +427,7 @@ static void test_places(void **state) {
     static const struct kp_noise noise = {.seed = 7};
     const struct kp_place two[] = {{0, 17}, {1, 50}, {0, 23}}; /* rows 2 and 50 */
     struct fixture f;
-    cJSON *c = cJSON_CreateObject();
-    cJSON_AddStringToObject(c, "name", "places");
-    cJSON_AddStringToObject(c, "tensors", "x 64,8");
-    cJSON_AddStringToObject(c, "graph", "t[64,8] = tanh(x)|s[64] = sum(t; dim=1) -> t s");
-    begin(&f, c, "f32");
+    cJSON *c = begin_graph(&f, "x 64,8", "t[64,8] = tanh(x)|s[64] = sum(t; dim=1) -> t s", "f32");
     noisy = true;
     struct kp_exec *e = kp_exec_create_oracle(f.task, 0); /* row by row */
     void *workspace = memory((int64_t)kp_exec_workspace(e), 1);
@@ -448,11 +448,7 @@ static void test_places(void **state) {
 static int rows_of(const char *tensors, const char *graph, int64_t most) {
     static const struct kp_noise noise = {.seed = 7};
     struct fixture f;
-    cJSON *c = cJSON_CreateObject();
-    cJSON_AddStringToObject(c, "name", "some");
-    cJSON_AddStringToObject(c, "tensors", tensors);
-    cJSON_AddStringToObject(c, "graph", graph);
-    begin(&f, c, "f32");
+    cJSON *c = begin_graph(&f, tensors, graph, "f32");
     struct kp_exec *e = kp_exec_create_oracle(f.task, 0); /* row by row */
     void *workspace = memory((int64_t)kp_exec_workspace(e), 1);
     memset(&computed, 0, sizeof computed);
@@ -474,10 +470,31 @@ static void test_some(void **state) {
     assert_int_equal(rows_of("x 64,16", "t[64,16] = tanh(x)|s[64] = sum(t; dim=1)", 1), 1);
 }
 
+/* Whether the oracle of four rows of so many elements computes more than one at a time. */
+static bool is_thick(int elements) {
+    char x[64], graph[64], message[1024];
+    snprintf(x, sizeof x, "x f32 [4,%d]", elements);
+    snprintf(graph, sizeof graph, "t[4,%d] = relu(x)", elements);
+    struct kp_task *t = load_graph(x, graph, message);
+    if (!t) fail_msg("%s", message);
+    struct kp_exec *e = kp_exec_create_oracle(t, SIZE_MAX), *row = kp_exec_create_oracle(t, 0);
+    bool thick = kp_exec_workspace(e) > kp_exec_workspace(row);
+    kp_exec_destroy(e), kp_exec_destroy(row), task_free(t);
+    return thick;
+}
+
+/* A slice has no more elements of outputs than a sample is judged by. */
+static void test_thin(void **state) {
+    (void)state;
+    assert_true(is_thick(1 << 23));
+    assert_false(is_thick((1 << 23) + 1));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_cases), cmocka_unit_test(test_places),
-                                       cmocka_unit_test(test_some), cmocka_unit_test(test_rounding),
-                                       cmocka_unit_test(test_one_by_one)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_thin),     cmocka_unit_test(test_cases),
+        cmocka_unit_test(test_places),   cmocka_unit_test(test_some),
+        cmocka_unit_test(test_rounding), cmocka_unit_test(test_one_by_one)};
     kp_program("test_plan");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
