@@ -12,7 +12,8 @@
 
 enum {
     CUBLAS_BYTES = 32 << 20, /* cuBLAS workspace: what it asks for on Hopper */
-    CHUNK_BYTES = 256 << 20  /* patches, or what is gathered from, at a time */
+    CHUNK_BYTES = 256 << 20, /* patches, or what is gathered from, at a time */
+    JOINED_BYTES = 512 << 20 /* of several worlds, whose products are small */
 };
 
 /* How much is done at a time: so many whole images, or a part of one.  A part is so many positions
@@ -36,10 +37,11 @@ static int64_t least_of(const struct kp_conv *g, int64_t *all) {
     return kp_conv_taps(g) * (g->transposed ? kp_conv_in(g) : g->in_channels / g->groups);
 }
 
-/* As much as CHUNK_BYTES hold, at least one position or channel. */
+/* As much as these bytes hold, at least one position or channel. */
 static struct chunk chunk_of(const struct kp_conv *g, enum kp_dtype dtype, int worlds) {
     int64_t element = (int64_t)kp_dtype_size(dtype), total = worlds * g->batch;
-    int64_t all, fit = CHUNK_BYTES / (least_of(g, &all) * element);
+    int64_t all, bytes = worlds > 1 ? JOINED_BYTES : CHUNK_BYTES;
+    int64_t fit = bytes / (least_of(g, &all) * element);
     if (is_plain(g, dtype)) return (struct chunk){g->batch, all};
     if (fit >= all) return (struct chunk){fit / all < total ? fit / all : total, all};
     if (fit > 128 && !g->transposed) fit = fit / 128 * 128;

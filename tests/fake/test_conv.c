@@ -321,7 +321,7 @@ static void test_chunks(void **state) {
           "t[4,1,64,64] = conv2d(x, weight=w; padding=11)", false);
     products = 0;
     assert_true(kp_impl_conv2d.together(f.call, f.state, f.scratch, 0));
-    assert_int_equal(products, 1 + 3); /* squares; 36 images, 15 at a time */
+    assert_int_equal(products, 1 + 2); /* squares; 36 images, 31 at a time */
     compare(&f, "together", "in chunks");
     end(&f);
 }
