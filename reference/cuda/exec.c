@@ -109,11 +109,20 @@ static struct kp_exec *wrap_oracle(const struct kp_task *t, int64_t slice, int d
     return e;
 }
 
-/* The same, but with half of the slices' rows until the workspace fits.  A single row is the
- * least. */
-static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, int draws) {
+/* Elements of outputs in a slice. */
+static int64_t slice_elements(const struct kp_plan *p) {
+    int64_t elements = 0;
+    for (int i = p->begin[KP_PHASE_SLICE]; i < p->begin[KP_PHASE_SLICE + 1]; i++)
+        if (p->steps[i].kind == KP_STEP_SINK) elements += kp_array_count(&p->steps[i].in[0].array);
+    return elements;
+}
+
+/* The same, but with half of the slices' rows until the workspace fits, and until slices have so
+ * few elements of outputs.  A single row is the least. */
+static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, int64_t elements,
+                                 int draws) {
     struct kp_exec *e = wrap_oracle(t, 0, draws);
-    while (e->bytes > most && e->plan->slice > 1) {
+    while (e->plan->slice > 1 && (e->bytes > most || slice_elements(e->plan) > elements)) {
         int64_t slice = (e->plan->slice + 1) / 2;
         kp_exec_destroy(e);
         e = wrap_oracle(t, slice, draws);
@@ -121,9 +130,11 @@ static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, int draws
     return e;
 }
 
-/* Slices may take this much beside what is needed however thin they are: more makes none faster,
- * and where some are drawn by lot, thick ones are more than is wanted. */
+/* Slices may take this much beside what is needed however thin they are: more makes none faster.
+ * Where some are drawn by lot, thick ones are more than is wanted: one is computed at least, so it
+ * has no more elements of outputs than a sample is judged by. */
 static const size_t slice_bytes = (size_t)2 << 30;
+static const int64_t slice_most = 1 << 24;
 
 /* What thin slices need, too, no halving saves: then fewer draws at a time may take less. */
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit) {
@@ -132,9 +143,9 @@ struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_
     int draws = KP_DRAWS;
     while (draws > 1 && oracle_bytes(e->plan, draws) + room > workspace_limit) draws--;
     kp_exec_destroy(e);
-    e = wrap_thin(t, most < workspace_limit ? most : workspace_limit, KP_DRAWS);
+    e = wrap_thin(t, most < workspace_limit ? most : workspace_limit, slice_most, KP_DRAWS);
     if (least <= workspace_limit) return e;
-    struct kp_exec *other = wrap_thin(t, workspace_limit, draws);
+    struct kp_exec *other = wrap_thin(t, workspace_limit, INT64_MAX, draws);
     if (other->bytes > e->bytes) return kp_exec_destroy(other), e;
     kp_exec_destroy(e);
     return other;

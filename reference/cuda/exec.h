@@ -47,8 +47,9 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
 /* The oracle (F64 only): computes the outputs in float64, cut along an axis into slices, and with
  * `noise` KP_DRAWS times more, each time with other noise.  The axis is the one that leaves the
  * least to be read whole, mostly 0, and 1 behind a batch norm.  Slices are chosen at creation
- * so that the workspace stays below workspace_limit, and not far above what thin ones need; values
- * that do not depend on the slice are computed once.  With `most` above 0 only some slices are
+ * so that the workspace stays below workspace_limit, and not far above what thin ones need, and so
+ * that none has more than 2^24 elements of outputs, unless a row has; values that do not depend on
+ * the slice are computed once.  With `most` above 0 only some slices are
  * computed, drawn by lot from the noise's seed: as many as have `most` elements of outputs, and no
  * more than KP_MOST_RESULTS times as many results of all ops, but one at least. For each range of a
  * slice it calls `sink` with the output's index, the offset and count of the range in elements of

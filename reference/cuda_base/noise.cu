@@ -27,15 +27,27 @@ __global__ void add_sum_noise(double *y, const double *q, int64_t count, double 
     }
 }
 
-__global__ void draw_products(kp_noisy draws, const double *x, const double *q, int64_t count,
-                              double terms, double operand, double sum) {
+/* The standard deviation of what a product strays by; NaN for a sum with an infinite term. */
+__device__ static double stray_of(double c, double q, double terms, double operand, double sum) {
+    double var =
+        2 * q * operand * operand + noise_of_sum(c, q, terms, KP_PRODUCT_CHAIN) * sum * sum;
+    return isfinite(var) ? sqrt(var) : NAN;
+}
+
+/* APART: each draw has a product of its own. */
+template <bool APART>
+__global__ void draw_products(kp_noisy draws, const double *x, int64_t apart, const double *q,
+                              int64_t count, double terms, double operand, double sum) {
     FOR_EACH(i, count) {
-        double c = x[i], var = 2 * q[i] * operand * operand +
-                               noise_of_sum(c, q[i], terms, KP_PRODUCT_CHAIN) * sum * sum;
-        double size = isfinite(var) ? sqrt(var) : NAN;
+        double c = x[i], square = q[i], size = stray_of(c, square, terms, operand, sum);
 #pragma unroll
-        for (int d = 0; d < KP_DRAWS; d++)
+        for (int d = 0; d < KP_DRAWS; d++) {
+            if (APART && d) {
+                c = x[d * apart + i];
+                size = stray_of(c, square, terms, operand, sum);
+            }
             draws.y[d][i] = on_grid(c + size * noise_even(draws.seed[d], (uint64_t)i));
+        }
     }
 }
 
@@ -84,11 +96,11 @@ void kp_noise_product(double *y, const double *q, int64_t count, double terms,
     KP_CUDA(cudaGetLastError());
 }
 
-void kp_noise_products(const struct kp_noisy *draws, const double *x, const double *q,
-                       int64_t count, double terms, const struct kp_noise *n,
+void kp_noise_products(const struct kp_noisy *draws, const double *x, int64_t apart,
+                       const double *q, int64_t count, double terms, const struct kp_noise *n,
                        cudaStream_t stream) {
-    draw_products<<<blocks_for(count), BLOCK, 0, stream>>>(*draws, x, q, count, terms, n->operand,
-                                                           n->sum);
+    (apart ? draw_products<true> : draw_products<false>)<<<blocks_for(count), BLOCK, 0, stream>>>(
+        *draws, x, apart, q, count, terms, n->operand, n->sum);
     KP_CUDA(cudaGetLastError());
 }
 

@@ -60,13 +60,14 @@ void kp_noise_sum(double *y, const double *q, int64_t count, double terms, int c
 void kp_noise_product(double *y, const double *q, int64_t count, double terms,
                       const struct kp_noise *noise, cudaStream_t stream);
 
-/* All draws of such a product of operands without noise: each is x, with noise of its own seed. */
+/* All draws of such a product: draw d is x + d * apart, with noise of its own seed.  Where operands
+ * have no noise, apart is 0: each is the exact result. */
 struct kp_noisy {
     double *y[KP_DRAWS];
     uint64_t seed[KP_DRAWS];
 };
-void kp_noise_products(const struct kp_noisy *draws, const double *x, const double *q,
-                       int64_t count, double terms, const struct kp_noise *noise,
+void kp_noise_products(const struct kp_noisy *draws, const double *x, int64_t apart,
+                       const double *q, int64_t count, double terms, const struct kp_noise *noise,
                        cudaStream_t stream);
 
 /* y[i] rounded to a unit roundoff. */

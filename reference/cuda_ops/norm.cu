@@ -306,6 +306,7 @@ void launch_type(const Rows &g, const struct kp_call *c, unsigned parts, void *s
 enum {
     ROUGH_BLOCK = 1024,
     ROUGH_PART = 4 * ROUGH_BLOCK, /* elements; smaller parts are not worth a block */
+    ROUGH_EACH = 16, /* a thread's at most, where rows fill the machine: fewer wait for others */
     OF_MEAN = 1,
     OF_VARIANCE,
     OF_LOST,
@@ -472,17 +473,17 @@ template <Rows rows_of(const struct kp_call *)>
 void rough(const struct kp_call *c, void *, void *scratch, cudaStream_t stream) {
     Rows g = rows_of(c);
     int64_t n = g.segments * g.span, most = (n + ROUGH_PART - 1) / ROUGH_PART;
-    int64_t share = rough_blocks() / g.rows, parts = share < most ? share : most;
-    if (parts < 1) parts = 1;
-    unsigned threads = 32;
-    while (threads < ROUGH_BLOCK && threads < n) threads *= 2;
+    int64_t share = rough_blocks() / g.rows, parts = share < 1 ? 1 : share < most ? share : most;
+    unsigned threads = 32, running = rough_blocks() * ROUGH_BLOCK; /* at a time */
+    while (threads < ROUGH_BLOCK && threads < n &&
+           (threads * ROUGH_EACH < n || threads * g.rows < running))
+        threads *= 2;
     const double *in = (const double *)c->in[0].data, *exact = (const double *)c->exact[0];
     const double *weight = c->present[1] ? (const double *)c->in[1].data : NULL;
     const double *bias = c->present[2] ? (const double *)c->in[2].data : NULL;
     double *out = (double *)c->out[0].data, eps = op_float(c->op, "eps", 1e-5);
-    Sums *shared = (Sums *)scratch;
     kp_noise noise = *c->noise;
-    void *args[] = {&g, &in, &out, &exact, &weight, &bias, &eps, &noise, &shared};
+    void *args[] = {&g, &in, &out, &exact, &weight, &bias, &eps, &noise, &scratch};
     dim3 grid((unsigned)g.rows, (unsigned)parts);
     if (parts > 1)
         KP_CUDA(cudaLaunchCooperativeKernel(norm_rough, grid, dim3(threads), args, 0, stream));

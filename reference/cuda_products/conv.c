@@ -9,9 +9,13 @@
 #include <stdlib.h>
 #include "base/error.h"
 
+enum { WORLDS = 1 + KP_DRAWS };
+
 struct state {
-    struct kp_conv_plan *plan;        /* NULL: cuBLAS */
-    size_t at_x, at_w, at_q, at_most; /* F64: what rough() has in the scratch, behind cuBLAS's */
+    struct kp_conv_plan *plan; /* NULL: cuBLAS */
+    bool joined;               /* F64: all worlds are one product */
+    /* F64: what rough() and together() have in the scratch, behind cuBLAS's. */
+    size_t at_x, at_w, at_q, at_most, at_y;
 };
 
 /* The geometry of a call; its batch may differ from the task's (slices). */
@@ -58,12 +62,25 @@ static double terms_of(const struct kp_conv *g) {
     return terms;
 }
 
-/* Room for what rough() needs. */
-static void reserve_rough(struct state *s, const struct kp_call *c, size_t *scratch) {
-    size_t *const at[] = {&s->at_x, &s->at_w, &s->at_q, &s->at_most};
-    const size_t bytes[] = {kp_array_bytes(&c->in[0]), kp_array_bytes(&c->in[1]),
-                            kp_array_bytes(&c->out[0]), sizeof(double)};
-    for (int i = 0; i < 4; i++) {
+/* Elements of a result above which a convolution fills the GPU by itself. */
+enum { MOST_JOINED = 1 << 21 };
+
+/* Whether the draws, which have operands of their own, suit one product: that of one alone is a few
+ * tiles, each a sum of thousands of terms, and most of the GPU would wait. */
+static bool suits_joining(const struct kp_call *c, const struct kp_conv *g) {
+    return !is_depthwise(g) && !c->exact_operands && kp_array_count(&c->out[0]) <= MOST_JOINED;
+}
+
+/* Room in the scratch for what float64 needs. */
+static void reserve_f64(struct state *s, const struct kp_call *c, const struct kp_conv *g,
+                        size_t *scratch) {
+    s->joined = suits_joining(c, g);
+    *scratch = is_depthwise(g) ? 0 : kp_conv_products_bytes(g, KP_F64, s->joined ? WORLDS : 1);
+    size_t *const at[] = {&s->at_x, &s->at_w, &s->at_q, &s->at_most, &s->at_y};
+    const size_t out = kp_array_bytes(&c->out[0]);
+    const size_t bytes[] = {kp_array_bytes(&c->in[0]), kp_array_bytes(&c->in[1]), out,
+                            sizeof(double), s->joined ? WORLDS * out : 0};
+    for (int i = 0; i < 5; i++) {
         *at[i] = kp_align(*scratch);
         *scratch = *at[i] + bytes[i];
     }
@@ -77,13 +94,12 @@ static void *prepare(const struct kp_call *c, size_t *scratch) {
 
     if (!s) die(KP_MACHINE, "%s: out of memory", c->op->def->name);
     *scratch = 0;
-    if (is_depthwise(&g)) {
-        if (c->math == KP_MATH_F64) reserve_rough(s, c, scratch);
-        return s;
+    if (c->math == KP_MATH_F64) {
+        reserve_f64(s, c, &g, scratch);
+    } else if (!is_depthwise(&g)) {
+        s->plan = kp_conv_plan(&g, dtype, c->math, scratch);
+        if (!s->plan) *scratch = kp_conv_products_bytes(&g, dtype, 1);
     }
-    if (c->math != KP_MATH_F64) s->plan = kp_conv_plan(&g, dtype, c->math, scratch);
-    if (!s->plan) *scratch = kp_conv_products_bytes(&g, dtype);
-    if (c->math == KP_MATH_F64) reserve_rough(s, c, scratch);
     return s;
 }
 
@@ -103,7 +119,7 @@ static void run(const struct kp_call *c, void *state, void *scratch, cudaStream_
     if (s->plan)
         kp_conv_plan_run(s->plan, x, w, y, scratch, stream);
     else
-        kp_conv_products(&g, dtype, c->math, x, w, y, scratch, stream);
+        kp_conv_products(&g, dtype, c->math, 1, 0, x, w, y, scratch, stream);
     if (bias) kp_conv_bias(&g, dtype, bias, y, stream);
 }
 
@@ -113,7 +129,7 @@ static void run_f64(const struct kp_conv *g, const void *x, const void *w, void 
     if (is_depthwise(g))
         kp_conv_depthwise(g, KP_F64, x, w, NULL, y, stream);
     else
-        kp_conv_products(g, KP_F64, KP_MATH_F64, x, w, y, scratch, stream);
+        kp_conv_products(g, KP_F64, KP_MATH_F64, 1, 0, x, w, y, scratch, stream);
 }
 
 /* Input and filters as copies, in the scratch. */
@@ -140,14 +156,57 @@ static void mark_unknown(const struct kp_conv *g, const struct kp_call *c, cudaS
 }
 
 /* All draws from the exact result. */
+static void draw_from_exact(const struct kp_conv *g, const struct kp_call *c, const struct state *s,
+                            char *scratch, cudaStream_t stream) {
+    run(c, (void *)s, scratch, stream);
+    const double *q = run_squares(g, c, s, scratch, stream);
+    struct kp_noisy draws = kp_noisy_of(c);
+    kp_noise_products(&draws, c->out[0].data, 0, q, kp_array_count(&c->out[0]), terms_of(g),
+                      c[1].noise, stream);
+}
+
+/* Whether only inputs differ between worlds, and lie evenly in memory: *apart elements. */
+static bool inputs_apart(const struct kp_call *c, int64_t *apart) {
+    const double *x = c[0].in[0].data;
+    *apart = (const double *)c[1].in[0].data - x;
+    for (int w = 1; w < WORLDS; w++) {
+        if ((const double *)c[w].in[0].data != x + w * *apart) return false;
+        for (int k = 1; k <= 2; k++)
+            if (c->present[k] && c[w].in[k].data != c[0].in[k].data) return false;
+    }
+    return true;
+}
+
+/* All worlds as one product of more images.  The squares are those of the first draw, as in
+ * rough().
+ */
+static void run_joined(const struct kp_conv *g, const struct kp_call *c, const struct state *s,
+                       int64_t apart, char *scratch, cudaStream_t stream) {
+    int64_t count = kp_array_count(&c->out[0]);
+    double *y = (double *)(scratch + s->at_y);
+    const double *q = run_squares(g, &c[1], s, scratch, stream);
+    struct kp_noisy draws = kp_noisy_of(c);
+    struct kp_conv all = *g;
+    all.batch *= WORLDS;
+    kp_conv_products(g, KP_F64, KP_MATH_F64, WORLDS, apart, c->in[0].data, c->in[1].data, y,
+                     scratch, stream);
+    if (c->present[2]) kp_conv_bias(&all, KP_F64, c->in[2].data, y, stream);
+    KP_CUDA(cudaMemcpyAsync(c->out[0].data, y, kp_array_bytes(&c->out[0]), cudaMemcpyDeviceToDevice,
+                            stream));
+    kp_noise_products(&draws, y + count, count, q, count, terms_of(g), c[1].noise, stream);
+}
+
+/* All draws from the exact result, or from a product of their own. */
 static bool together(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
     struct kp_conv g = geometry(c);
-    if (!kp_noise_is_last(c)) return false;
-    run(c, state, scratch, stream);
-    const double *q = run_squares(&g, c, state, scratch, stream);
-    struct kp_noisy draws = kp_noisy_of(c);
-    kp_noise_products(&draws, c->out[0].data, q, kp_array_count(&c->out[0]), terms_of(&g),
-                      c[1].noise, stream);
+    const struct state *s = state;
+    int64_t apart;
+    if (kp_noise_is_last(c))
+        draw_from_exact(&g, c, s, scratch, stream);
+    else if (s->joined && !(c[1].noise->largest > 0) && inputs_apart(c, &apart))
+        run_joined(&g, c, s, apart, scratch, stream);
+    else
+        return false;
     for (int d = 1; d <= KP_DRAWS; d++) mark_unknown(&g, &c[d], stream);
     return true;
 }
@@ -161,18 +220,20 @@ static void rough(const struct kp_call *c, void *state, void *scratch_, cudaStre
     double *copy[2] = {(double *)(scratch + s->at_x), (double *)(scratch + s->at_w)};
     double *q = (double *)(scratch + s->at_q), *most = (double *)(scratch + s->at_most);
     double *y = c->out[0].data;
+    const double *from[2] = {c->in[0].data, c->in[1].data};
     struct kp_noise n = *c->noise;
     if (c->first) run_squares(&g, c, s, scratch, stream);
     if (c->exact_operands && !(n.largest > 0)) {
         KP_CUDA(cudaMemcpyAsync(y, c->exact[0], kp_array_bytes(&c->out[0]),
                                 cudaMemcpyDeviceToDevice, stream));
     } else {
-        copy_operands(c, copy, stream);
+        if (n.largest > 0) copy_operands(c, copy, stream);
         for (int i = 0; i < 2 && n.largest > 0; i++) {
             n.seed = kp_noise_seed(c->noise->seed, i + 1);
             kp_noise_largest(copy[i], kp_array_count(&c->in[i]), &n, most, stream);
+            from[i] = copy[i];
         }
-        run_f64(&g, copy[0], copy[1], y, scratch, stream);
+        run_f64(&g, from[0], from[1], y, scratch, stream);
         if (c->present[2]) kp_conv_bias(&g, KP_F64, c->in[2].data, y, stream);
     }
     kp_noise_product(y, q, kp_array_count(&c->out[0]), terms_of(&g), c->noise, stream);

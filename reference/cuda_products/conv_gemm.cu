@@ -39,6 +39,42 @@ __global__ void __launch_bounds__(BLOCK)
         }
 }
 
+/* The same in float64, where all taps of a channel at a position are a thread's, which then divides
+ * once.  Image n is number n % batch of world n / batch.  Grid: x over channels and positions, y
+ * over images. */
+__global__ void __launch_bounds__(BLOCK)
+    patches_f64(struct kp_conv g, const double *__restrict__ x, double *__restrict__ out,
+                int64_t apart, int64_t from, int images, unsigned channels, unsigned first,
+                unsigned count) {
+    unsigned id = blockIdx.x * BLOCK + threadIdx.x, channel = id / count, p = id - channel * count;
+    if (channel >= channels) return;
+    unsigned o = first + p, line = o / (unsigned)g.out[2], plane = line / (unsigned)g.out[1];
+    int nz = (int)g.in[0], ny = (int)g.in[1], nx = (int)g.in[2];
+    int kz = (int)g.kernel[0], ky = (int)g.kernel[1], kx = (int)g.kernel[2];
+    int dx = (int)g.dilation[2], iz = (int)plane * (int)g.stride[0] - (int)g.pad[0];
+    int iy = (int)(line - plane * (unsigned)g.out[1]) * (int)g.stride[1] - (int)g.pad[1];
+    int ix = (int)(o - line * (unsigned)g.out[2]) * (int)g.stride[2] - (int)g.pad[2];
+    int64_t size = (int64_t)nz * ny * nx, taps = (int64_t)kz * ky * kx;
+
+    for (int n = blockIdx.y; n < images; n += gridDim.y) {
+        int64_t image = from + n, world = image / g.batch;
+        const double *in =
+            x + world * apart + ((image - world * g.batch) * g.in_channels + channel) * size;
+        double *to = out + ((int64_t)n * channels + channel) * taps * count + p;
+        for (int a = 0; a < kz; a++)
+            for (int b = 0; b < ky; b++) {
+                int z = iz + a * (int)g.dilation[0], v = iy + b * (int)g.dilation[1];
+                bool inside = (unsigned)z < (unsigned)nz && (unsigned)v < (unsigned)ny;
+                const double *row = in + ((int64_t)z * ny + v) * nx;
+#pragma unroll 4
+                for (int c = 0; c < kx; c++, to += count) {
+                    int u = ix + c * dx;
+                    *to = inside && (unsigned)u < (unsigned)nx ? row[u] : 0;
+                }
+            }
+    }
+}
+
 /* Grid: x over (image, output channel), y over positions.  KY, KX: filter size in
  * the last two axes when known (then the first is 1), else 0. */
 template <class T, int KY, int KX>
@@ -131,6 +167,52 @@ __global__ void __launch_bounds__(BLOCK)
         }
 }
 
+/* The taps along an axis that add to a place of a transposed convolution's result: from `tap` on,
+ * so many taps apart, by the operand's place `at`, which then goes down by `down`. */
+struct Taps {
+    int tap, step, at, down;
+};
+__device__ inline Taps taps_of(const struct kp_conv &g, int axis, int o) {
+    int stride = (int)g.stride[axis], by = (int)g.dilation[axis], kernel = (int)g.kernel[axis];
+    int at = o + (int)g.pad[axis], tap = 0, step = 1;
+    while (step * by % stride) step++;
+    while (tap < kernel && (at - tap * by) % stride) tap++;
+    return {tap, step, (at - tap * by) / stride, step * by / stride};
+}
+
+/* The same as gather in float64: a thread divides for each axis once, not for each tap. */
+__global__ void __launch_bounds__(BLOCK)
+    gather_f64(struct kp_conv g, const double *__restrict__ columns, double *__restrict__ y,
+               int images, int channels, unsigned places) {
+    unsigned o = blockIdx.x * BLOCK + threadIdx.x;
+    if (o >= places) return;
+    unsigned line = o / (unsigned)g.out[2], plane = line / (unsigned)g.out[1];
+    Taps z = taps_of(g, 0, (int)plane), v = taps_of(g, 1, (int)(line - plane * (unsigned)g.out[1]));
+    Taps u = taps_of(g, 2, (int)(o - line * (unsigned)g.out[2]));
+    int nz = (int)g.in[0], ny = (int)g.in[1], nx = (int)g.in[2];
+    int kz = (int)g.kernel[0], ky = (int)g.kernel[1], kx = (int)g.kernel[2];
+    int64_t in = (int64_t)nz * ny * nx, taps = (int64_t)kz * ky * kx;
+    int64_t next = u.step * in - u.down; /* from one tap's number along a row to the next's */
+
+    for (int n = blockIdx.z; n < images; n += gridDim.z)
+        for (int channel = blockIdx.y; channel < channels; channel += gridDim.y) {
+            const double *own = columns + ((int64_t)n * channels + channel) * taps * in;
+            double sum = 0;
+            for (int a = z.tap, iz = z.at; a < kz; a += z.step, iz -= z.down) {
+                if ((unsigned)iz >= (unsigned)nz) continue;
+                for (int b = v.tap, iy = v.at; b < ky; b += v.step, iy -= v.down) {
+                    if ((unsigned)iy >= (unsigned)ny) continue;
+                    const double *at = own + ((int64_t)(a * ky + b) * kx + u.tap) * in +
+                                       ((int64_t)iz * ny + iy) * nx + u.at;
+#pragma unroll 4
+                    for (int c = u.tap, ix = u.at; c < kx; c += u.step, ix -= u.down, at += next)
+                        if ((unsigned)ix < (unsigned)nx) sum += *at;
+                }
+            }
+            y[(n * g.out_channels + channel) * places + o] = sum;
+        }
+}
+
 /* Grid: an output channel each.  Filters of a convolution are [out, in/groups, taps], of a
  * transposed one [in, out/groups, taps]. */
 __global__ void __launch_bounds__(BLOCK)
@@ -205,6 +287,22 @@ void kp_conv_patches(const struct kp_conv *g, enum kp_dtype dtype, const void *x
     KP_CUDA(cudaGetLastError());
 }
 
+/* See conv_parts.h. */
+void kp_conv_patches_f64(const struct kp_conv *g, const double *x, int64_t apart, int64_t from,
+                         int64_t images, int64_t first, int64_t count, double *out,
+                         cudaStream_t stream) {
+    int64_t channels = g->in_channels / g->groups;
+    bool fits = channels * kp_conv_taps(g) <= INT32_MAX && kp_conv_out(g) <= INT32_MAX;
+    fits = fits && channels * count <= INT32_MAX;
+    for (int i = 0; i < 3; i++) fits = fits && g->in[i] + 2 * g->pad[i] <= INT32_MAX;
+    if (!fits) die(KP_INPUT, "convolution: more than 2^31 positions or filter taps");
+    dim3 grid((unsigned)((channels * count + BLOCK - 1) / BLOCK),
+              (unsigned)(images < MAX_GRID ? images : MAX_GRID));
+    patches_f64<<<grid, BLOCK, 0, stream>>>(*g, x, out, apart, from, (int)images,
+                                            (unsigned)channels, (unsigned)first, (unsigned)count);
+    KP_CUDA(cudaGetLastError());
+}
+
 /* See conv_parts.h.  Each place gathers what is its own, so the order of its sum is fixed. */
 void kp_conv_gather(const struct kp_conv *g, enum kp_dtype dtype, const void *columns,
                     int64_t images, int64_t channels, void *y, cudaStream_t stream) {
@@ -215,9 +313,13 @@ void kp_conv_gather(const struct kp_conv *g, enum kp_dtype dtype, const void *co
     dim3 grid((unsigned)((places + BLOCK - 1) / BLOCK),
               (unsigned)(channels < MAX_GRID ? channels : MAX_GRID),
               (unsigned)(images < MAX_GRID ? images : MAX_GRID));
-    KP_BY_TYPE(dtype,
-               gather<T><<<grid, BLOCK, 0, stream>>>(*g, (const T *)columns, (T *)y, (int)images,
-                                                     (int)channels, (unsigned)places))
+    if (dtype == KP_F64)
+        gather_f64<<<grid, BLOCK, 0, stream>>>(*g, (const double *)columns, (double *)y,
+                                               (int)images, (int)channels, (unsigned)places);
+    else
+        KP_BY_TYPE(dtype, gather<T><<<grid, BLOCK, 0, stream>>>(*g, (const T *)columns, (T *)y,
+                                                                (int)images, (int)channels,
+                                                                (unsigned)places))
     KP_CUDA(cudaGetLastError());
 }
 

@@ -40,16 +40,25 @@ void kp_conv_plan_run(struct kp_conv_plan *p, const void *x, const void *w, void
                       void *workspace, cudaStream_t stream);
 void kp_conv_plan_destroy(struct kp_conv_plan *p);
 
-/* cuBLAS.  scratch: kp_conv_products_bytes. */
-size_t kp_conv_products_bytes(const struct kp_conv *g, enum kp_dtype dtype);
-void kp_conv_products(const struct kp_conv *g, enum kp_dtype dtype, enum kp_math math,
-                      const void *x, const void *w, void *y, void *scratch, cudaStream_t stream);
+/* cuBLAS.  scratch: kp_conv_products_bytes.  Inputs of so many worlds, which share the filters, lie
+ * `apart` elements from each other; their results are neighbours.  Several worlds are for float64.
+ */
+size_t kp_conv_products_bytes(const struct kp_conv *g, enum kp_dtype dtype, int worlds);
+void kp_conv_products(const struct kp_conv *g, enum kp_dtype dtype, enum kp_math math, int worlds,
+                      int64_t apart, const void *x, const void *w, void *y, void *scratch,
+                      cudaStream_t stream);
 
 /* Write the patches under output positions [first, first + count) of `images`
  * images as matrices [in_channels/groups * taps, count], one after the other.
  * `x` points to the first image's first channel of the group. */
 void kp_conv_patches(const struct kp_conv *g, enum kp_dtype dtype, const void *x, int64_t images,
                      int64_t first, int64_t count, void *patches, cudaStream_t stream);
+
+/* The same in float64, from image `from` on: number n % batch of world n / batch.  `x` points to
+ * the first image of the first world. */
+void kp_conv_patches_f64(const struct kp_conv *g, const double *x, int64_t apart, int64_t from,
+                         int64_t images, int64_t first, int64_t count, double *patches,
+                         cudaStream_t stream);
 
 /* Write what the patches of a transposed convolution add up to: columns are matrices
  * [channels * taps, places of the operand] of `images` images, one after the other, and y is the

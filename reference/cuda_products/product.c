@@ -83,11 +83,52 @@ void kp_product_plan(struct kp_product *p, enum kp_math math, const struct kp_ar
     g->sb = w->stride[1][w->n - 1];
 }
 
+/* How a float64 product is multiplied with noise: the squares of its operands are multiplied, too
+ * (cuda_base/noise.h), and operands with noise of one scale; both are dense copies. */
+struct kp_rough {
+    struct kp_product on_copies;
+    size_t at_library, at_a, at_b, at_q, at_most; /* in the scratch */
+};
+
+/* A dense array of the shape of x. */
+static struct kp_array dense_like(const struct kp_array *x) {
+    struct kp_shape shape = {.n = x->n};
+    memcpy(shape.dim, x->dim, sizeof shape.dim);
+    return kp_array_dense(x->dtype, &shape);
+}
+
+/* Where operand i has its dense copy, in the scratch. */
+static struct kp_array copy_of(const struct kp_rough *r, const struct kp_array *from[2], int i,
+                               char *scratch) {
+    struct kp_array copy = dense_like(from[i]);
+    copy.data = scratch + (i ? r->at_b : r->at_a);
+    return copy;
+}
+
+/* The product of dense copies, where these need fewer calls of the library: in float64, which has
+ * room for them. */
+static bool run_on_copies(const struct kp_product *p, double alpha, double beta,
+                          const struct kp_array *from[2], void *out, char *scratch,
+                          cudaStream_t stream) {
+    const struct kp_rough *r = p->rough;
+    struct kp_array copy[2];
+    if (!r || r->on_copies.batch.n >= p->batch.n) return false;
+    for (int i = 0; i < 2; i++) {
+        copy[i] = copy_of(r, from, i, scratch);
+        kp_copy(from[i], &copy[i], stream);
+    }
+    kp_product_run(&r->on_copies, alpha, beta, copy[0], copy[1], NULL, out, scratch + r->at_library,
+                   stream);
+    return true;
+}
+
 /* See product.h. */
 void kp_product_run(const struct kp_product *p, double alpha, double beta, struct kp_array a,
                     struct kp_array b, const void *bias, void *out, char *scratch,
                     cudaStream_t stream) {
     struct kp_array to_a = p->a, to_b = p->b;
+    const struct kp_array *from[2] = {&a, &b};
+    if (run_on_copies(p, alpha, beta, from, out, scratch, stream)) return;
     to_a.data = p->copy_a ? scratch + p->at_a : a.data;
     to_b.data = p->copy_b ? scratch + p->at_b : b.data;
     if (p->copy_a) kp_copy(&a, &to_a, stream);
@@ -114,20 +155,6 @@ void kp_product_run(const struct kp_product *p, double alpha, double beta, struc
 
 /* ---- with noise ---- */
 
-/* How a float64 product is multiplied with noise: dense copies of the operands, whose squares are
- * multiplied, too (cuda_base/noise.h). */
-struct kp_rough {
-    struct kp_product on_copies;
-    size_t at_library, at_a, at_b, at_q, at_most; /* in the scratch */
-};
-
-/* A dense array of the shape of x. */
-static struct kp_array dense_like(const struct kp_array *x) {
-    struct kp_shape shape = {.n = x->n};
-    memcpy(shape.dim, x->dim, sizeof shape.dim);
-    return kp_array_dense(x->dtype, &shape);
-}
-
 /* See product.h. */
 void kp_product_plan_rough(struct kp_product *p, enum kp_math math, const struct kp_array *a,
                            const struct kp_array *b, const struct kp_array *out) {
@@ -143,16 +170,6 @@ void kp_product_plan_rough(struct kp_product *p, enum kp_math math, const struct
     r->at_most = reserve(p, sizeof(double));
 }
 
-/* The operands as dense copies, in the scratch. */
-static void copy_operands(const struct kp_rough *r, const struct kp_array *from[2],
-                          struct kp_array copy[2], char *scratch, cudaStream_t stream) {
-    for (int i = 0; i < 2; i++) {
-        copy[i] = dense_like(from[i]);
-        copy[i].data = scratch + (i ? r->at_b : r->at_a);
-        kp_copy(from[i], &copy[i], stream);
-    }
-}
-
 /* The product of the operands' squares, in the scratch. */
 static const double *multiply_squares(const struct kp_product *p, double alpha,
                                       const struct kp_array *from[2], char *scratch,
@@ -160,9 +177,13 @@ static const double *multiply_squares(const struct kp_product *p, double alpha,
     const struct kp_rough *r = p->rough;
     struct kp_array copy[2];
     double *q = (double *)(scratch + r->at_q);
-    copy_operands(r, from, copy, scratch, stream);
-    for (int i = 0; i < 2; i++)
-        kp_noise_square(copy[i].data, copy[i].data, kp_array_count(&copy[i]), stream);
+    for (int i = 0; i < 2; i++) {
+        copy[i] = copy_of(r, from, i, scratch);
+        bool dense = kp_array_is_dense(from[i]);
+        if (!dense) kp_copy(from[i], &copy[i], stream);
+        kp_noise_square(dense ? from[i]->data : copy[i].data, copy[i].data,
+                        kp_array_count(&copy[i]), stream);
+    }
     kp_product_run(&r->on_copies, alpha * alpha, 0, copy[0], copy[1], NULL, q,
                    scratch + r->at_library, stream);
     return q;
@@ -173,8 +194,30 @@ void kp_product_together(const struct kp_product *p, const struct kp_array *from
                          const struct kp_call *c, char *scratch, cudaStream_t stream) {
     const double *q = multiply_squares(p, 1, from, scratch, stream);
     struct kp_noisy draws = kp_noisy_of(c);
-    kp_noise_products(&draws, c->out[0].data, q, kp_array_count(&c->out[0]), (double)p->gemm.k,
+    kp_noise_products(&draws, c->out[0].data, 0, q, kp_array_count(&c->out[0]), (double)p->gemm.k,
                       c[1].noise, stream);
+}
+
+/* The product of the operands, as they are or with noise of one scale. */
+static void multiply_rough(const struct kp_product *p, double alpha, const struct kp_array *from[2],
+                           double beta, void *out, const struct kp_noise *noise, char *scratch,
+                           cudaStream_t stream) {
+    const struct kp_rough *r = p->rough;
+    struct kp_array copy[2];
+    struct kp_noise n = *noise;
+    if (!(n.largest > 0)) {
+        kp_product_run(p, alpha, beta, *from[0], *from[1], NULL, out, scratch, stream);
+        return;
+    }
+    for (int i = 0; i < 2; i++) {
+        copy[i] = copy_of(r, from, i, scratch);
+        kp_copy(from[i], &copy[i], stream);
+        n.seed = kp_noise_seed(noise->seed, i + 1);
+        kp_noise_largest(copy[i].data, kp_array_count(&copy[i]), &n,
+                         (double *)(scratch + r->at_most), stream);
+    }
+    kp_product_run(&r->on_copies, alpha, beta, copy[0], copy[1], NULL, out, scratch + r->at_library,
+                   stream);
 }
 
 /* See product.h. */
@@ -182,23 +225,14 @@ void kp_product_rough(const struct kp_product *p, double alpha, const struct kp_
                       const struct kp_array *bias, const struct kp_array *out,
                       const struct kp_noise *noise, const void *exact, bool first, char *scratch,
                       cudaStream_t stream) {
-    const struct kp_rough *r = p->rough;
-    struct kp_array copy[2];
-    struct kp_noise n = *noise;
-    double *q = (double *)(scratch + r->at_q), *most = (double *)(scratch + r->at_most);
+    const double *q = (double *)(scratch + p->rough->at_q);
     if (first) multiply_squares(p, alpha, from, scratch, stream);
-    if (exact && !(n.largest > 0)) {
+    if (exact && !(noise->largest > 0)) {
         KP_CUDA(cudaMemcpyAsync(out->data, exact, kp_array_bytes(out), cudaMemcpyDeviceToDevice,
                                 stream));
     } else {
-        copy_operands(r, from, copy, scratch, stream);
-        for (int i = 0; i < 2 && n.largest > 0; i++) {
-            n.seed = kp_noise_seed(noise->seed, i + 1);
-            kp_noise_largest(copy[i].data, kp_array_count(&copy[i]), &n, most, stream);
-        }
         if (bias) kp_copy(bias, out, stream);
-        kp_product_run(&r->on_copies, alpha, bias ? 1 : 0, copy[0], copy[1], NULL, out->data,
-                       scratch + r->at_library, stream);
+        multiply_rough(p, alpha, from, bias ? 1 : 0, out->data, noise, scratch, stream);
     }
     kp_noise_product(out->data, q, kp_array_count(out), (double)p->gemm.k, noise, stream);
 }

@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "cuda/plan.h"
 #include "host_ops.h"
+#include "task_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -258,11 +259,34 @@ static void test_some(void **state) {
     assert_int_equal(rows_of("x 64,16", "t[64,16] = tanh(x)|s[64] = sum(t; dim=1)", 1), 1);
 }
 
+/* Whether the oracle of four rows of so many elements computes more than one at a time. */
+static bool is_thick(int elements) {
+    char x[64], graph[64], message[1024];
+    snprintf(x, sizeof x, "x f32 [4,%d]", elements);
+    snprintf(graph, sizeof graph, "t[4,%d] = relu(x)", elements);
+    struct kp_task *t = load_graph(x, graph, message);
+    if (!t) fail_msg("%s", message);
+    struct kp_exec *e = kp_exec_create_oracle(t, SIZE_MAX), *row = kp_exec_create_oracle(t, 0);
+    bool thick = kp_exec_workspace(e) > kp_exec_workspace(row);
+    kp_exec_destroy(e), kp_exec_destroy(row), task_free(t);
+    return thick;
+}
+
+/* A slice has no more elements of outputs than a sample is judged by. */
+static void test_thin(void **state) {
+    (void)state;
+    assert_true(is_thick(1 << 23));
+    assert_false(is_thick((1 << 23) + 1));
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axis),     cmocka_unit_test(test_places),
-        cmocka_unit_test(test_some),     cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_in_place), cmocka_unit_test(test_groups_of_slices)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_axis),
+                                       cmocka_unit_test(test_places),
+                                       cmocka_unit_test(test_some),
+                                       cmocka_unit_test(test_groups),
+                                       cmocka_unit_test(test_in_place),
+                                       cmocka_unit_test(test_thin),
+                                       cmocka_unit_test(test_groups_of_slices)};
     kp_program("test_oracle");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "numbers.h"
 
-enum { MOST = 1 << 17 };
+enum { MOST = 1 << 19 };
 static int passed, failed;
 static int rows, columns; /* of x */
 
@@ -115,7 +115,8 @@ static void test(int of_rows, int of_columns) {
 
 int main(void) {
     test(64, 64);
-    test(2, MOST / 2); /* each by many blocks */
+    test(2, 1 << 16);    /* each by many blocks */
+    test(MOST / 64, 64); /* each by few threads */
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0;
 }
