@@ -7,8 +7,13 @@
 /* No output needs this value. */
 enum { KP_UNNEEDED = -3 };
 
-/* For each value: KP_UNNEEDED, KP_WHOLE, or the axis along which it is computed in slices.  The
- * outputs with `rows` along axis 0 are cut there; with rows = 0 nothing is cut. */
+/* For each value: KP_UNNEEDED, KP_WHOLE, or the axis along which it is computed in slices: for each
+ * row of the outputs the same number of indices, which is 1 but behind views.  The outputs with
+ * `rows` along axis 0 are cut there; with rows = 0 nothing is cut. */
 void kp_plan_demand(const struct kp_task *t, int64_t rows, int *demand);
+
+/* The axis along which a slice of operand k is needed for one of the result along `axis`; KP_WHOLE
+ * or KP_NEVER as in the op's slicing rule. */
+int kp_plan_cut(const struct kp_task *t, const struct kp_op *op, int axis, int k);
 
 #endif
