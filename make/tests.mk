@@ -42,7 +42,7 @@ $(fake_tests): build/fake/%: build/obj/tests/fake/%.o build/obj/tests/unit/chose
 	@echo "  LD $@"
 	$Q$(call fake_link,-lcmocka)
 # This one has the real reference, but for device code.
-build/fake/test_plan: $(patsubst %,build/obj/reference/%.o,cuda/exec cuda/plan cuda/demand cuda_base/array)
+build/fake/test_plan build/fake/test_oracle: $(patsubst %,build/obj/reference/%.o,cuda/exec cuda/plan cuda/demand cuda_base/array) build/obj/tests/fake/host_ops.o
 $(patsubst %.c,build/obj/%.o,$(wildcard tests/fake/*.c)): build/cuda.flags
 
 # NAMES chooses tests; an end-to-end test names the programs that it runs in a line `# uses: `.

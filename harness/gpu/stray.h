@@ -34,7 +34,7 @@ struct kp_spread { /* of the oracle's own draws, from themselves, and of the spr
     unsigned long long count;
     double sum_s2, sum_o2;
     double largest; /* spread / (|o| + rms) */
-    int varied;     /* whether o is more than a spread from a slice's first anywhere */
+    int varied;     /* whether o is more than a spread from a range's first anywhere */
 };
 
 struct kp_stray_rule {

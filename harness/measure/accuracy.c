@@ -92,7 +92,7 @@ struct slice_context {
     bool lost_counts;
 };
 
-/* Compare one slice of the oracle's output k with the same slice of the candidate's and of every
+/* Compare a range of the oracle's output k with the same range of the candidate's and of every
  * baseline's.  Baselines' outputs are not poisoned: with the inverted word none counts as
  * unwritten. */
 static void compare_slice(void *context, int k, int64_t offset, int64_t count,
@@ -113,7 +113,7 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
     }
 }
 
-/* Give the suspects of one slice of output k these draws, too. */
+/* Give the suspects in a range of output k these draws, too. */
 static void redraw_slice(void *context, int k, int64_t offset, int64_t count,
                          const struct kp_draws *values, cudaStream_t stream) {
     struct accuracy *acc = context;

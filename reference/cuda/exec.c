@@ -10,15 +10,15 @@
 
 /* The oracle has a world for each draw, and world 0, which has no noise.  Each step runs in all
  * worlds before the next one does; what noise does not change, runs in world 0 alone.  Where so
- * many worlds do not fit into memory, the draws are computed one after another, in the same world,
- * and world 0 each time, too: an op with noise reads its exact result.  All outputs are then kept
- * to the end. */
+ * many worlds do not fit into memory, as many draws as do are computed at a time, one group after
+ * another in the same worlds, and world 0 each time, too: an op with noise reads its exact result.
+ * All outputs are then kept to the end. */
 enum { WORLDS = 1 + KP_DRAWS };
 
 struct kp_exec {
     struct kp_plan *plan;
-    bool one_by_one; /* the draws */
-    size_t bytes;    /* of workspace: what is shared, what each world has, outputs that are kept */
+    int draws;    /* at a time */
+    size_t bytes; /* of workspace: what is shared, what each world has, outputs that are kept */
 };
 
 /* What one run is given. */
@@ -27,8 +27,8 @@ struct run {
     void *const *outputs;
     char *workspace;
     const struct kp_noise *noise; /* NULL: no draws */
-    int draw;                     /* the only one of this run, from 1; 0: all of them */
-    char *kept;                   /* outputs of all worlds */
+    int before, draws;            /* this run has so many draws, behind so many earlier ones */
+    char *kept;                   /* outputs of all worlds, if these are not all draws; or NULL */
     kp_sink *sink;
     void *context;
     cudaStream_t stream;
@@ -95,23 +95,28 @@ static size_t output_bytes(const struct kp_task *t, int end) {
     return bytes;
 }
 
+/* Workspace of an oracle with so many draws at a time. */
+static size_t oracle_bytes(const struct kp_plan *p, int draws) {
+    size_t kept = draws < KP_DRAWS ? WORLDS * output_bytes(p->task, p->task->noutputs) : 0;
+    return p->shared_bytes + (size_t)(1 + draws) * p->world_bytes + kept;
+}
+
 /* An oracle with slices of so many rows. */
-static struct kp_exec *wrap_oracle(const struct kp_task *t, int64_t slice, bool one_by_one) {
+static struct kp_exec *wrap_oracle(const struct kp_task *t, int64_t slice, int draws) {
     struct kp_exec *e = wrap(kp_plan_make(t, KP_MATH_F64, slice));
-    e->one_by_one = one_by_one;
-    e->bytes = e->plan->shared_bytes + (one_by_one ? 2 : WORLDS) * e->plan->world_bytes;
-    if (one_by_one) e->bytes += WORLDS * output_bytes(t, t->noutputs);
+    e->draws = draws;
+    e->bytes = oracle_bytes(e->plan, draws);
     return e;
 }
 
 /* The same, but with half of the slices' rows until the workspace fits.  A single row is the
  * least. */
-static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, bool one_by_one) {
-    struct kp_exec *e = wrap_oracle(t, 0, one_by_one);
+static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, int draws) {
+    struct kp_exec *e = wrap_oracle(t, 0, draws);
     while (e->bytes > most && e->plan->slice > 1) {
         int64_t slice = (e->plan->slice + 1) / 2;
         kp_exec_destroy(e);
-        e = wrap_oracle(t, slice, one_by_one);
+        e = wrap_oracle(t, slice, draws);
     }
     return e;
 }
@@ -120,14 +125,16 @@ static struct kp_exec *wrap_thin(const struct kp_task *t, size_t most, bool one_
  * and where some are drawn by lot, thick ones are more than is wanted. */
 static const size_t slice_bytes = (size_t)2 << 30;
 
-/* What thin slices need, too, no halving saves: then draws one by one may take less. */
+/* What thin slices need, too, no halving saves: then fewer draws at a time may take less. */
 struct kp_exec *kp_exec_create_oracle(const struct kp_task *t, size_t workspace_limit) {
-    struct kp_exec *e = wrap_oracle(t, 1, false);
-    size_t least = e->bytes, most = least + slice_bytes;
+    struct kp_exec *e = wrap_oracle(t, 1, KP_DRAWS);
+    size_t least = e->bytes, most = least + slice_bytes, room = e->plan->rows ? slice_bytes : 0;
+    int draws = KP_DRAWS;
+    while (draws > 1 && oracle_bytes(e->plan, draws) + room > workspace_limit) draws--;
     kp_exec_destroy(e);
-    e = wrap_thin(t, most < workspace_limit ? most : workspace_limit, false);
+    e = wrap_thin(t, most < workspace_limit ? most : workspace_limit, KP_DRAWS);
     if (least <= workspace_limit) return e;
-    struct kp_exec *other = wrap_thin(t, workspace_limit, true);
+    struct kp_exec *other = wrap_thin(t, workspace_limit, draws);
     if (other->bytes > e->bytes) return kp_exec_destroy(other), e;
     kp_exec_destroy(e);
     return other;
@@ -169,8 +176,8 @@ static double unit_of(enum kp_dtype type) {
 static struct kp_noise noise_in(const struct kp_plan *p, const struct kp_step *s,
                                 const struct run *r, int64_t row, int world) {
     struct kp_noise noise = *r->noise;
-    int draw = r->draw ? r->draw : world;
-    noise.seed = kp_noise_seed(kp_noise_seed(kp_noise_seed(noise.seed, draw), row), s - p->steps);
+    uint64_t seed = kp_noise_seed(noise.seed, r->before + world);
+    noise.seed = kp_noise_seed(kp_noise_seed(seed, row), s - p->steps);
     return noise;
 }
 
@@ -186,7 +193,7 @@ static struct kp_call call_in(const struct kp_plan *p, const struct kp_step *s, 
     if (!world) return call;
     *noise = noise_in(p, s, r, row, world);
     call.noise = noise;
-    call.first = world == 1; /* one by one, each: scratch has been used since */
+    call.first = world == 1; /* of each group: scratch has been used since */
     for (int k = 0; k < call.nout; k++) call.exact[k] = locate(p, r, &s->out[k], row, 0);
     return call;
 }
@@ -235,14 +242,21 @@ static double *kept_output(const struct kp_plan *p, const struct run *r, int o, 
     return (double *)(r->kept + (size_t)world * all + output_bytes(p->task, o));
 }
 
-/* Keep a slice of an output: of this draw, and of world 0. */
+/* A range of a slice of an output, `from` elements into the slice, in a world. */
+static double *range_of(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
+                        int64_t row, int64_t from, int world) {
+    return (double *)locate(p, r, &s->in[0], row, world) + from;
+}
+
+/* Keep a range of an output: of these draws, and of world 0. */
 static void keep(const struct kp_plan *p, const struct kp_step *s, const struct run *r, int64_t row,
-                 int64_t offset) {
-    struct kp_array from = s->in[0].array, to = from;
-    for (int w = 0; w < 2; w++) {
-        from.data = locate(p, r, &s->in[0], row, w);
-        to.data = kept_output(p, r, s->output, w * r->draw) + offset;
-        kp_copy(&from, &to, r->stream);
+                 int64_t from, int64_t offset, int64_t count) {
+    const struct kp_shape shape = {.n = 1, .dim = {count}};
+    struct kp_array x = kp_array_dense(KP_F64, &shape), to = x;
+    for (int w = 0; w <= r->draws; w++) {
+        x.data = range_of(p, s, r, row, from, w);
+        to.data = kept_output(p, r, s->output, w ? r->before + w : 0) + offset;
+        kp_copy(&x, &to, r->stream);
     }
 }
 
@@ -256,16 +270,24 @@ static void sink_kept(const struct kp_plan *p, const struct run *r) {
     }
 }
 
-/* Hand a slice of an output to the sink, with its draws. */
+/* Hand a range of an output to the sink, with its draws. */
+static void sink_range(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
+                       int64_t row, int64_t from, int64_t offset, int64_t count) {
+    struct kp_draws all = {.exact = range_of(p, s, r, row, from, 0)};
+    for (int d = 0; d < r->draws; d++) all.rough[d] = range_of(p, s, r, row, from, 1 + d);
+    r->sink(r->context, s->output, offset, count, &all, r->stream);
+}
+
+/* Hand over a slice of an output: a range for each index of the axes before the one that is cut, or
+ * all as one if it is the whole output. */
 static void run_sink(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
                      int64_t row) {
     int64_t total = kp_shape_count(&p->task->values[p->task->outputs[s->output]].shape);
-    int64_t offset = row ? row * (total / p->rows) : 0;
-    if (r->draw) return keep(p, s, r, row, offset);
-    struct kp_draws all = {.exact = locate(p, r, &s->in[0], row, 0)};
-    for (int d = 0; d < KP_DRAWS && r->noise; d++)
-        all.rough[d] = locate(p, r, &s->in[0], row, 1 + d);
-    r->sink(r->context, s->output, offset, kp_array_count(&s->in[0].array), &all, r->stream);
+    int64_t n = kp_array_count(&s->in[0].array), inner = p->inner[s->output];
+    int64_t ranges = n < total ? total / (p->rows * inner) : 1;
+    for (int64_t i = 0; i < ranges; i++)
+        (r->kept ? keep : sink_range)(p, s, r, row, i * (n / ranges),
+                                      i * (total / ranges) + row * inner, n / ranges);
 }
 
 /* Enqueue one phase. */
@@ -273,7 +295,7 @@ static void run_phase(const struct kp_plan *p, enum kp_phase phase, const struct
                       int64_t row) {
     for (int i = p->begin[phase]; i < p->begin[phase + 1]; i++) {
         const struct kp_step *s = &p->steps[i];
-        int worlds = !r->noise || s->exact ? 1 : r->draw ? 2 : WORLDS;
+        int worlds = s->exact ? 1 : 1 + r->draws;
         bool op = s->kind == KP_STEP_OP;
         if (op && worlds == WORLDS && run_together(p, s, r, row)) continue;
         for (int w = 0; w < worlds; w++) {
@@ -329,12 +351,11 @@ struct choice {
     int n;
 };
 
-/* Whether slice i holds one of the places. */
+/* Whether slice i holds one of the places.  An output that is not cut is in no slice. */
 static bool holds(const struct kp_plan *p, const struct choice *c, int64_t i) {
     for (int k = 0; k < c->n; k++) {
-        int64_t count =
-            kp_shape_count(&p->task->values[p->task->outputs[c->place[k].output]].shape);
-        if (c->place[k].at / (count / p->rows) / p->slice == i) return true;
+        int64_t inner = p->inner[c->place[k].output];
+        if (inner && c->place[k].at / inner % p->rows / p->slice == i) return true;
     }
     return false;
 }
@@ -356,13 +377,18 @@ static bool run_slices(const struct kp_plan *p, const struct run *r, const struc
     return done == slices;
 }
 
-/* One by one, all slices are computed: what is kept is the whole output. */
+/* Not all draws at a time, all slices are computed: what is kept is the whole output. */
 static bool run_oracle(struct kp_exec *e, struct run *r, const struct choice *c) {
     const struct kp_plan *p = e->plan;
     if (p->math != KP_MATH_F64) die(KP_BUG, "a baseline is run by kp_exec_run");
-    if (!e->one_by_one || !r->noise) return run_slices(p, r, c);
-    r->kept = r->workspace + p->shared_bytes + 2 * p->world_bytes;
-    for (r->draw = 1; r->draw <= KP_DRAWS; r->draw++) run_slices(p, r, &(struct choice){0});
+    if (r->noise) r->draws = e->draws;
+    if (r->draws == KP_DRAWS || !r->noise) return run_slices(p, r, c);
+    r->kept = r->workspace + oracle_bytes(p, e->draws) -
+              WORLDS * output_bytes(p->task, p->task->noutputs);
+    for (; r->before < KP_DRAWS; r->before += r->draws) {
+        if (r->draws > KP_DRAWS - r->before) r->draws = KP_DRAWS - r->before;
+        run_slices(p, r, &(struct choice){0});
+    }
     sink_kept(p, r);
     return true;
 }

@@ -44,15 +44,17 @@ size_t kp_exec_workspace(const struct kp_exec *e);
 void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const outputs[],
                  void *workspace, cudaStream_t stream);
 
-/* The oracle (F64 only): computes the outputs in float64, cut along axis 0 into slices, and with
- * `noise` KP_DRAWS times more, each time with other noise.  Slices are chosen at creation so that
- * the workspace stays below workspace_limit, and not far above what thin ones need; values that do
- * not depend on the slice are computed once.  With `most` above 0 only some slices are computed,
- * drawn by lot from the noise's seed: as many as have `most` elements of outputs, and no more than
- * KP_MOST_RESULTS times as many results of all ops, but one at least.
- * For each slice it calls `sink` with the output's index, the offset and count of the slice in
- * elements of the dense output, and the float64 values (rough: NULL without noise).  They are valid
- * for what sink enqueues on the same stream.  Returns whether it computed all. */
+/* The oracle (F64 only): computes the outputs in float64, cut along an axis into slices, and with
+ * `noise` KP_DRAWS times more, each time with other noise.  The axis is the one that leaves the
+ * least to be read whole, mostly 0, and 1 behind a batch norm.  Slices are chosen at creation
+ * so that the workspace stays below workspace_limit, and not far above what thin ones need; values
+ * that do not depend on the slice are computed once.  With `most` above 0 only some slices are
+ * computed, drawn by lot from the noise's seed: as many as have `most` elements of outputs, and no
+ * more than KP_MOST_RESULTS times as many results of all ops, but one at least. For each range of a
+ * slice it calls `sink` with the output's index, the offset and count of the range in elements of
+ * the dense output, and the float64 values (rough: NULL without noise).  They are valid for what
+ * sink enqueues on the same stream.  Along axis 0 a slice is one range.  Returns whether it
+ * computed all. */
 enum { KP_MOST_RESULTS = 8 };
 typedef void kp_sink(void *context, int output, int64_t offset, int64_t count,
                      const struct kp_draws *values, cudaStream_t stream);

@@ -348,6 +348,45 @@ static void add_phase(struct builder *b, enum kp_phase phase, int64_t rows) {
         if ((b->demand[t->outputs[o]] < 0) == whole && !b->written[o]) add_output(b, o);
 }
 
+/* Whether step i may write its result over operand k, which nobody reads later. */
+static bool goes_over(const struct kp_plan *p, int i, int k) {
+    const struct kp_step *s = &p->steps[i];
+    const struct kp_ref *x = &s->in[k], *y = &s->out[0];
+    if (s->kind != KP_STEP_OP || !(s->impl->asks & KP_IN_PLACE) || !s->call.present[k])
+        return false;
+    if (x->where != KP_IN_BUFFER || y->where != KP_IN_BUFFER) return false;
+    const struct kp_buffer *from = &p->buffers[x->index], *to = &p->buffers[y->index];
+    if (from->last != i || from->shared != to->shared || from->size != to->size) return false;
+    for (int j = 0; j < s->nin; j++) { /* the operand may be another, too, seen otherwise */
+        const struct kp_ref *z = &s->in[j];
+        if (z->where != KP_IN_BUFFER || z->index != x->index) continue;
+        if (z->offset || z->row_bytes || !kp_array_is_dense(&z->array)) return false;
+        if (kp_array_bytes(&z->array) != kp_array_bytes(&y->array)) return false;
+    }
+    return true;
+}
+
+/* Let results take the place of operands where both may: a chain of elementwise ops needs one
+ * buffer.  Only of the oracle: baselines are what a user gets. */
+static void write_in_place(struct kp_plan *p) {
+    for (int i = 0; i < p->nsteps && p->math == KP_MATH_F64; i++) {
+        struct kp_step *s = &p->steps[i];
+        int k = 0, from = s->out[0].index;
+        while (k < s->nin && !goes_over(p, i, k)) k++;
+        if (k == s->nin) continue;
+        int to = s->in[k].index;
+        p->buffers[to].last = p->buffers[from].last;
+        p->buffers[from].size = 0;
+        for (int j = i; j < p->nsteps; j++) {
+            struct kp_step *later = &p->steps[j];
+            for (int r = 0; r < later->nin + KP_MAX_RESULTS; r++) {
+                struct kp_ref *x = r < later->nin ? &later->in[r] : &later->out[r - later->nin];
+                if (x->where == KP_IN_BUFFER && x->index == from) x->index = to;
+            }
+        }
+    }
+}
+
 /* Give each buffer the lowest place that is free while it lives, among those that are shared, or
  * among the others.  Returns the bytes of all of them. */
 static size_t place_buffers(struct kp_plan *p, bool shared) {
@@ -370,14 +409,16 @@ static size_t place_buffers(struct kp_plan *p, bool shared) {
 /* The phases one after the other, then their memory. */
 static void build(struct builder *b, int64_t slice) {
     struct kp_plan *p = b->plan;
-    const struct kp_shape *first = &b->task->values[b->task->outputs[0]].shape;
-    bool cut = p->math == KP_MATH_F64 && first->n > 0;
-    p->rows = cut ? first->dim[0] : 0;
-    kp_plan_demand(b->task, p->rows, b->demand);
+    p->axis = p->math == KP_MATH_F64 ? kp_plan_axis(b->task, b->demand) : KP_WHOLE;
+    kp_plan_demand(b->task, p->axis, b->demand);
     find_direct(b);
-    bool sliced = false;
-    for (int o = 0; o < b->task->noutputs; o++) sliced |= b->demand[b->task->outputs[o]] >= 0;
-    if (!sliced) p->rows = 0;
+    for (int o = 0; o < b->task->noutputs; o++) {
+        const struct kp_shape *s = &b->task->values[b->task->outputs[o]].shape;
+        if (b->demand[b->task->outputs[o]] < 0) continue;
+        p->rows = s->dim[p->axis];
+        p->inner[o] = 1;
+        for (int i = p->axis + 1; i < s->n; i++) p->inner[o] *= s->dim[i];
+    }
     p->slice = slice > 0 && slice < p->rows ? slice : p->rows;
     add_phase(b, KP_PHASE_WHOLE, 0);
     memcpy(b->kept, b->ref, (size_t)b->task->nvalues * sizeof *b->ref);
@@ -387,6 +428,7 @@ static void build(struct builder *b, int64_t slice) {
     p->begin[KP_PHASE_REST] = p->nsteps;
     if (p->rows && p->rows % p->slice) add_phase(b, KP_PHASE_REST, p->rows % p->slice);
     p->begin[KP_PHASES] = p->nsteps;
+    write_in_place(p);
     p->shared_bytes = place_buffers(p, true);
     p->world_bytes = place_buffers(p, false);
 }

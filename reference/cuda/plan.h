@@ -43,7 +43,9 @@ struct kp_buffer {
 struct kp_plan {
     const struct kp_task *task;
     enum kp_math math;
-    int64_t rows, slice; /* rows in all and in a slice; 0: the oracle cannot be cut */
+    int axis;                      /* of the outputs along which the oracle cuts them into rows */
+    int64_t rows, slice;           /* rows in all and in a slice; 0: the oracle cannot be cut */
+    int64_t inner[KP_MAX_OUTPUTS]; /* elements of a row behind that axis; 0: it is not cut */
     int nsteps;
     struct kp_step *steps;
     int begin[KP_PHASES + 1]; /* first step of each phase, then nsteps */

@@ -40,7 +40,8 @@ enum {
     KP_GIVEN_TRANSPOSE =
         4,           /* the given transpose of operand 1, where a task has it, as operand 2 */
     KP_BY_CUDNN = 8, /* cuDNN: without it the op is slower than a vendor library's */
-    KP_MASKS = 16    /* beside KP_ONE_TYPE: operand 1 may stay a mask (bool), but in float64 */
+    KP_MASKS = 16,   /* beside KP_ONE_TYPE: operand 1 may stay a mask (bool), but in float64 */
+    KP_IN_PLACE = 32 /* nothing: its result may take the place of an operand that lies as it does */
 };
 
 struct kp_impl {

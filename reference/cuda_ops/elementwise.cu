@@ -37,8 +37,8 @@ static void rough_pow(const struct kp_call *c, void *, void *, cudaStream_t stre
     choose_pow(c, by, stream);
 }
 
-KP_IMPL(gelu, prepare, run_gelu, rough_gelu, NULL, KP_ONE_TYPE);
-KP_IMPL(pow, prepare, run_pow, rough_pow, NULL, KP_ONE_TYPE);
+KP_IMPL(gelu, prepare, run_gelu, rough_gelu, NULL, KP_ONE_TYPE | KP_IN_PLACE);
+KP_IMPL(pow, prepare, run_pow, rough_pow, NULL, KP_ONE_TYPE | KP_IN_PLACE);
 #undef FORM
 #define FORM(name, operands, numbers, expression)
 #define ELEMENTWISE ELEMENTWISE_IMPL

@@ -4,7 +4,8 @@
  * operands or numbers (a slope, an exponent).  One kernel has three forms: operands that lie as
  * the result does; operands that are even or constant along the last axis, also read 16 bytes at
  * a time; and anything else, element by element.  Arithmetic is double for double and float for
- * the rest, as in PyTorch.
+ * the rest, as in PyTorch.  A thread reads its elements before it writes them, and no others: the
+ * result may take an operand's place.
  *
  * A table is included twice: first with ELEMENTWISE defined as FORM, which makes its functions,
  * then with it defined as ELEMENTWISE_IMPL, and FORM as nothing. */
@@ -281,6 +282,6 @@ template <class F> static void rough(const struct kp_call *c, void *, void *, cu
 
 #define ELEMENTWISE_IMPL(name, operands, numbers, expression)          \
     KP_IMPL(name, prepare, run<form_##name>, rough<form_##name>, NULL, \
-            KP_ONE_TYPE | (takes_mask<form_##name> ? KP_MASKS : 0));
+            KP_ONE_TYPE | KP_IN_PLACE | (takes_mask<form_##name> ? KP_MASKS : 0));
 
 #endif
