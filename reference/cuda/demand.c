@@ -3,7 +3,10 @@
  * Rows of an output need rows of the values that it is computed from, as far back as the ops'
  * slicing rules allow.  A value is computed whole if a consumer needs all of it, or if two
  * consumers need rows along different axes: a batch norm needs the whole batch, but channels of its
- * result need only those channels. */
+ * result need only those channels.
+ *
+ * A row of an output may be several of another value's, behind a view that makes one axis of two:
+ * a batch's images, each of many windows.  A value that is cut has the same number for each row. */
 #include "cuda/demand.h"
 
 /* Add one consumer's demand; two that differ need the whole value. */
@@ -14,21 +17,37 @@ static void demand_add(int *demand, int wanted) {
         *demand = KP_WHOLE;
 }
 
-/* Whether result rows along `axis` follow from rows of the operands. */
-static bool can_cut(const struct kp_task *t, const struct kp_op *op, int axis) {
-    int64_t rows = t->values[op->out[0]].shape.dim[axis];
+/* See demand.h.  A view that keeps the order has in each part of an axis what its operand has in
+ * each part of the axis that begins at the same place: as many indices come before both. */
+int kp_plan_cut(const struct kp_task *t, const struct kp_op *op, int axis, int k) {
+    if (op->def->view != KP_VIEW_ORDER) return op->def->slice(t, op, axis, k);
+    const struct kp_shape *x = &t->values[op->in[0].value].shape;
+    const struct kp_shape *r = &t->values[op->out[0]].shape;
+    int64_t before = 1, mine = 1;
+    for (int i = 0; i < axis; i++) before *= r->dim[i];
+    for (int i = 0; i < x->n; mine *= x->dim[i++])
+        if (mine == before && (x->dim[i] > 1 || r->dim[axis] == 1)) return i;
+    return KP_NEVER;
+}
+
+/* Whether a part of the result, of `rows` along `axis`, follows from such parts of the operands.
+ * Only a view may have more or fewer indices in a part than its operand. */
+static bool can_cut(const struct kp_task *t, const struct kp_op *op, int axis, int64_t rows) {
+    int64_t own = t->values[op->out[0]].shape.dim[axis];
     for (int k = 0; k < op->nin; k++) {
         if (!op_has(op, k)) continue;
-        int cut = op->def->slice(t, op, axis, k);
+        int cut = kp_plan_cut(t, op, axis, k);
         if (cut == KP_NEVER) return false;
-        if (cut >= 0 && t->values[op->in[k].value].shape.dim[cut] != rows) return false;
+        if (cut < 0) continue;
+        int64_t mine = t->values[op->in[k].value].shape.dim[cut];
+        if (op->def->view == KP_VIEW_ORDER ? mine % rows : mine != own) return false;
     }
     return true;
 }
 
 /* The axis along which operand k is needed where the result is wanted along `wanted`. */
 static int operand_cut(const struct kp_task *t, const struct kp_op *op, int wanted, int k) {
-    return wanted >= 0 ? op->def->slice(t, op, wanted, k) : KP_WHOLE;
+    return wanted >= 0 ? kp_plan_cut(t, op, wanted, k) : KP_WHOLE;
 }
 
 /* A slice along another axis than 0 is a range of the output for each index of the axes before it.
@@ -58,7 +77,7 @@ void kp_plan_demand(const struct kp_task *t, int axis, int *demand) {
         for (int r = 0; r < op->nout; r++)
             if (demand[op->out[r]] != KP_UNNEEDED) demand_add(&wanted, demand[op->out[r]]);
         if (wanted == KP_UNNEEDED) continue;
-        if (wanted >= 0 && !can_cut(t, op, wanted)) wanted = KP_WHOLE;
+        if (wanted >= 0 && !can_cut(t, op, wanted, rows)) wanted = KP_WHOLE;
         for (int r = 0; r < op->nout; r++)
             if (demand[op->out[r]] != KP_UNNEEDED) demand[op->out[r]] = wanted;
         for (int k = 0; k < op->nin; k++) {

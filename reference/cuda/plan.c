@@ -132,17 +132,18 @@ static struct kp_ref materialise(struct builder *b, const struct kp_ref *from, e
     return to;
 }
 
-/* Rows of a slice, out of a whole array. */
-static struct kp_ref narrow(struct kp_ref r, int axis, int64_t rows) {
-    r.array.dim[axis] = rows;
-    r.row_bytes = r.array.stride[axis] * (int64_t)kp_dtype_size(r.array.dtype);
+/* What a slice has of a whole array: for each row of the outputs the same number of indices. */
+static struct kp_ref narrow(const struct builder *b, struct kp_ref r, int axis) {
+    int64_t each = r.array.dim[axis] / b->plan->rows;
+    r.array.dim[axis] = b->rows * each;
+    r.row_bytes = each * r.array.stride[axis] * (int64_t)kp_dtype_size(r.array.dtype);
     return r;
 }
 
 /* The shape that value v has in this phase. */
 static struct kp_shape shape_now(const struct builder *b, int v) {
     struct kp_shape s = b->task->values[v].shape;
-    if (b->demand[v] >= 0) s.dim[b->demand[v]] = b->rows;
+    if (b->demand[v] >= 0) s.dim[b->demand[v]] = s.dim[b->demand[v]] / b->plan->rows * b->rows;
     return s;
 }
 
@@ -159,19 +160,19 @@ static struct kp_ref value(struct builder *b, int v, int axis) {
         const struct kp_tensor *t = &b->task->tensors[v];
         *ref = (struct kp_ref){.where = KP_IN_TENSOR, .index = v};
         ref->array = kp_array_dense(t->dtype, &t->shape);
-        if (sliced) *ref = narrow(*ref, b->demand[v], b->rows);
+        if (sliced) *ref = narrow(b, *ref, b->demand[v]);
         enum kp_dtype type = stored(b->plan->math, t->dtype);
         if (type != t->dtype) *ref = materialise(b, ref, type);
         *ready = true;
     }
-    return axis >= 0 && !sliced ? narrow(*ref, axis, b->rows) : *ref;
+    return axis >= 0 && !sliced ? narrow(b, *ref, axis) : *ref;
 }
 
 /* ---- ops ---- */
 
 /* Axis along which operand k is needed to compute what is wanted of the op. */
 static int operand_axis(const struct builder *b, const struct kp_op *op, int k, int wanted) {
-    return wanted >= 0 ? op->def->slice(b->task, op, wanted, k) : KP_WHOLE;
+    return wanted >= 0 ? kp_plan_cut(b->task, op, wanted, k) : KP_WHOLE;
 }
 
 /* The strides of a view that shows its operand's elements at other places. */

@@ -176,7 +176,8 @@ template <bool LOG> void run(const struct kp_call *c, void *, void *, cudaStream
     KP_BY_TYPE(x->dtype, launch<LOG, T>(x->data, c->out[0].data, s.outer, s.n, s.inner, stream))
 }
 
-/* Rows with noise: one block a row, row after row.  The noise of the sum is common to a row. */
+/* Rows with noise: one block a row, row after row.  The noise of the sum is common to a row.  An
+ * exponential with noise is most of the work: it waits in the result for their sum. */
 template <bool LOG>
 __global__ void __launch_bounds__(LONG_BLOCK)
     softmax_rough(const double *__restrict__ in, double *__restrict__ out, Axis s, kp_noise noise) {
@@ -187,15 +188,21 @@ __global__ void __launch_bounds__(LONG_BLOCK)
         for (int64_t i = threadIdx.x; i < s.n; i += blockDim.x)
             max = fmax(max, in[base + i * s.inner]);
         max = block_reduce(max, -(double)INFINITY, [](double a, double b) { return fmax(a, b); });
-        for (int64_t i = threadIdx.x; i < s.n; i += blockDim.x)
-            sum.add(exp_below(Rough(in[base + i * s.inner], noise.seed), max).v);
+        for (int64_t i = threadIdx.x; i < s.n; i += blockDim.x) {
+            int64_t at = base + i * s.inner;
+            double e = exp_below(Rough(in[at], noise.seed), max).v;
+            if (!LOG) out[at] = e;
+            sum.add(e);
+        }
         sum = block_reduce(sum, Sums{0, 0}, Add());
         Rough total = noisy(sum, (double)s.n, noise, 1, r);
         for (int64_t i = threadIdx.x; i < s.n; i += blockDim.x) {
             int64_t at = base + i * s.inner;
-            Rough x = {in[at], noise.seed};
-            out[at] = LOG ? (x - Rough(max) - log(Rough(total.v, noise.seed))).v
-                          : (exp_below(x, max) / total).v;
+            if (LOG)
+                out[at] =
+                    (Rough(in[at], noise.seed) - Rough(max) - log(Rough(total.v, noise.seed))).v;
+            else
+                out[at] = (Rough(out[at], noise_bits(noise.seed, 2)) / total).v;
         }
     }
 }

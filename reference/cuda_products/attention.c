@@ -18,7 +18,7 @@ struct attention {
     bool softmax_present;
     void *softmax_state;
     double scale;
-    size_t at_scores, at_weights; /* in the scratch; library scratch begins at 0 */
+    size_t at_result, at_scores, at_weights; /* in the scratch: product 2's, and arrays */
 };
 
 /* The softmax over the last axis of the scores, as if it were an op of the graph. */
@@ -57,7 +57,8 @@ static void *attention_prepare(const struct kp_call *c, size_t *scratch) {
     kp_product_plan_rough(&s->result, c->math, &scores, v, &c->out[0]);
     size_t bytes = plan_softmax(s, c, &scores);
     if (s->scores.bytes > bytes) bytes = s->scores.bytes;
-    if (s->result.bytes > bytes) bytes = s->result.bytes;
+    if (c->math == KP_MATH_F64) s->at_result = kp_align(bytes);
+    if (s->at_result + s->result.bytes > bytes) bytes = s->at_result + s->result.bytes;
     s->at_scores = kp_align(bytes);
     s->at_weights = s->at_scores + kp_align(kp_array_bytes(&scores));
     *scratch = s->at_weights + kp_array_bytes(&scores);
@@ -75,11 +76,12 @@ static void attention_run(const struct kp_call *c, void *state, void *scratch,
     softmax.out[0].data = (char *)scratch + s->at_weights;
     kp_product_run(&s->scores, s->scale, 0, c->in[0], k, NULL, softmax.in[0].data, scratch, stream);
     kp_impl_softmax.run(&softmax, s->softmax_state, scratch, stream);
-    kp_product_run(&s->result, 1, 0, softmax.out[0], c->in[2], NULL, c->out[0].data, scratch,
-                   stream);
+    kp_product_run(&s->result, 1, 0, softmax.out[0], c->in[2], NULL, c->out[0].data,
+                   (char *)scratch + s->at_result, stream);
 }
 
-/* The three steps with noise of their own each. */
+/* The three steps with noise of their own each.  The products of squares are those of the first
+ * draw: each product has a part of the scratch to itself. */
 static void attention_rough(const struct kp_call *c, void *state, void *scratch,
                             cudaStream_t stream) {
     struct attention *s = state;
@@ -92,11 +94,11 @@ static void attention_rough(const struct kp_call *c, void *state, void *scratch,
     softmax.noise = &noise[1];
     const struct kp_array *by_keys[2] = {&c->in[0], &k},
                           *by_values[2] = {&softmax.out[0], &c->in[2]};
-    kp_product_rough(&s->scores, s->scale, by_keys, NULL, &softmax.in[0], &noise[0], NULL, true,
+    kp_product_rough(&s->scores, s->scale, by_keys, NULL, &softmax.in[0], &noise[0], NULL, c->first,
                      scratch, stream);
     kp_impl_softmax.rough(&softmax, s->softmax_state, scratch, stream);
-    kp_product_rough(&s->result, 1, by_values, NULL, &c->out[0], &noise[2], NULL, true, scratch,
-                     stream);
+    kp_product_rough(&s->result, 1, by_values, NULL, &c->out[0], &noise[2], NULL, c->first,
+                     (char *)scratch + s->at_result, stream);
 }
 
 /* Free the plans of the three steps. */

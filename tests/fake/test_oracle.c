@@ -257,6 +257,17 @@ static void test_some(void **state) {
     /* a row has 17 results: 8 rows have 8 times 17 */
     assert_int_equal(rows_of("x 64,16", "t[64,16] = tanh(x)|s[64] = sum(t; dim=1)", 17), 8);
     assert_int_equal(rows_of("x 64,16", "t[64,16] = tanh(x)|s[64] = sum(t; dim=1)", 1), 1);
+    /* views may have a row elsewhere, and as more rows than one */
+    assert_int_equal(rows_of("x 64,16",
+                             "u[1,64,16] = unsqueeze(x; dim=0)|r[1,64,16] = tanh(u)|"
+                             "t[64,16] = squeeze(r; dim=0)",
+                             128),
+                     8);
+    assert_int_equal(rows_of("x 64,2,8",
+                             "v[128,8] = view(x; shape=[128,8])|r[128,8] = tanh(v)|"
+                             "t[64,16] = view(r; shape=[64,16])",
+                             128),
+                     8);
 }
 
 /* Whether the oracle of four rows of so many elements computes more than one at a time. */

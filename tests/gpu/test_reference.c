@@ -313,11 +313,11 @@ static void run_baseline(const struct fixture *f, enum kp_math m, double bound) 
 
 /* ---- cases ---- */
 
-/* Whether an op computes all draws at once. */
-static bool at_once(const struct kp_task *t) {
+/* Whether an op's draws share work: it computes all at once, or is made of products. */
+static bool share(const struct kp_task *t) {
     for (int i = 0; i < t->nops; i++) {
         const struct kp_impl *impl = kp_impl_of(t->ops[i].def->id); /* a view has none */
-        if (impl && impl->together) return true;
+        if (impl && (impl->together || t->ops[i].def->tensor_cores)) return true;
     }
     return false;
 }
@@ -340,7 +340,7 @@ static void run_test(const cJSON *c, const char *dtype) {
         if (!strcmp(dtype, "f32")) {
             size_t least = run_oracle(&f, "float64 in single rows", 0, NO_NOISE);
             if (bytes) run_oracle(&f, "float64 in slices", bytes - 1, NO_NOISE);
-            if (at_once(f.task)) {
+            if (share(f.task)) {
                 run_oracle(&f, "a draw of a group", least + least / 2, KP_DRAWS);
                 run_oracle(&f, "float64 beside draws", SIZE_MAX, 0);
                 run_oracle(&f, "the first draw", SIZE_MAX, 1);
