@@ -4,6 +4,8 @@
 #include "gpu/widen.cuh"
 #include "base/error.h"
 
+/* A block has some elements for each thread, as it adds two dozen sums to memory at its end. */
+enum { LEAST_EACH = 2048 };
 enum { THREADS = 256, MOST_BLOCKS = 132 * 16, OWN_COUNT = 2 + 2 * KP_DRAWS + 2, SUMS };
 
 /* What a block adds up: t^2, bias; t^2 and bias of each draw; spread^2, o^2, of how many. */
@@ -238,7 +240,7 @@ static void stray(const void *y, enum kp_dtype type, const kp_draws *oracle, int
                   int64_t count, int64_t total, const kp_stray_rule *rule, kp_stray *s,
                   kp_suspects *suspects, kp_spread *own, cudaStream_t stream) {
     int64_t each = (count + MOST_BLOCKS - 1) / MOST_BLOCKS;
-    if (each < THREADS) each = THREADS;
+    if (each < LEAST_EACH) each = LEAST_EACH;
     stray_kernel<<<(unsigned)((count + each - 1) / each), THREADS, 0, stream>>>(
         (const Y *)y, *oracle, (uint64_t)offset, (uint64_t)count, (uint64_t)each, (uint64_t)total,
         kp_limits_of(type), *rule, s, suspects, own);

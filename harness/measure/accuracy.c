@@ -162,10 +162,16 @@ static int64_t count_of(const struct kp_task *t, int i) {
     return kp_shape_count(&t->values[t->outputs[i % KP_MAX_OUTPUTS]].shape);
 }
 
+/* Whether someone's suspects get more draws: a baseline that is meant to be of a lesser class is
+ * off all over, and so are other arithmetics. */
+static bool may_be_of(const struct accuracy *acc, int who, enum kp_class class) {
+    return !who || (who <= acc->judged && class_of_math(acc->math[who - 1]) <= class);
+}
+
 /* Fetch the suspects as they are now, and return those that are off by more than the limit still;
- * *n: how many.  Where there were too many, or an output is wrong without them, none is returned:
- * more draws are no help.  Free them. */
-static struct kp_place *unsettled(struct accuracy *acc, const double *rms, const bool *wrong,
+ * *n: how many.  Where there were too many, or more draws are no help, none is returned.  Free
+ * them. */
+static struct kp_place *unsettled(struct accuracy *acc, const double *rms, const bool *no_help,
                                   int *n) {
     const struct kp_task *t = acc->r.task;
     struct kp_place *place = calloc(COMPARED, KP_MOST_SUSPECTS * sizeof *place);
@@ -176,7 +182,7 @@ static struct kp_place *unsettled(struct accuracy *acc, const double *rms, const
     referee_wait(&acc->r);
     for (int i = 0; i < compared(acc); i++) {
         struct kp_suspects *s = &acc->seen[i];
-        bool few = s->count <= KP_MOST_SUSPECTS && !wrong[i];
+        bool few = s->count <= KP_MOST_SUSPECTS && !no_help[i];
         if (s->count > KP_MOST_SUSPECTS) s->count = KP_MOST_SUSPECTS;
         if (!s->count) continue;
         to_host(acc, s->item, acc->suspects[i].item, s->count * sizeof *s->item);
@@ -192,12 +198,13 @@ static struct kp_place *unsettled(struct accuracy *acc, const double *rms, const
 }
 
 /* Give suspects more draws, until none is left or they have had the most; those of other slices get
- * none.  wrong: of each comparison, whether it fails without them. */
+ * none.  no_help: of each comparison, whether it fails without them, or is of someone who gets
+ * none. */
 static void redraw(struct accuracy *acc, const void *const *tensors, const struct kp_noise *noise,
-                   const double *rms, const bool *wrong) {
+                   const double *rms, const bool *no_help) {
     int n;
     for (int pass = 1;; pass++) {
-        struct kp_place *place = unsettled(acc, rms, wrong, &n);
+        struct kp_place *place = unsettled(acc, rms, no_help, &n);
         struct kp_noise other = *noise;
         other.seed = kp_mix(noise->seed, (uint64_t)pass);
         bool more = n && pass <= MOST_REDRAWS;
@@ -262,13 +269,13 @@ static bool judge_slices(struct slice_context *c, const void *const *tensors, en
                               r->stream);
     to_host(acc, host, acc->found, (size_t)compared(acc) * sizeof *host);
     to_host(acc, spread, acc->spread, sizeof spread);
-    bool wrong[COMPARED] = {false};
+    bool no_help[COMPARED] = {false};
     referee_wait(r);
     for (int i = 0; i < compared(acc); i++) {
         struct kp_judgment j = judge_output(&host[i], &spread[i % KP_MAX_OUTPUTS], class);
-        wrong[i] = !judgment_passes(&j);
+        no_help[i] = !judgment_passes(&j) || !may_be_of(acc, i / KP_MAX_OUTPUTS, class);
     }
-    redraw(acc, tensors, &noise, c->rms, wrong);
+    redraw(acc, tensors, &noise, c->rms, no_help);
     settle(acc, c->rms, host, spread);
     *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);

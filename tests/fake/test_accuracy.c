@@ -413,15 +413,29 @@ static void test_step_alone(void **state) {
     accuracy_close(&acc);
 }
 
+/* More draws are not for a baseline that is meant to be of a lesser class. */
+static void test_lesser(void **state) {
+    (void)state;
+    char message[1024];
+    struct kp_task *t = load_graph("a f32 [1,16]; b f32 [16,1]", "p[1,1] = matmul(a, b)", message);
+    struct accuracy acc = judge_of(t);
+    const struct kp_suspects *lesser = &acc.seen[2 * KP_MAX_OUTPUTS];
+    struct sample_errors e = sample(&acc, (struct honest){0}, KP_DIST_DECLARED, KP_CLASS_FP32);
+    assert_true(judgment_passes(&e.candidate) && !judgment_passes(&e.baseline[1]));
+    assert_int_equal(lesser->count, 1);
+    assert_int_equal(lesser->item[0].draws, KP_DRAWS);
+    accuracy_close(&acc);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample),      cmocka_unit_test(test_baselines),
-        cmocka_unit_test(test_spread_size), cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_outside),     cmocka_unit_test(test_unwritten),
-        cmocka_unit_test(test_how_much),    cmocka_unit_test(test_rest_overflows),
-        cmocka_unit_test(test_steps),       cmocka_unit_test(test_spread_alone),
-        cmocka_unit_test(test_step_alone),  cmocka_unit_test(test_others),
-        cmocka_unit_test(test_steps_apart)};
+        cmocka_unit_test(test_sample),         cmocka_unit_test(test_baselines),
+        cmocka_unit_test(test_spread_size),    cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_outside),        cmocka_unit_test(test_unwritten),
+        cmocka_unit_test(test_lesser),         cmocka_unit_test(test_how_much),
+        cmocka_unit_test(test_rest_overflows), cmocka_unit_test(test_steps),
+        cmocka_unit_test(test_spread_alone),   cmocka_unit_test(test_step_alone),
+        cmocka_unit_test(test_others),         cmocka_unit_test(test_steps_apart)};
     char message[1024];
     product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();
