@@ -77,7 +77,7 @@ export: build/best
 	harness/export/export build/export.d build/attempts
 
 # Standard output is the answers, and nothing else.
-reward-ready: $(addprefix build/,verify recorder runner baseline time gate confine task peaks gen)
+reward-ready: $(addprefix build/,stay verify recorder runner baseline time gate confine task peaks gen)
 reward:
 	+@$(MAKE) --no-print-directory reward-ready < /dev/null >&2
 	@harness/export/reward $(foreach g,$(gpus),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')

@@ -5,7 +5,7 @@
 . tests/e2e/lib.sh
 
 tree
-mk build/gate build/confine build/task build/verify build/recorder build/runner build/baseline build/time build/peaks build/h200/peaks.json
+mk build/gate build/confine build/task build/stay build/verify build/recorder build/runner build/baseline build/time build/peaks build/h200/peaks.json
 check 'the programs are there' [ $? = 0 ]
 export PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit NVCC=$PWD/toolkit/bin/nvcc CUDA_LIB=$PWD/toolkit/lib64
 
