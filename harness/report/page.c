@@ -40,7 +40,18 @@ static bool is_missing(const struct result *cell) {
     return !strcmp(cell->verdict, "missing");
 }
 
-/* What there is to say of a cell beside its numbers: why it failed, and its flags. */
+/* The class of the baseline that the speedup is over, where it is another than the one it is named
+ * after: cuDNN may choose an algorithm that is less accurate, and faster.  NULL if it is not, or is
+ * not known. */
+static const char *lesser_baseline(const struct result *cell) {
+    const cJSON *classes = cJSON_GetObjectItemCaseSensitive(cell->json, "baseline_class");
+    if (!result_ok(cell) || !classes) return NULL;
+    const char *class = json_text(classes, cell->against, "a lesser class");
+    return strcmp(class, cell->against) && strcmp(cell->against, "tf32") ? class : NULL;
+}
+
+/* What there is to say of a cell beside its numbers: why it failed, what its baseline is, and its
+ * flags. */
 static void remarks(const struct report *r, const struct column *c, int row, FILE *out) {
     const struct result *cell = &c->cell[row];
     int said = 0;
@@ -49,6 +60,8 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
         said++;
     }
     if (r->rows[row].left_out && !cell->nflags) fputs(said++ ? "; left out" : "left out", out);
+    const char *lesser = lesser_baseline(cell);
+    if (lesser) fprintf(out, "%sthe baseline is of %s", said++ ? "; " : "", lesser);
     if (c->stale && *c->stale[row].changed) {
         fprintf(out, "%sstale: %s", said ? "; " : "", c->stale[row].changed);
         said++;

@@ -209,6 +209,30 @@ static void test_missing(void **state) {
     report_free(&r);
 }
 
+/* A library's fp32 may be less accurate than fp32: that is said, and of which class it is if known.
+ */
+static void test_lesser_baseline(void **state) {
+    struct report r = grid(4, 1);
+    static const char *const json[] = {"{\"baseline_class\":{\"fp32\":\"fp32-normwise\"}}",
+                                       "{\"baseline_class\":{}}",
+                                       "{\"baseline_class\":{\"fp32\":\"fp32\"}}", "{}"};
+    static const char *const expected[] = {"the baseline is of fp32-normwise |\n",
+                                           "the baseline is of a lesser class |\n"};
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct result *cell = &r.columns[0].cell[i];
+        strcpy(cell->against, "fp32");
+        cell->json = cJSON_Parse(json[i]);
+    }
+    char *text = page_of(&r, 0), *p = text;
+    for (int i = 0; i < 2; i++) holds(text, expected[i]);
+    int n = 0;
+    while ((p = strstr(p, "the baseline is of"))) p++, n++;
+    assert_int_equal(n, 2);
+    free(text);
+    report_free(&r);
+}
+
 /* twice and half have a doubtful time, and are in their rows alone.  eight has flags that do not
  * matter. */
 static void test_doubtful(void **state) {
@@ -440,11 +464,12 @@ static int leave(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary),     cmocka_unit_test(test_summary_size),
-        cmocka_unit_test(test_page),        cmocka_unit_test(test_predicted),
-        cmocka_unit_test(test_doubtful),    cmocka_unit_test(test_big_suite),
-        cmocka_unit_test(test_small_suite), cmocka_unit_test(test_written),
-        cmocka_unit_test(test_figures),     cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_plain),       cmocka_unit_test(test_missing)};
+        cmocka_unit_test(test_summary),        cmocka_unit_test(test_summary_size),
+        cmocka_unit_test(test_page),           cmocka_unit_test(test_predicted),
+        cmocka_unit_test(test_doubtful),       cmocka_unit_test(test_big_suite),
+        cmocka_unit_test(test_small_suite),    cmocka_unit_test(test_written),
+        cmocka_unit_test(test_figures),        cmocka_unit_test(test_marks),
+        cmocka_unit_test(test_plain),          cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_lesser_baseline)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
