@@ -96,8 +96,8 @@ static void audit_telling(struct accuracy *acc, uint64_t seed, cJSON *verdict, c
     free(text);
 }
 
-/* A tensor that is less than this share of the work says nothing of a kernel's time: it is not asked
- * for, as a network has hundreds (biases before a norm). */
+/* A tensor that is less than this share of the work says nothing of a kernel's time: it is not
+ * asked for, as a network has hundreds (biases before a norm). */
 static const double least_share = 0.01;
 
 /* Add what tensors and outputs say nothing. */
