@@ -25,17 +25,17 @@ build/%.sanitize.json: build/%.verify.json build/replay $(addprefix harness/insp
 	$Q$(on_gpu) harness/inspect/sanitize $(task.$(*F)) build/$* $(TOOLS)
 
 # How well the judge tells arithmetics apart: results/GPU/calibration.{csv,md}, of the tasks and of
-# products of 27 to 16384 terms.  A task that fails must not cost the others: a make -k of its own
+# products of 27 to 16384 terms, also of f16.  A task that fails must not cost the others: a make -k of its own
 # tries each, and the table says what is missing.
 .PHONY: calibrate calibrated
 calibrate:
 	+@$(call given,$(gpus),:); status=0; $(MAKE) --no-print-directory -k calibrated || status=4; $(if $(dry),exit $$status;) \
 	$(foreach g,$(gpus),harness/inspect/calibration $g $(foreach t,$(products) $(tasks),$(call suite_of,$t)/$t);) exit $$status
-products := $(addprefix product_,$(file <harness/inspect/product/shapes))
-$(foreach p,$(products),$(eval task.$p := build/tasks/product/$p.json))
-$(products:%=build/tasks/product/%.json): build/tasks/product/%.json: harness/inspect/product/template.json build/id/task
+products := $(foreach s,product half,$(addprefix $s_,$(file <harness/inspect/$s/shapes)))
+$(foreach p,$(products),$(eval task.$p := build/tasks/$(firstword $(subst _, ,$p))/$p.json))
+$(foreach p,$(products),$(task.$p)): build/tasks/%.json: harness/inspect/$$(*D)/template.json build/id/task
 	@mkdir -p $(@D)
-	$Qbuild/task expand $< $* > $@+ && mv $@+ $@
+	$Qbuild/task expand $< $(*F) > $@+ && mv $@+ $@
 calibrated: $(if $(filter calibrated,$(goals)),$(foreach g,$(gpus),$(patsubst %,build/$g/%.calibration.csv,$(products) $(tasks)))); @:
 build/%.calibration.csv: $$(task.$$(*F)) build/id/calibrate
 	@mkdir -p $(@D)

@@ -1,30 +1,35 @@
 /* calibrate_main.c: `calibrate TASK.json` tells what the judge makes of several arithmetics.
  * `make calibrate` runs it.
  *
- * Each is the task's fp32 baseline on operands, or with results, that keep less than fp32 does, or
- * a baseline as it is.  For each distribution and arithmetic it prints a line
+ * Each is the task's most accurate baseline on operands, or with results, that keep less than its
+ * type does, or a baseline as it is; of a product of f16 also one whose sums are kept in f16.  For
+ * each distribution and arithmetic it prints a line
  *     TASK,TERMS,ARITHMETIC,DISTRIBUTION,RMS,ELEMENT,BIAS,OF_LIMIT
- * in spreads of class fp32; TERMS: of the first product's sums, 0 if there is none.  Of a task that
- * does not fit into memory it prints `# TASK: WHY`, and of one of 16 bits nothing: nothing is known
- * of these.  harness/inspect/calibration makes a table of them. */
+ * in spreads of the task's class, fp32 or f16; TERMS: of the first product's sums, 0 if there is
+ * none.  Of a task that does not fit into memory it prints `# TASK: WHY`, and of one of bf16
+ * nothing: nothing is known of these.  harness/inspect/calibration makes a table of them. */
 #include "measure/accuracy.h"
 #include "base/error.h"
 #include "gpu/driver.h"
+#include "inspect/halves.h"
 #include "task/op.h"
 
 #include <stdio.h>
+#include <string.h>
 
-enum treatment { AS_IT_IS, CUT_OPERANDS, BLOCKS, DROP, CUT_RESULTS };
+enum treatment { AS_IT_IS, CUT_OPERANDS, BLOCKS, DROP, SUMS, CUT_RESULTS };
 enum { BLOCK = 16 }; /* neighbours with one scale */
-enum { ARITHMETICS = 11 };
+enum { MOST_ARITHMETICS = 11 };
 /* What libraries may still allocate. */
 static const size_t spare_bytes = (size_t)1 << 30;
 
-static const struct arithmetic {
+struct arithmetic {
     const char *name;
     enum treatment treatment;
-    int bits, baseline;
-} arithmetics[ARITHMETICS] = {
+    int bits, baseline; /* SUMS: terms instead of bits */
+};
+
+static const struct arithmetic of_f32[] = {
     {"fp32", AS_IT_IS, 0, 0},
     {"tf32", AS_IT_IS, 0, 1},
     {"20 bits", CUT_OPERANDS, 20, 0},
@@ -37,6 +42,28 @@ static const struct arithmetic {
     {"a term dropped", DROP, 0, 0},
     {"results in f16", CUT_RESULTS, 11, 0},
 };
+
+static const struct arithmetic of_f16[] = {
+    {"f16", AS_IT_IS, 0, 0},
+    {"10 bits", CUT_OPERANDS, 10, 0},
+    {"8 bits", CUT_OPERANDS, 8, 0}, /* bf16 */
+    {"a term dropped", DROP, 0, 0},
+    {"f16 sums", SUMS, 1, 0},
+    {"f16 sums of 16", SUMS, 16, 0}, /* an instruction's */
+    {"f16 sums of 128", SUMS, 128, 0},
+    {"f16 sums of 1024", SUMS, 1024, 0},
+    {"results in bf16", CUT_RESULTS, 8, 0},
+};
+
+/* Those that are tried on the tasks of a type.  The last one can always be computed. */
+#define ALL(of) sizeof(of) / sizeof *(of), of
+static const struct set {
+    enum kp_dtype type;
+    enum kp_class class;
+    int n;
+    const struct arithmetic *of;
+} sets[] = {{KP_F32, KP_CLASS_FP32, ALL(of_f32)}, {KP_F16, KP_CLASS_HALF, ALL(of_f16)}};
+#undef ALL
 
 /* Terms of the sums of the first product. */
 static double terms_of(const struct kp_task *t) {
@@ -69,6 +96,28 @@ static bool drop(struct accuracy *acc) {
     return true;
 }
 
+/* Keep `bits` of a tensor's or an output's elements. */
+static void cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStream_t stream) {
+    if (type == KP_F16)
+        halves_cut(data, count, bits, stream);
+    else
+        device_cut(data, type, count, bits, stream);
+}
+
+/* Compute a task that is one product of two matrices, with sums of so many terms.  False if it is
+ * something else. */
+static bool multiply(struct accuracy *acc, int terms, const void *const *tensors,
+                     void *const *outputs) {
+    const struct kp_op *op = acc->r.task->ops;
+    if (acc->r.task->nops != 1 || strcmp(op->def->name, "matmul")) return false;
+    const struct kp_shape *a = &acc->r.task->values[op->in[0].value].shape,
+                          *b = &acc->r.task->values[op->in[1].value].shape;
+    if (a->n != 2 || b->n != 2) return false;
+    halves_product(tensors[op->in[0].value], tensors[op->in[1].value], outputs[0], a->dim[0],
+                   b->dim[1], a->dim[1], terms, acc->r.stream);
+    return true;
+}
+
 /* Make of the tensors what this arithmetic sees of them.  False if there is no such thing. */
 static bool treat(struct accuracy *acc, const struct arithmetic *a) {
     const struct kp_task *t = acc->r.task;
@@ -76,7 +125,7 @@ static bool treat(struct accuracy *acc, const struct arithmetic *a) {
     for (int i = 0; i < t->ntensors; i++) {
         void *data = span_data(&acc->r.at[i]);
         int64_t n = kp_shape_count(&t->tensors[i].shape);
-        if (a->treatment == CUT_OPERANDS) device_cut(data, t->tensors[i].dtype, n, a->bits, s);
+        if (a->treatment == CUT_OPERANDS) cut(data, t->tensors[i].dtype, n, a->bits, s);
         if (a->treatment == BLOCKS)
             device_cut_blocks(data, t->tensors[i].dtype, n, BLOCK, a->bits, s);
     }
@@ -94,53 +143,54 @@ static bool compute(struct accuracy *acc, const struct arithmetic *a, enum kp_di
     referee_pointers(&acc->r, 0, tensors, own);
     referee_fill(&acc->r, 0, d, seed);
     if (!treat(acc, a)) return false;
+    if (a->treatment == SUMS) return multiply(acc, a->bits, tensors, outputs);
     kp_exec_run(acc->exec[0], tensors, outputs, acc->workspace, acc->r.stream);
     for (int k = 0; k < t->noutputs && a->treatment == CUT_RESULTS; k++) {
         const struct kp_value *v = &t->values[t->outputs[k]];
-        device_cut(outputs[k], v->dtype, kp_shape_count(&v->shape), a->bits, acc->r.stream);
+        cut(outputs[k], v->dtype, kp_shape_count(&v->shape), a->bits, acc->r.stream);
     }
     return true;
 }
 
 /* Print what was found of those arithmetics that were judged. */
-static void print(const struct kp_task *t, enum kp_distribution d, const bool *judged,
-                  const struct kp_judgment *j) {
-    for (int i = 0; i < ARITHMETICS; i++)
+static void print(const struct kp_task *t, const struct set *s, enum kp_distribution d,
+                  const bool *judged, const struct kp_judgment *j) {
+    for (int i = 0; i < s->n; i++)
         if (judged[i])
-            printf("%s,%.0f,%s,%s,%.3g,%.3g,%.3g,%.3g\n", t->name, terms_of(t), arithmetics[i].name,
+            printf("%s,%.0f,%s,%s,%.3g,%.3g,%.3g,%.3g\n", t->name, terms_of(t), s->of[i].name,
                    kp_distribution_name[d], j[i].rms, j[i].element, j[i].bias, j[i].of_limit);
 }
 
 /* Judge every arithmetic on one distribution, by the same contents and noise: 1 + `others` at a
  * time, as the oracle takes most of the time. */
-static void try_all(struct accuracy *acc, enum kp_distribution d, int others) {
+static void try_all(struct accuracy *acc, const struct set *s, enum kp_distribution d, int others) {
     const void *tensors[KP_MAX_BUFFERS];
     void *outputs[KP_MAX_OUTPUTS];
     struct sample_errors found;
-    struct kp_judgment judgment[ARITHMETICS];
-    bool judged[ARITHMETICS] = {false};
+    struct kp_judgment judgment[MOST_ARITHMETICS];
+    bool judged[MOST_ARITHMETICS] = {false};
     uint64_t seed = random_seed(), noise = random_seed();
     referee_pointers(&acc->r, 0, tensors, outputs);
-    for (int next = 0; next < ARITHMETICS;) {
+    for (int next = 0; next < s->n;) {
         int who[1 + KP_MAX_OTHERS], n = 0;
-        for (; next < ARITHMETICS && n <= others; next++)
-            if (compute(acc, &arithmetics[next], d, seed, n ? acc->other[n - 1] : outputs))
+        for (; next < s->n && n <= others; next++)
+            if (compute(acc, &s->of[next], d, seed, n ? acc->other[n - 1] : outputs))
                 who[n++] = next;
         acc->others = n - 1; /* the last arithmetic can always be computed: n is not 0 */
         referee_fill(&acc->r, 0, d, seed);
-        accuracy_sample(acc, 0, KP_CLASS_FP32, KP_SLICES, noise, &found);
+        accuracy_sample(acc, 0, s->class, KP_SLICES, noise, &found);
         if (sample_outside(&found, d)) return;
         for (int i = 0; i < n; i++) {
             judgment[who[i]] = i ? found.other[i - 1] : found.candidate;
             judged[who[i]] = true;
         }
     }
-    for (int i = 0; i < ARITHMETICS; i++)
-        if (arithmetics[i].treatment == AS_IT_IS && arithmetics[i].baseline < acc->nbaselines) {
-            judgment[i] = found.baseline[arithmetics[i].baseline];
+    for (int i = 0; i < s->n; i++)
+        if (s->of[i].treatment == AS_IT_IS && s->of[i].baseline < acc->nbaselines) {
+            judgment[i] = found.baseline[s->of[i].baseline];
             judged[i] = true;
         }
-    print(acc->r.task, d, judged, judgment);
+    print(acc->r.task, s, d, judged, judgment);
 }
 
 /* Take all memory.  NULL, or why it is not enough; *others: how many arithmetics fit beside one. */
@@ -162,7 +212,9 @@ int main(int argc, char **argv) {
     struct accuracy acc = {0};
     int others = 0;
     const struct kp_task *t = task_load(argv[1]);
-    if (task_float_type(t) != KP_F32) return KP_OK;
+    const struct set *s = sets, *end = sets + sizeof sets / sizeof *sets;
+    while (s < end && s->type != task_float_type(t)) s++;
+    if (s == end) return KP_OK;
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     char *why = take_memory(&acc, t, &others);
@@ -173,6 +225,6 @@ int main(int argc, char **argv) {
     }
     for (int d = 0; d < KP_DIST_INFINITE; d++)
         if (kp_distribution_applies(t, (enum kp_distribution)d))
-            try_all(&acc, (enum kp_distribution)d, others);
+            try_all(&acc, s, (enum kp_distribution)d, others);
     return KP_OK;
 }

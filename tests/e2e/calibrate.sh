@@ -58,13 +58,16 @@ check 'the nearest first' is "$(report 'Honest arithmetic' | head -n 1)" '- l1_0
 check 'and how many tell 16 bits' grep -qxF -- '- Operands of 16 bits are at twice the limit or more in 0 of 1 tasks that are not degenerate, at four times or more in 0.' results/h200/calibration.md
 check 'who does not is named' is "$(report Operands)" '- l1_001_matmul: 1.9'
 check 'so is what is degenerate' is "$(report Degenerate)" '- l1_019_relu: zeros pass; too'
-check 'and what is not of fp32 is counted' is "$(report Missing)" '- tasks of 16 bits, where no arithmetic is tried: 1'
-check 'all tasks are' grep -qxF -- '- Tasks: 2 of 3, 1 of them with a kernel of class fp32; and 0 products.' results/h200/calibration.md
+check 'and what is not of fp32 is counted' is "$(report Missing)" '- tasks of bf16, where no arithmetic is tried: 1'
+check 'all tasks are' grep -qxF -- '- Tasks: 2 of 3, 1 of them with a kernel of the class; and 0 products.' results/h200/calibration.md
 sed -i 's/"error": {/"baseline_class": {"fp32": "fp32-normwise"}, "error": {"fp32": {}, /' results/h200/l1_001_matmul.json
 sed -i '/,fp32,/s/[^,]*$/7/' build/h200/l1_001_matmul.calibration.csv
 mk calibrate
 check 'a library that is less accurate is named' is "$(report 'What a library')" '- l1_001_matmul: 7'
 check 'and counts as no honest one' is "$(report 'Honest arithmetic' | head -n 1) $(grep -c '`fp32` is at 7' results/h200/calibration.md)" '- l1_001_matmul: `kernel` at 0.7 0'
+echo 'crfm_softmax,64,f16 sums,declared,9,40,1,5' > build/h200/crfm_softmax.calibration.csv
+mk calibrate
+check 'a suite has columns of what was tried there' is "$(grep '^| task' results/h200/calibration.md | sed 's/.*terms //' | paste -sd';')" '| f16 sums |;| fp32 | 16 bits | kernel |'
 gpus
 mk calibrate
 check 'without a GPU it says so' says '^no NVIDIA GPU here'

@@ -1,6 +1,7 @@
 /* device.c: harness/gpu/device.h in plain C, for the pretend GPU.  The same meaning, element for
  * element, as far as the tests' tasks need it; everything is done when it is asked for. */
 #include "gpu/device.h"
+#include "inspect/halves.h"
 #include "gpu/stray.h"
 #include "base/error.h"
 #include "fake.h"
@@ -216,6 +217,18 @@ void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStr
         float *x = (float *)data + i, m = frexpf(*x, &e);
         if (isfinite(*x)) *x = ldexpf(roundf(ldexpf(m, bits)), e - bits);
     }
+}
+
+/* The pretend GPU has no task of f16. */
+void halves_cut(void *x, int64_t count, int bits, cudaStream_t stream) {
+    (void)x, (void)count, (void)bits, (void)stream;
+    die(KP_BUG, "f16 on the pretend GPU");
+}
+
+void halves_product(const void *a, const void *b, void *out, int64_t m, int64_t n, int64_t k,
+                    int terms, cudaStream_t stream) {
+    (void)a, (void)b, (void)out, (void)m, (void)n, (void)k, (void)terms, (void)stream;
+    die(KP_BUG, "f16 on the pretend GPU");
 }
 
 void device_cut_blocks(void *data, enum kp_dtype type, int64_t count, int block, int bits,
