@@ -25,8 +25,8 @@ build/%.sanitize.json: build/%.verify.json build/replay $(addprefix harness/insp
 	$Q$(on_gpu) harness/inspect/sanitize $(task.$(*F)) build/$* $(TOOLS)
 
 # How well the judge tells arithmetics apart: results/GPU/calibration.{csv,md}, of the tasks and of
-# products of 27 to 16384 terms, also of f16.  A task that fails must not cost the others: a make -k of its own
-# tries each, and the table says what is missing.
+# products of 27 to 16384 terms, also of f16.  A task that fails must not cost the others: a make -k of
+# its own tries each, and the table says what is missing.
 .PHONY: calibrate calibrated
 calibrate:
 	+@$(call given,$(gpus),:); status=0; $(MAKE) --no-print-directory -k calibrated || status=4; $(if $(dry),exit $$status;) \

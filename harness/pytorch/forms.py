@@ -1,10 +1,18 @@
 """A task as the function that a PyTorch user would write for it.  Needs no PyTorch until it is called."""
 
 import math
+import os
 import re
 
 FLAGS = {"default": (False, True), "fp32": (False, False), "tf32": (True, True)}  # TF32 in
 WAYS = ("eager", "graph", "compiled")                               # products, convolutions
+
+# PyTorch reads these when it is imported, which comes later.  Whatever would overrule its flags is no
+# default; and compiled code is kept from run to run.
+for overruling in ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"):
+    os.environ.pop(overruling, None)
+os.environ.setdefault("TORCHINDUCTOR_FX_GRAPH_CACHE", "1")
+os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.abspath("build/inductor"))
 
 # How a user writes each op: an operator, a method, a function of torch or of F, or by SPECIAL.
 OPERATORS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "pow": "**", "eq": "=="}

@@ -15,7 +15,6 @@ import collections
 import contextlib
 import json
 import math
-import os
 import random
 import re
 import statistics
@@ -26,12 +25,6 @@ import warnings
 
 from forms import FLAGS, RECURRENT, TYPES, effect, first_words, function, parse
 from process import answer
-
-# Whatever would overrule PyTorch's flags is no default.  Compiled code is kept from run to run.
-for overruling in ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"):
-    os.environ.pop(overruling, None)
-os.environ.setdefault("TORCHINDUCTOR_FX_GRAPH_CACHE", "1")
-os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.abspath("build/inductor"))
 
 try:
     import torch

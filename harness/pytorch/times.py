@@ -31,15 +31,9 @@ import sys
 import threading
 import time
 
-# Whatever would overrule PyTorch's flags is no default.  Compiled code is kept from run to run.
-for overruling in ("NVIDIA_TF32_OVERRIDE", "TORCH_ALLOW_TF32_CUBLAS_OVERRIDE"):
-    os.environ.pop(overruling, None)
-os.environ.setdefault("TORCHINDUCTOR_FX_GRAPH_CACHE", "1")
-os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.path.abspath("build/inductor"))
-
-from forms import FLAGS, WAYS, source  # noqa: E402
-from process import Process  # noqa: E402
-import warm  # noqa: E402
+from forms import FLAGS, WAYS, source
+from process import Process
+import warm
 
 ORIGIN = ["task", "board", "date", "versions"]  # a row has one of each
 COLUMNS = ORIGIN + [w + "_" + f for f in FLAGS for w in WAYS]

@@ -26,6 +26,7 @@ enum { TRIES = 5 }; /* one that stayed may end just when it is asked */
 
 /* ---- What is sent ------------------------------------------------------------------------- */
 
+/* Append a string. */
 static void add(struct request *q, const char *s) {
     size_t n = strlen(s) + 1;
     if (q->size + n > KP_MOST_TEXT) die(KP_USAGE, "arguments and variables KP_... are too long");
@@ -33,6 +34,7 @@ static void add(struct request *q, const char *s) {
     q->size += (uint32_t)n;
 }
 
+/* Send the arguments, the folder, the variables KP_... and where to say things. */
 static bool give_request(int fd, int argc, char **argv) {
     static struct request q;
     const int streams[2] = {1, 2};
@@ -50,6 +52,7 @@ static bool give_request(int fd, int argc, char **argv) {
 
 /* ---- Who may meet whom ------------------------------------------------------------------- */
 
+/* A text, and where it ends. */
 static uint64_t mix_text(uint64_t h, const char *s) {
     for (; *s; s++) h = kp_mix(h, (unsigned char)*s);
     return kp_mix(h, 256);

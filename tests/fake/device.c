@@ -1,8 +1,8 @@
 /* device.c: harness/gpu/device.h in plain C, for the pretend GPU.  The same meaning, element for
  * element, as far as the tests' tasks need it; everything is done when it is asked for. */
 #include "gpu/device.h"
-#include "inspect/halves.h"
 #include "gpu/stray.h"
+#include "inspect/halves.h"
 #include "base/error.h"
 #include "fake.h"
 

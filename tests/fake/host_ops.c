@@ -197,6 +197,16 @@ void begin(struct fixture *f, const cJSON *c, const char *dtype) {
     assert_null(define_run(f->task, (const double *const *)f->in, f->want));
 }
 
+void begin_graph(struct fixture *f, const char *tensors, const char *graph, const char *dtype) {
+    cJSON *c = cJSON_CreateObject();
+    cJSON_AddStringToObject(c, "name", "graph");
+    cJSON_AddStringToObject(c, "tensors", tensors);
+    cJSON_AddStringToObject(c, "graph", graph);
+    begin(f, c, dtype);
+    f->name = graph;
+    cJSON_Delete(c);
+}
+
 void end(struct fixture *f) {
     for (int t = 0; t < f->task->ntensors; t++) free(f->in[t]), free(f->tensor[t]);
     for (int o = 0; o < f->task->noutputs; o++) free(f->want[o]), free(f->got[o]), free(f->seen[o]);

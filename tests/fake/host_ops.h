@@ -39,6 +39,9 @@ int64_t count_of(const struct kp_task *t, int v);
 void begin(struct fixture *f, const cJSON *c, const char *dtype);
 void end(struct fixture *f);
 
+/* The same of a graph, which becomes its name, with x and what else it reads, as in ops.json. */
+void begin_graph(struct fixture *f, const char *tensors, const char *graph, const char *dtype);
+
 /* Fails where an output is off by more than `bound` of 1 and its size. */
 void compare(const struct fixture *f, const char *what, double bound);
 

@@ -34,6 +34,13 @@ static struct accuracy judge_of(struct kp_task *t) {
     return acc;
 }
 
+static struct accuracy judge_graph(const char *tensors, const char *graph) {
+    char message[1024];
+    struct kp_task *t = load_graph(tensors, graph, message);
+    if (!t) fail_msg("%s", message);
+    return judge_of(t);
+}
+
 static struct accuracy judge(void) {
     return judge_of(product);
 }
@@ -353,10 +360,8 @@ static struct sample_errors steep(struct accuracy *acc, double off, float found,
  * as wrong. */
 static void test_steps(void **state) {
     (void)state;
-    char message[1024];
-    struct kp_task *t = load_graph("a f32 [16,16]; b f32 [16,16]",
-                                   "p[16,16] = matmul(a, b)\ny[16,16] = tanh(p)", message);
-    struct accuracy acc = judge_of(t);
+    struct accuracy acc =
+        judge_graph("a f32 [16,16]; b f32 [16,16]", "p[16,16] = matmul(a, b)\ny[16,16] = tanh(p)");
     for (uint64_t seed = 0; seed < 30; seed++) {
         struct sample_errors e = steep(&acc, 0x1p-22, NAN, seed);
         assert_true(judgment_passes(&e.candidate) && !e.found[0].bad);
@@ -377,10 +382,8 @@ static void test_steps(void **state) {
 /* Draws that another element gets, in another slice, are none of this one's. */
 static void test_steps_apart(void **state) {
     (void)state;
-    char message[1024];
-    struct kp_task *t = load_graph("a f32 [16,16]; b f32 [16,16]",
-                                   "p[16,16] = matmul(a, b)\ny[16,16] = tanh(p)", message);
-    struct accuracy acc = judge_of(t);
+    struct accuracy acc =
+        judge_graph("a f32 [16,16]; b f32 [16,16]", "p[16,16] = matmul(a, b)\ny[16,16] = tanh(p)");
     for (uint64_t seed = 0; seed < 10; seed++) {
         struct sample_errors one = steep(&acc, 0x1p-22, -1, seed), two;
         data(&acc, OUT)[AREA - 1] = 7; /* which no draw explains */
@@ -395,10 +398,8 @@ static void test_steps_apart(void **state) {
  * be. */
 static void test_step_alone(void **state) {
     (void)state;
-    char message[1024];
-    struct kp_task *t = load_graph("a f32 [1,16]; b f32 [16,1]",
-                                   "p[1,1] = matmul(a, b)\ny[1,1] = tanh(p)", message);
-    struct accuracy acc = judge_of(t);
+    struct accuracy acc =
+        judge_graph("a f32 [1,16]; b f32 [16,1]", "p[1,1] = matmul(a, b)\ny[1,1] = tanh(p)");
     for (uint64_t seed = 0; seed < 30; seed++) {
         struct sample_errors e;
         for (int i = 0; i < SIDE; i++) {
@@ -416,9 +417,7 @@ static void test_step_alone(void **state) {
 /* More draws are not for a baseline that is meant to be of a lesser class. */
 static void test_lesser(void **state) {
     (void)state;
-    char message[1024];
-    struct kp_task *t = load_graph("a f32 [1,16]; b f32 [16,1]", "p[1,1] = matmul(a, b)", message);
-    struct accuracy acc = judge_of(t);
+    struct accuracy acc = judge_graph("a f32 [1,16]; b f32 [16,1]", "p[1,1] = matmul(a, b)");
     const struct kp_suspects *lesser = &acc.seen[2 * KP_MAX_OUTPUTS];
     struct sample_errors e = sample(&acc, (struct honest){0}, KP_DIST_DECLARED, KP_CLASS_FP32);
     assert_true(judgment_passes(&e.candidate) && !judgment_passes(&e.baseline[1]));

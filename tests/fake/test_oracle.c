@@ -8,16 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A fixture of a graph, with x and what else it reads. */
+/* A fixture of a graph. */
 static void start(struct fixture *f, const char *tensors, const char *graph) {
-    cJSON *c = cJSON_CreateObject();
     ask_dense = false;
-    cJSON_AddStringToObject(c, "name", "oracle");
-    cJSON_AddStringToObject(c, "tensors", tensors);
-    cJSON_AddStringToObject(c, "graph", graph);
-    begin(f, c, "f32");
-    f->name = graph;
-    cJSON_Delete(c);
+    begin_graph(f, tensors, graph, "f32");
 }
 
 /* What the oracle of a fixture finds with noise: outputs of all worlds, one after another. */

@@ -74,16 +74,11 @@ static void test_rounding(void **state) {
     ask_dense = false;
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         struct fixture f;
-        cJSON *c = cJSON_CreateObject();
-        cJSON_AddStringToObject(c, "name", "rounding");
-        cJSON_AddStringToObject(c, "tensors", "x 4,3");
-        cJSON_AddStringToObject(c, "graph", graphs[i].graph);
-        begin(&f, c, "f16");
+        begin_graph(&f, "x 4,3", graphs[i].graph, "f16");
         rounded = 0;
         run_oracle(&f, graphs[i].graph, SIZE_MAX, true);
         assert_int_equal(rounded, graphs[i].results * KP_DRAWS);
         end(&f);
-        cJSON_Delete(c);
     }
 }
 
