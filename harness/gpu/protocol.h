@@ -49,6 +49,9 @@ struct runner_setup {
 struct runner_baseline {
     char task[PATH_MAX], math[8], choices[KP_CHOICES]; /* of library calls */
 };
+struct runner_replaying {
+    char tape[PATH_MAX], cubin[PATH_MAX];
+};
 struct runner_recording {
     char library[PATH_MAX];
     uint32_t ntensors, noutputs;

@@ -119,6 +119,30 @@ void process_tell(struct kp_process *p, const void *what, size_t n) {
     descriptors_give(p->to, streams, 1);
 }
 
+/* Opening the driver takes 0.2 s, which pass while another cell is measured. */
+static struct kp_process ahead;
+
+void process_runner_ahead(void) {
+    char *argv[] = {"runner", NULL};
+    if (!process_lives(&ahead)) process_spawn(&ahead, "candidate's", argv);
+}
+
+void process_start_runner(struct kp_process *p, const char *name, const char *prefix) {
+    struct runner_replaying what = {{0}, {0}};
+    char folder[PATH_MAX] = ""; /* a runner that was started ahead may be in another */
+    if (*prefix != '/' && !getcwd(folder, sizeof folder))
+        die(KP_MACHINE, "getcwd: %s", strerror(errno));
+    const char *between = *folder ? "/" : "";
+    int n = snprintf(what.tape, sizeof what.tape, "%s%s%s.tape", folder, between, prefix);
+    int m = snprintf(what.cubin, sizeof what.cubin, "%s%s%s.cubin", folder, between, prefix);
+    if (n >= PATH_MAX || m >= PATH_MAX) die(KP_USAGE, "%s: the path is too long", prefix);
+    process_runner_ahead();
+    *p = ahead;
+    memset(&ahead, 0, sizeof ahead);
+    p->name = name;
+    process_tell(p, &what, sizeof what);
+}
+
 /* Processes of baselines that no cell has now. */
 enum { MOST_LEFT = 4 };
 static struct kp_process left[MOST_LEFT];

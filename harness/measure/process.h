@@ -20,9 +20,15 @@ void process_spawn(struct kp_process *p, const char *name, char *const argv[]);
 /* Whether it runs still.  One that does not is forgotten. */
 bool process_lives(struct kp_process *p);
 
-/* Tell a recorder or a baseline's process, which waits for it, what its cell is, and pass on
- * standard error. */
+/* Tell a recorder, a runner or a baseline's process, which waits for it, what its cell is, and pass
+ * on standard error. */
 void process_tell(struct kp_process *p, const void *what, size_t n);
+
+/* Start a runner of the candidate's, which opens the driver and waits for its cell: of the cell
+ * that comes next, or now.  No code of a candidate's has run in it.  The tape need not be there
+ * until the setup is sent. */
+void process_runner_ahead(void);
+void process_start_runner(struct kp_process *p, const char *name, const char *prefix);
 
 /* Send it the setup, and pass on the descriptors of the shared memory. */
 void process_setup(struct kp_process *p, const struct runner_setup *setup,

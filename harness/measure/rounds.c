@@ -87,12 +87,8 @@ static bool settle(struct rounds *t, int i, const struct runner_reply *r) {
 
 /* Start a runner of the candidate's. */
 static void spawn(struct rounds *t, int i) {
-    char *tape = text_format("%s.tape", t->prefix), *cubin = text_format("%s.cubin", t->prefix);
-    char *argv[] = {"runner", tape, cubin, NULL};
     t->runner_name[i] = "candidate";
-    process_spawn(&t->runner[i], t->runner_name[i], argv);
-    free(tape);
-    free(cubin);
+    process_start_runner(&t->runner[i], t->runner_name[i], t->prefix);
 }
 
 void rounds_spawn(struct rounds *t) {

@@ -102,12 +102,15 @@ static void begin(struct cell *c) {
     for (int i = 0; i < t->nflags; i++) flag(c, t->flags[i]);
 }
 
-/* Give back what the cell took, before it ends. */
+/* Give back what the cell took, before it ends.  Nothing is timed any more: a runner for the next
+ * cell may open the driver. */
 static void give_back(struct cell *c) {
-    if (stays())
+    if (stays()) {
         rounds_leave(&c->t);
-    else
+        process_runner_ahead();
+    } else {
         rounds_stop(&c->t);
+    }
     accuracy_close(&c->t.acc);
 }
 

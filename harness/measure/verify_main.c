@@ -158,15 +158,6 @@ static void start_recorders(struct verify *v) {
     }
 }
 
-/* The runner, likewise. */
-static void spawn_runner(struct verify *v) {
-    char *tape = file_of(v, "tape"), *cubin = file_of(v, "cubin");
-    char *argv[] = {"runner", tape, cubin, NULL};
-    process_spawn(&v->runner, "candidate's", argv);
-    free(tape);
-    free(cubin);
-}
-
 /* Record once.  The outputs must still be poison after it. */
 static struct tape *record(struct verify *v, int number, struct tape_span *at) {
     char message[KP_TAPE_MESSAGE], *text = NULL;
@@ -208,7 +199,8 @@ static void make_tape(struct verify *v) {
     char message[KP_TAPE_MESSAGE], *path = file_of(v, "tape"), *cubin = file_of(v, "cubin"),
                                    sha[65];
     raw[0] = record(v, 0, at[0]);
-    spawn_runner(v); /* in the first recorder's place: more processes would need more memory */
+    /* In the first recorder's place, unless there is one: more processes would need more memory. */
+    process_start_runner(&v->runner, "candidate's", v->prefix);
     raw[1] = record(v, 1, at[1]);
     for (int b = 0; b < v->acc.r.nbuffers; b++) /* merging finds addresses by their difference */
         if (at[0][b].address == at[1][b].address && at[0][b].bytes)
@@ -488,7 +480,10 @@ static void verify(int argc, char **argv) {
         start_runner(&v);
         phase("referee");
         determinism(&v);
-        if (stays()) spawn_ahead();
+        if (stays()) {
+            spawn_ahead();
+            process_runner_ahead();
+        }
     }
     phase("referee");
     conclude(&v);

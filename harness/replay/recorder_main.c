@@ -150,6 +150,7 @@ int main(int argc, char **argv) {
     if (argc != 1) die(KP_USAGE, "usage: recorder (run by verify)");
     char level[1024], message[KP_TAPE_MESSAGE] = "";
     driver_open();
+    device_check(cudaFree(0), "starting the CUDA runtime");
     struct runner_recording what; /* it may be told much later: verify starts recorders ahead */
     if (!runner_told(&what, sizeof what)) return KP_MACHINE;
     what.library[sizeof what.library - 1] = 0;
@@ -160,7 +161,6 @@ int main(int argc, char **argv) {
     CUstream stream;
     runner_receive(&setup, &region, &at);
     if ((int)setup.nbuffers != ntensors + noutputs + 1) die(KP_BUG, "%u buffers", setup.nbuffers);
-    device_check(cudaFree(0), "starting the CUDA runtime");
     KP_CU(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
     sandbox_enter(what.library, level, sizeof level);
     runner_reply(RUNNER_OK, 0, 0, level, NULL); /* while no code of the candidate's has run */

@@ -1,4 +1,4 @@
-/* runner_main.c: the candidate's runner: `runner TAPE CUBIN`, started by verify and time.
+/* runner_main.c: the candidate's runner, started by verify and time, for one cell.
  *
  * It loads the kernel's cubin and replays its tape.  It loads the cubin once for each placement of
  * the buffers, because the code's address affects short kernels.  No host code of the candidate
@@ -182,18 +182,22 @@ static bool kept(void *self, char *message) {
 
 int main(int argc, char **argv) {
     kp_program("runner");
-    if (argc != 3) die(KP_USAGE, "usage: runner TAPE CUBIN (run by verify and time)");
+    (void)argv;
+    if (argc != 1) die(KP_USAGE, "usage: runner (run by verify and time)");
     struct candidate c;
     memset(&c, 0, sizeof c);
     char message[KP_TAPE_MESSAGE] = "";
     driver_open();
+    struct runner_replaying what; /* it may be told much later: runners are started ahead */
+    if (!runner_told(&what, sizeof what)) return KP_MACHINE;
+    what.tape[sizeof what.tape - 1] = what.cubin[sizeof what.cubin - 1] = 0;
     struct runner_setup setup;
     struct kp_region region;
     struct kp_span *at;
     runner_receive(&setup, &region, &at);
-    char *text = file_read(argv[1], NULL); /* the tape may have been made in the meantime */
-    c.cubin = file_read(argv[2], &c.cubin_size);
-    c.cubin_path = argv[2];
+    char *text = file_read(what.tape, NULL); /* it may have been made in the meantime */
+    c.cubin = file_read(what.cubin, &c.cubin_size);
+    c.cubin_path = what.cubin;
     c.tape = tape_parse(text, message);
     c.nbuffers = setup.nbuffers, c.at = at;
     if (!c.tape) runner_reply(RUNNER_TAPE, 0, 0, message, NULL);

@@ -40,8 +40,8 @@ for kernel in ok_relu one_off ok_matmul crash_host; do
     # (Of a kernel that crashes the second recorder may end before it has opened the driver.)
     if [ "$kernel" = ok_matmul ]; then opened > three; fi
 done
-check 'what runs a candidate is started for each cell, the others once; two recorders are ahead' is \
-    "$(cat three)" 'baseline 2, recorder 8, runner 5, time 1, verify 1'
+check 'what runs a candidate is started for each cell, the others once; two recorders are ahead, and a runner each' is \
+    "$(cat three)" 'baseline 2, recorder 8, runner 7, time 1, verify 1'
 one=$(staying time)
 check 'one process stays' eval "[[ '$one' =~ ^[0-9]+$ ]]"
 built ok_relu
@@ -60,6 +60,11 @@ kill -9 $(running recorder)
 built ok_relu
 step verify
 check 'where they have died, others do' is "$(of verify .verdict)" ok
+until_ 2 runner
+# shellcheck disable=SC2046  # a list
+kill -9 $(running runner)
+step verify && step time
+check 'so do other runners' is "$(of time .verdict)" ok
 check 'it has no secrets' eval "! grep -qa secret /proc/$one/environ"
 check 'nothing of the terminal' is "$(ps -o sid= -p "$one" | tr -d ' ')" "$one"
 
@@ -98,7 +103,9 @@ check 'the variables of who asks count' is "$(of time .inputs.task)" 0123
 step time
 check 'and only for this cell' is "$(of time .inputs)" null
 mkdir -p elsewhere && cp -r tasks build elsewhere && rm -f elsewhere/"$cell".{verify,time}.json
+mv build away
 (cd elsewhere && step verify && step time)
+mv away build
 check 'so does the folder' is "$(jq -r .verdict "elsewhere/$cell.time.json")" ok
 echo '{' > broken.json
 "$root/build/stay" "$bin/verify" broken.json "$cell" > "$out" 2>&1
@@ -134,6 +141,7 @@ check 'nobody asks for a while: it ends' is "$(staying time)" ''
 check 'and its baselines' until_ 0 baseline
 until_ 0 verify
 check 'and the recorders ahead' until_ 0 recorder
+check 'and the runners' until_ 0 runner
 flock lock "$root/build/stay" "$bin/verify" "$json" "$cell" > "$out" 2>&1
 check 'the next stays without the lock on the GPU that it was started under' eval "flock -n lock true && [ -n '$(staying verify)' ]"
 before=$(staying verify)
@@ -141,15 +149,16 @@ cp "$bin/baseline" "$bin/other" && mv "$bin/other" "$bin/baseline"
 step verify
 check 'a program that is built again is another' eval "[ -n '$before' ] && [ '$before' != \"\$(staying verify | sed 's/^$before //; s/ $before$//')\" ]"
 built endless
+: > "$scratch/log"
 KP_DEADLINE=30 "$root/build/stay" "$bin/verify" "$json" "$cell" > "$out" 2>&1 &
 asking=$!
-for i in $(seq 100); do pgrep -f "runner $cell.tape" > /dev/null && break; sleep 0.1; done
-sleep 0.5
+for i in $(seq 100); do grep -q '^runner launch' "$scratch/log" && break; sleep 0.1; done
 serving=$(staying verify)
+ran=$(pgrep -P "${serving// /,}" -x runner | paste -sd,)
 kill -9 $asking
 wait $asking 2> /dev/null
-for i in $(seq 50); do pgrep -f "runner $cell.tape" > /dev/null || break; sleep 0.1; done
-check 'who asked is killed: so is what it ran' eval "! pgrep -f 'runner $cell.tape'"
+for i in $(seq 50); do ps -p "$ran" > /dev/null || break; sleep 0.1; done
+check 'who asked is killed: so is what it ran' eval "[ -n '$ran' ] && ! ps -p '$ran'"
 check 'and it has left no verdict' [ ! -e "$cell.verify.json" ]
 built ok_relu
 step verify
