@@ -214,8 +214,7 @@ bool modes_run(struct modes *m, struct rounds *t) {
     if (!rounds_clock(t) || !plan(m, t)) return false;
     m->tick_us = t->tick_us;
     for (int set = 0; set < m->sets; set++) {
-        if (set) rounds_stop(t);
-        if (set && !rounds_start(t, false)) return false;
+        if (set && !rounds_renew(t, false)) return false;
         for (int mode = 0; mode < KP_MODES; mode++) {
             if (do_rounds(m, t, (enum kp_mode)mode, set)) continue;
             char reason[sizeof t->reason];

@@ -174,7 +174,7 @@ void process_leave(struct kp_process *p, double seconds) {
     while (i < MOST_LEFT && left[i].pid) i++;
     put(p->to, &next, sizeof next);
     if (i == MOST_LEFT || process_wait(p, seconds, &reply, NULL) != RUNNER_OK)
-        process_end(p);
+        process_end(p, 1);
     else
         left[i] = *p;
     memset(p, 0, sizeof *p);
@@ -261,10 +261,11 @@ enum runner_status process_ask(struct kp_process *p, const struct runner_request
     return (enum runner_status)reply->status;
 }
 
-void process_end(struct kp_process *p) {
-    if (p->pid > 0) {
-        kill(p->pid, SIGKILL);
-        waitpid(p->pid, NULL, 0);
+void process_end(struct kp_process *p, int n) {
+    for (int i = 0; i < n; i++)
+        if (p[i].pid > 0) kill(p[i].pid, SIGKILL);
+    for (int i = 0; i < n; i++) {
+        if (p[i].pid > 0) waitpid(p[i].pid, NULL, 0);
+        forget(&p[i]);
     }
-    forget(p);
 }

@@ -57,8 +57,9 @@ enum runner_status process_wait(struct kp_process *p, double seconds, struct run
 enum runner_status process_ask(struct kp_process *p, const struct runner_request *q, double seconds,
                                double *left, struct runner_reply *reply);
 
-/* Close its descriptors and kill the process. */
-void process_end(struct kp_process *p);
+/* Kill n processes side by side, and close their descriptors.  Those that never ran are passed
+ * over. */
+void process_end(struct kp_process *p, int n);
 
 /* Seconds that a contestant may take to answer: KP_DEADLINE of the environment, else 60.  A kernel
  * that takes longer counts as endless. */

@@ -85,56 +85,75 @@ static bool settle(struct rounds *t, int i, const struct runner_reply *r) {
     return fail(t, word[r->status], r->message);
 }
 
-/* Start a runner of the candidate's. */
-static void spawn(struct rounds *t, int i) {
-    t->runner_name[i] = "candidate";
-    process_start_runner(&t->runner[i], t->runner_name[i], t->prefix);
+/* Runner i of the set that is asked now. */
+static struct kp_process *runner(struct rounds *t, int i) {
+    return &t->set[t->asked][i];
+}
+
+static void spawn(struct rounds *t, struct kp_process *p) {
+    process_start_runner(p, "candidate", t->prefix);
 }
 
 void rounds_spawn(struct rounds *t) {
-    spawn(t, 0);
+    spawn(t, runner(t, 0));
+    t->runner_name[0] = "candidate";
     t->nrunners = 1;
 }
 
-bool rounds_start(struct rounds *t, bool aa) {
-    /* All runners lay out their buffers alike, so that their page tables are of one shape. */
-    uint64_t layout = random_seed();
-    const char *before = phase("runners");
-    t->nrunners = aa ? 2 : 1 + t->acc.nbaselines;
+/* Start a set of runners: the candidate's and one for each baseline. */
+static void start_set(struct rounds *t, struct kp_process *set, bool aa) {
+    /* All of a set lay out their buffers alike, so that their page tables are of one shape. */
+    const struct runner_setup setup = referee_setup(&t->acc.r, random_seed());
+    static const char *const math[] = {"fp32", "tf32", "half"};
     for (int i = 0; i < t->nrunners; i++) {
         bool mine = (i == 0 || aa) && !t->missing;
         enum kp_math own = t->acc.math[i ? i - 1 : 0];
-        static const char *const math[] = {"fp32", "tf32", "half"};
-        struct runner_setup setup = referee_setup(&t->acc.r, layout);
-        if (mine) {
-            if (!t->runner[i].pid) spawn(t, i);
-            process_setup(&t->runner[i], &setup, t->acc.r.shared);
-        } else {
-            t->runner_name[i] = kp_math_name(t->task, own);
-            process_start_baseline(&t->runner[i], t->runner_name[i], t->task->path, math[own],
-                                   t->choices, &setup, t->acc.r.shared);
+        t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, own);
+        if (!mine) {
+            process_start_baseline(&set[i], t->runner_name[i], t->task->path, math[own], t->choices,
+                                   &setup, t->acc.r.shared);
+            continue;
         }
+        if (!set[i].pid) spawn(t, &set[i]);
+        process_setup(&set[i], &setup, t->acc.r.shared);
     }
+}
+
+/* Start so many sets side by side, and wait until all are ready. */
+static bool start_sets(struct rounds *t, int n, bool aa) {
+    const char *before = phase("runners");
+    t->nrunners = aa ? 2 : 1 + t->acc.nbaselines;
+    t->sets = n, t->asked = 0;
+    for (int k = 0; k < n; k++) start_set(t, t->set[k], aa);
     bool ok = true;
-    for (int i = 0; i < t->nrunners && ok; i++) {
+    for (int k = 0; k < n * t->nrunners && ok; k++) {
         struct runner_reply reply;
-        process_wait(&t->runner[i], t->deadline + LIBRARY_SECONDS, &reply, NULL);
+        int i = k % t->nrunners;
+        process_wait(&t->set[k / t->nrunners][i], t->deadline + LIBRARY_SECONDS, &reply, NULL);
         ok = settle(t, i, &reply);
     }
     phase(before);
     return ok;
 }
 
+bool rounds_start(struct rounds *t, bool aa) {
+    return start_sets(t, 1, aa);
+}
+
+bool rounds_renew(struct rounds *t, bool aa) {
+    if (++t->asked < t->sets) return true;
+    rounds_stop(t);
+    return start_sets(t, t->sets_at_once, aa);
+}
+
 void rounds_stop(struct rounds *t) {
-    for (int i = 0; i < t->nrunners; i++) process_end(&t->runner[i]);
+    process_end(t->set[0], KP_MOST_SETS * KP_MAX_RUNNERS);
 }
 
 void rounds_leave(struct rounds *t) {
     for (int i = 0; i < t->nrunners; i++)
-        if (t->runner[i].pid && !is_candidate(t, i))
-            process_leave(&t->runner[i], t->deadline);
-        else
-            process_end(&t->runner[i]);
+        if (runner(t, i)->pid && !is_candidate(t, i)) process_leave(runner(t, i), t->deadline);
+    rounds_stop(t);
 }
 
 struct kp_interval rounds_ratio(const struct rounds *t, int i) {
@@ -304,7 +323,7 @@ static bool check_outputs(struct rounds *t, struct round *q, int i) {
 bool rounds_ask(struct rounds *t, int i, const struct runner_request *q,
                 struct runner_reply *reply) {
     double forever = INFINITY, *left = is_candidate(t, i) ? &t->left : &forever;
-    process_ask(&t->runner[i], q, t->deadline, left, reply);
+    process_ask(runner(t, i), q, t->deadline, left, reply);
     return settle(t, i, reply);
 }
 
@@ -441,8 +460,7 @@ bool rounds_run(struct rounds *t, bool aa) {
     for (; t->epoch < SHORT_MOST_SETS; t->epoch++) {
         bool enough = t->epoch >= least;
         if (enough && (known_within(t, short_known_share) || seconds_now() > until)) break;
-        rounds_stop(t);
-        if (!rounds_start(t, aa) ||
+        if (!rounds_renew(t, aa) ||
             !do_rounds(t, KP_MOST_ROUNDS / SHORT_MOST_SETS, t->cap_seconds / SHORT_MOST_SETS))
             return false;
     }

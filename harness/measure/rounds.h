@@ -7,6 +7,7 @@
 
 enum {
     KP_MAX_RUNNERS = 1 + KP_MAX_BASELINES,
+    KP_MOST_SETS = 4,          /* of processes side by side */
     KP_LEAST_ROUNDS = 30,      /* so that quartiles are those of several samples */
     KP_LONG_LEAST_ROUNDS = 20, /* of kernels whose rounds are dear, and steadier */
     KP_MOST_ROUNDS = 1000,     /* an end for kernels whose ratio stays noisy */
@@ -30,7 +31,8 @@ struct rounds {
     bool missing; /* no candidate: the most accurate baseline has two runners, the first its
                      stand-in */
     int nrunners; /* runner 0 is the candidate's */
-    struct kp_process runner[KP_MAX_RUNNERS];
+    struct kp_process set[KP_MOST_SETS][KP_MAX_RUNNERS]; /* several, so that they start at once */
+    int sets, asked, sets_at_once; /* how many run, which is asked, how many there is room for */
     const char *runner_name[KP_MAX_RUNNERS];
     enum kp_class class;                       /* the candidate's, as verify found */
     struct kp_error spread;                    /* the largest seen on declared inputs */
@@ -55,6 +57,13 @@ void rounds_spawn(struct rounds *t);
  * they are ready.  With `aa` the second runner is the candidate's again, and no baseline's runs.
  * False: t->verdict is set. */
 bool rounds_start(struct rounds *t, bool aa);
+
+/* Have the next set of processes in place of the one that is asked now.  The processes of
+ * t->sets_at_once sets start side by side; those that wait for their turn do nothing, and none ends
+ * before the last has had it.  False: t->verdict is set. */
+bool rounds_renew(struct rounds *t, bool aa);
+
+/* End all of them. */
 void rounds_stop(struct rounds *t);
 
 /* The cell ends: stop the candidate's runner, and leave those of baselines to the next cell. */

@@ -216,6 +216,8 @@ static void allocate(struct cell *c) {
     size_t runners = baseline_bytes(&c->t.acc, c->t.missing);
     if (!fits || runners > left)
         finish(c, "skipped", referee_short(need + accuracy + runners, free_bytes));
+    size_t sets = left / runners;
+    c->t.sets_at_once = sets < KP_MOST_SETS ? (int)sets : KP_MOST_SETS;
 }
 
 /* ---- Floors --------------------------------------------------------------------------- */
@@ -486,12 +488,7 @@ static void time_cell(int argc, char **argv) {
     read_tolerances(&c);
     if (kp_exec_weak(c.t.task)) flag(&c, "weak-baseline: a convolution without cuDNN");
     floors(&c);
-    if (aa)
-        measure_aa(&c);
-    else if (modes)
-        measure_modes(&c);
-    else
-        measure(&c);
+    (aa ? measure_aa : modes ? measure_modes : measure)(&c);
 }
 
 int main(int argc, char **argv) {

@@ -53,8 +53,8 @@ static char *file_of(const struct verify *v, const char *suffix) {
 KP_NORETURN static void verdict(struct verify *v, const char *word, const char *reason) {
     char *path = file_of(v, "verify.json");
     phase("end");
-    for (int i = 0; i < 2; i++) process_end(&v->recorder[i]);
-    process_end(&v->runner);
+    process_end(v->recorder, 2);
+    process_end(&v->runner, 1);
     accuracy_close(&v->acc);
     cJSON_AddStringToObject(v->json, "verdict", word);
     cJSON *why = reason ? cJSON_CreateString(reason) : cJSON_CreateNull();
@@ -180,7 +180,7 @@ static struct tape *record(struct verify *v, int number, struct tape_span *at) {
     /* From here on the candidate's host code may answer in the recorder's place. */
     process_wait(p, v->deadline, &reply, &text);
     bool untouched = referee_untouched(&v->acc.r, 0);
-    process_end(p);
+    process_end(p, 1);
     if (reply.status == RUNNER_MACHINE) reply.status = RUNNER_CRASH;
     settle(v, &reply);
     if (!untouched)

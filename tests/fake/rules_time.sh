@@ -315,12 +315,16 @@ rule_stop() {
 }
 
 # Short kernels feel the process they run in.
+abreast() { awk '$1 == "runner" && $2 == "open" && ++n > most { most = n } $1 == "runner" && $2 == "flush" { n = 0 } END { print most }' "$log"; }
 rule_short() {
     built ok_relu relu64
     verified
     KP_CELL_SECONDS=0.001 timed candidate=45
     check 'short kernels are measured in eight sets of processes' is "$(of time .speedup.processes)" 8
     check 'and some that are thrown away' is "$(logged '^runner open')" 9
+    check 'four of them start side by side' is "$(abreast)" 4
+    KP_FAKE_MEMORY=2700000000 KP_CELL_SECONDS=0.001 timed candidate=45
+    check 'or as many as there is room for' is "$(abreast) of $(logged '^runner open')" '2 of 9'
     KP_CELL_SECONDS=0.001 timed candidate=55
     check 'others in one' is "$(of time .speedup.processes)" 1
     timed candidate=15 mood=0.2
