@@ -64,7 +64,7 @@ void device_stray(const void *y, enum kp_dtype type, const struct kp_draws *orac
 void device_redraw(const struct kp_draws *oracle, int64_t offset, int64_t count,
                    struct kp_suspects *suspects, cudaStream_t stream);
 
-/* Round what a tensor holds to `bits` significant bits (f32 only; others are left). */
+/* Round what a tensor holds to `bits` significant bits (f32 and f16 only; others are left). */
 void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStream_t stream);
 
 /* The same against the largest of each `block` neighbours: what scaled integers keep. */

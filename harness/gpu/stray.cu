@@ -181,8 +181,7 @@ __global__ void __launch_bounds__(THREADS)
         else
             add_up<2>(sum.v);
         add_up<1>(counted);
-        if (threadIdx.x == 0)
-            add_part(sum, (unsigned long long)counted[0], part, s, own);
+        if (threadIdx.x == 0) add_part(sum, (unsigned long long)counted[0], part, s, own);
         at = until;
     }
     add_bad(found, s);
@@ -200,7 +199,8 @@ __global__ void stray_first(const Y *y, const double *o, uint64_t offset, uint64
     s->first_expected = o[s->first_bad - offset];
 }
 
-__global__ void redraw_kernel(kp_draws oracle, uint64_t offset, uint64_t count, kp_suspects *suspects) {
+__global__ void redraw_kernel(kp_draws oracle, uint64_t offset, uint64_t count,
+                              kp_suspects *suspects) {
     uint64_t i = blockIdx.x * (uint64_t)THREADS + threadIdx.x;
     if (i >= suspects->count || i >= KP_MOST_SUSPECTS) return;
     kp_suspect *x = &suspects->item[i];
@@ -213,7 +213,7 @@ __global__ void redraw_kernel(kp_draws oracle, uint64_t offset, uint64_t count, 
 void device_redraw(const struct kp_draws *oracle, int64_t offset, int64_t count,
                    struct kp_suspects *suspects, cudaStream_t stream) {
     redraw_kernel<<<KP_MOST_SUSPECTS / THREADS, THREADS, 0, stream>>>(*oracle, (uint64_t)offset,
-                                                                    (uint64_t)count, suspects);
+                                                                      (uint64_t)count, suspects);
     device_check(cudaGetLastError(), "comparing");
 }
 
@@ -370,12 +370,24 @@ __global__ void cut_kernel(float *x, int64_t n, uint32_t half, uint32_t keep) {
     }
 }
 
+/* A carry into the exponent is right. */
+__global__ void cut_halves_kernel(unsigned short *x, int64_t n, unsigned half, unsigned keep) {
+    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n;
+         i += (int64_t)gridDim.x * THREADS)
+        if ((x[i] & 0x7c00) != 0x7c00) x[i] = (unsigned short)((x[i] + half) & keep);
+}
+
 void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStream_t stream) {
-    if (type != KP_F32 || bits >= 24) return;
-    uint32_t unit = 1u << (24 - bits);
-    int64_t blocks = (count + THREADS - 1) / THREADS;
-    cut_kernel<<<(unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, 0, stream>>>(
-        (float *)data, count, unit / 2, ~(unit - 1));
+    int all = type == KP_F32 ? 24 : type == KP_F16 ? 11 : 0;
+    if (bits >= all) return;
+    uint32_t unit = 1u << (all - bits);
+    int64_t n = (count + THREADS - 1) / THREADS;
+    unsigned blocks = (unsigned)(n < MOST_BLOCKS ? n : MOST_BLOCKS);
+    if (type == KP_F32)
+        cut_kernel<<<blocks, THREADS, 0, stream>>>((float *)data, count, unit / 2, ~(unit - 1));
+    else
+        cut_halves_kernel<<<blocks, THREADS, 0, stream>>>((unsigned short *)data, count, unit / 2,
+                                                          ~(unit - 1));
     device_check(cudaGetLastError(), "rounding a tensor");
 }
 

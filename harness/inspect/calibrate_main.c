@@ -96,14 +96,6 @@ static bool drop(struct accuracy *acc) {
     return true;
 }
 
-/* Keep `bits` of a tensor's or an output's elements. */
-static void cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStream_t stream) {
-    if (type == KP_F16)
-        halves_cut(data, count, bits, stream);
-    else
-        device_cut(data, type, count, bits, stream);
-}
-
 /* Compute a task that is one product of two matrices, with sums of so many terms.  False if it is
  * something else. */
 static bool multiply(struct accuracy *acc, int terms, const void *const *tensors,
@@ -125,7 +117,7 @@ static bool treat(struct accuracy *acc, const struct arithmetic *a) {
     for (int i = 0; i < t->ntensors; i++) {
         void *data = span_data(&acc->r.at[i]);
         int64_t n = kp_shape_count(&t->tensors[i].shape);
-        if (a->treatment == CUT_OPERANDS) cut(data, t->tensors[i].dtype, n, a->bits, s);
+        if (a->treatment == CUT_OPERANDS) device_cut(data, t->tensors[i].dtype, n, a->bits, s);
         if (a->treatment == BLOCKS)
             device_cut_blocks(data, t->tensors[i].dtype, n, BLOCK, a->bits, s);
     }
@@ -147,7 +139,7 @@ static bool compute(struct accuracy *acc, const struct arithmetic *a, enum kp_di
     kp_exec_run(acc->exec[0], tensors, outputs, acc->workspace, acc->r.stream);
     for (int k = 0; k < t->noutputs && a->treatment == CUT_RESULTS; k++) {
         const struct kp_value *v = &t->values[t->outputs[k]];
-        cut(outputs[k], v->dtype, kp_shape_count(&v->shape), a->bits, acc->r.stream);
+        device_cut(outputs[k], v->dtype, kp_shape_count(&v->shape), a->bits, acc->r.stream);
     }
     return true;
 }

@@ -4,22 +4,7 @@
 
 #include <cuda_fp16.h>
 
-enum { THREADS = 256, MOST_BLOCKS = 132 * 16, SIDE = 16 }; /* a block of a product: SIDE x SIDE */
-
-/* Adding half of the last unit that stays rounds to nearest; a carry into the exponent is right. */
-__global__ void cut_halves(unsigned short *x, int64_t n, unsigned half, unsigned keep) {
-    for (int64_t i = blockIdx.x * (int64_t)THREADS + threadIdx.x; i < n;
-         i += (int64_t)gridDim.x * THREADS)
-        if ((x[i] & 0x7c00) != 0x7c00) x[i] = (unsigned short)((x[i] + half) & keep);
-}
-
-void halves_cut(void *x, int64_t count, int bits, cudaStream_t stream) {
-    unsigned unit = 1u << (11 - bits);
-    int64_t blocks = (count + THREADS - 1) / THREADS;
-    cut_halves<<<(unsigned)(blocks < MOST_BLOCKS ? blocks : MOST_BLOCKS), THREADS, 0, stream>>>(
-        (unsigned short *)x, count, unit / 2, ~(unit - 1));
-    device_check(cudaGetLastError(), "rounding a tensor");
-}
+enum { SIDE = 16 }; /* a block computes SIDE x SIDE elements */
 
 __global__ void __launch_bounds__(SIDE *SIDE)
     multiply_halves(const __half *a, const __half *b, __half *out, int64_t m, int64_t n, int64_t k,

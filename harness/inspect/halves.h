@@ -1,6 +1,5 @@
-/* halves.h: arithmetics of f16 that are less accurate than sums in fp32
- * (harness/inspect/calibrate_main.c).
- */
+/* halves.h: products of f16 that are less accurate than sums in fp32
+ * (harness/inspect/calibrate_main.c). */
 #ifndef KP_HALVES_H
 #define KP_HALVES_H
 
@@ -10,9 +9,6 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* Round finite f16 numbers, on the device, to so many bits of mantissa: 1 to 10. */
-void halves_cut(void *x, int64_t count, int bits, cudaStream_t stream);
 
 /* out = a b, dense matrices of f16 by rows, [m,k] and [k,n]: so many terms are added in fp32, and
  * these sums in f16, one after another.  With 1 each term is: tensor cores that add in f16 are no

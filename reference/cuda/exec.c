@@ -13,7 +13,6 @@
  * many worlds do not fit into memory, as many draws as do are computed at a time, one group after
  * another in the same worlds, and world 0 each time, too: an op with noise reads its exact result.
  * All outputs are then kept to the end. */
-enum { WORLDS = 1 + KP_DRAWS };
 
 struct kp_exec {
     struct kp_plan *plan;
@@ -97,7 +96,7 @@ static size_t output_bytes(const struct kp_task *t, int end) {
 
 /* Workspace of an oracle with so many draws at a time. */
 static size_t oracle_bytes(const struct kp_plan *p, int draws) {
-    size_t kept = draws < KP_DRAWS ? WORLDS * output_bytes(p->task, p->task->noutputs) : 0;
+    size_t kept = draws < KP_DRAWS ? KP_WORLDS * output_bytes(p->task, p->task->noutputs) : 0;
     return p->shared_bytes + (size_t)(1 + draws) * p->world_bytes + kept;
 }
 
@@ -235,14 +234,15 @@ static void run_op(const struct kp_plan *p, const struct kp_step *s, const struc
 static bool run_together(const struct kp_plan *p, const struct kp_step *s, const struct run *r,
                          int64_t row) {
     if (!s->impl->together) return false;
-    struct kp_call call[WORLDS];
-    struct kp_noise noise[WORLDS];
-    struct kp_array *in = malloc(WORLDS * (size_t)s->nin * sizeof *in);
+    struct kp_call call[KP_WORLDS];
+    struct kp_noise noise[KP_WORLDS];
+    struct kp_array *in = malloc(KP_WORLDS * (size_t)s->nin * sizeof *in);
     if (!in) die(KP_MACHINE, "out of memory; free some and try again");
-    for (int w = 0; w < WORLDS; w++) call[w] = call_in(p, s, r, row, w, in + w * s->nin, &noise[w]);
+    for (int w = 0; w < KP_WORLDS; w++)
+        call[w] = call_in(p, s, r, row, w, in + w * s->nin, &noise[w]);
     char *scratch = s->scratch >= 0 ? r->workspace + p->buffers[s->scratch].offset : NULL;
     bool done = s->impl->together(call, s->state, scratch, r->stream);
-    for (int w = 1; w < WORLDS && done; w++) round_results(p, &call[w], r->stream);
+    for (int w = 1; w < KP_WORLDS && done; w++) round_results(p, &call[w], r->stream);
     free(in);
     return done;
 }
@@ -308,7 +308,7 @@ static void run_phase(const struct kp_plan *p, enum kp_phase phase, const struct
         const struct kp_step *s = &p->steps[i];
         int worlds = s->exact ? 1 : 1 + r->draws;
         bool op = s->kind == KP_STEP_OP;
-        if (op && worlds == WORLDS && run_together(p, s, r, row)) continue;
+        if (op && worlds == KP_WORLDS && run_together(p, s, r, row)) continue;
         for (int w = 0; w < worlds; w++) {
             if (op) {
                 run_op(p, s, r, row, w);
@@ -395,7 +395,7 @@ static bool run_oracle(struct kp_exec *e, struct run *r, const struct choice *c)
     if (r->noise) r->draws = e->draws;
     if (r->draws == KP_DRAWS || !r->noise) return run_slices(p, r, c);
     r->kept = r->workspace + oracle_bytes(p, e->draws) -
-              WORLDS * output_bytes(p->task, p->task->noutputs);
+              KP_WORLDS * output_bytes(p->task, p->task->noutputs);
     for (; r->before < KP_DRAWS; r->before += r->draws) {
         if (r->draws > KP_DRAWS - r->before) r->draws = KP_DRAWS - r->before;
         run_slices(p, r, &(struct choice){0});

@@ -11,7 +11,7 @@ enum kp_math { KP_MATH_FP32, KP_MATH_TF32, KP_MATH_HALF, KP_MATH_F64 };
 /* The oracle's results: without noise, and KP_DRAWS times with it (noise.h).  The noise is so many
  * times larger than honest arithmetic's, and what it does is divided by as much: near a kink of a
  * function (relu at 0) the draws then look as far around as an error may reach. */
-enum { KP_DRAWS = 8, KP_AMPLIFIED = 4 };
+enum { KP_DRAWS = 8, KP_AMPLIFIED = 4, KP_WORLDS = 1 + KP_DRAWS };
 struct kp_draws {
     const double *exact, *rough[KP_DRAWS];
 };

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include "base/error.h"
 
-enum { WORLDS = 1 + KP_DRAWS };
-
 struct state {
     struct kp_conv_plan *plan; /* NULL: cuBLAS */
     bool joined;               /* F64: all worlds are one product */
@@ -75,11 +73,11 @@ static bool suits_joining(const struct kp_call *c, const struct kp_conv *g) {
 static void reserve_f64(struct state *s, const struct kp_call *c, const struct kp_conv *g,
                         size_t *scratch) {
     s->joined = suits_joining(c, g);
-    *scratch = is_depthwise(g) ? 0 : kp_conv_products_bytes(g, KP_F64, s->joined ? WORLDS : 1);
+    *scratch = is_depthwise(g) ? 0 : kp_conv_products_bytes(g, KP_F64, s->joined ? KP_WORLDS : 1);
     size_t *const at[] = {&s->at_x, &s->at_w, &s->at_q, &s->at_most, &s->at_y};
     const size_t out = kp_array_bytes(&c->out[0]);
     const size_t bytes[] = {kp_array_bytes(&c->in[0]), kp_array_bytes(&c->in[1]), out,
-                            sizeof(double), s->joined ? WORLDS * out : 0};
+                            sizeof(double), s->joined ? KP_WORLDS * out : 0};
     for (int i = 0; i < 5; i++) {
         *at[i] = kp_align(*scratch);
         *scratch = *at[i] + bytes[i];
@@ -169,7 +167,7 @@ static void draw_from_exact(const struct kp_conv *g, const struct kp_call *c, co
 static bool inputs_apart(const struct kp_call *c, int64_t *apart) {
     const double *x = c[0].in[0].data;
     *apart = (const double *)c[1].in[0].data - x;
-    for (int w = 1; w < WORLDS; w++) {
+    for (int w = 1; w < KP_WORLDS; w++) {
         if ((const double *)c[w].in[0].data != x + w * *apart) return false;
         for (int k = 1; k <= 2; k++)
             if (c->present[k] && c[w].in[k].data != c[0].in[k].data) return false;
@@ -187,8 +185,8 @@ static void run_joined(const struct kp_conv *g, const struct kp_call *c, const s
     const double *q = run_squares(g, &c[1], s, scratch, stream);
     struct kp_noisy draws = kp_noisy_of(c);
     struct kp_conv all = *g;
-    all.batch *= WORLDS;
-    kp_conv_products(g, KP_F64, KP_MATH_F64, WORLDS, apart, c->in[0].data, c->in[1].data, y,
+    all.batch *= KP_WORLDS;
+    kp_conv_products(g, KP_F64, KP_MATH_F64, KP_WORLDS, apart, c->in[0].data, c->in[1].data, y,
                      scratch, stream);
     if (c->present[2]) kp_conv_bias(&all, KP_F64, c->in[2].data, y, stream);
     KP_CUDA(cudaMemcpyAsync(c->out[0].data, y, kp_array_bytes(&c->out[0]), cudaMemcpyDeviceToDevice,

@@ -23,7 +23,7 @@ enum { BLOCK = 256 };
 
 /* In all worlds at once: a lane for each draw, and blocks so small that no multiprocessor is idle.
  * They multiply DEPTH terms while the next STAGES - 1 times as many are on their way. */
-enum { WORLDS = KP_WORLDS, LANES = KP_DRAWS, CELLS = 8, SAMPLES = 2 };
+enum { LANES = KP_DRAWS, CELLS = 8, SAMPLES = 2 };
 enum { SMALL_BLOCK = LANES * CELLS * SAMPLES, DEPTH = 32, STAGES = 3 };
 
 /* One step of a layer in one direction.  h and c are [batch,hidden]; rows of h lie `h_row` apart:
@@ -140,17 +140,17 @@ __global__ void __launch_bounds__(BLOCK) step_kernel(Step<T> s, M m) {
 
 /* A step in each world; the weights are those of world 0 in all. */
 struct Worlds {
-    Step<double> of[WORLDS];
+    Step<double> of[KP_WORLDS];
     kp_x_at from_x; /* the products of its x */
     kp_x_strides strides;
     kp_noise noise;
-    uint64_t seed[WORLDS];
+    uint64_t seed[KP_WORLDS];
 };
 
 /* Rows that a block multiplies: weights, gate by gate, then h, sample by sample.  They are so long
  * that neighbouring cells' terms lie in different banks. */
 template <int G> struct Operands {
-    enum { WEIGHTS = G * CELLS, ROWS = WEIGHTS + SAMPLES * WORLDS };
+    enum { WEIGHTS = G * CELLS, ROWS = WEIGHTS + SAMPLES * KP_WORLDS };
     const double *row[ROWS];
     double term[STAGES][ROWS][DEPTH + LANES];
 };
@@ -189,9 +189,9 @@ __device__ inline void find_rows(Operands<G> &o, const Worlds &w, int direction,
     if (h < 0) {
         int64_t cell = min(u + row % CELLS, s.hidden - 1);
         o.row[row] = d.weight[KP_W_HH] + (row / CELLS * s.hidden + cell) * s.hidden;
-    } else if (h < SAMPLES * WORLDS) {
-        int64_t sample = min(n + h / WORLDS, s.batch - 1);
-        o.row[row] = w.of[h % WORLDS].of[direction].h + sample * d.h_row;
+    } else if (h < SAMPLES * KP_WORLDS) {
+        int64_t sample = min(n + h / KP_WORLDS, s.batch - 1);
+        o.row[row] = w.of[h % KP_WORLDS].of[direction].h + sample * d.h_row;
     }
 }
 
@@ -216,8 +216,8 @@ template <int G> __device__ inline void fetch(Operands<G> &o, int i, int n) {
 template <int G>
 __device__ inline void products_of_worlds(double (&exact)[G], Sums (&drawn)[G], Operands<G> &o,
                                           int cell, int sample, int n) {
-    int lane = threadIdx.x % LANES, h = Operands<G>::WEIGHTS + sample * WORLDS;
-    double sum[G][WORLDS] = {}, q[G] = {};
+    int lane = threadIdx.x % LANES, h = Operands<G>::WEIGHTS + sample * KP_WORLDS;
+    double sum[G][KP_WORLDS] = {}, q[G] = {};
     for (int i = 0; i < STAGES - 1; i++) fetch(o, i, n);
     for (int i = 0; i * DEPTH < n; i++) {
         __pipeline_wait_prior(STAGES - 2);
@@ -230,7 +230,7 @@ __device__ inline void products_of_worlds(double (&exact)[G], Sums (&drawn)[G], 
 #pragma unroll
             for (int g = 0; g < G; g++) w[g] = term[g * CELLS + cell][k + lane];
 #pragma unroll
-            for (int world = 0; world < WORLDS; world++) {
+            for (int world = 0; world < KP_WORLDS; world++) {
                 double x = term[h + world][k + lane];
 #pragma unroll
                 for (int g = 0; g < G; g++) {
@@ -271,7 +271,7 @@ __global__ void __launch_bounds__(SMALL_BLOCK) worlds_kernel(const __grid_consta
 #pragma unroll
     for (int g = 0; g < G && mine; g++, from += s.hidden) {
         exact_x[g] = *from;
-        drawn_x[g] = {from[(1 + lane) * w.strides.world], from[WORLDS * w.strides.world]};
+        drawn_x[g] = {from[(1 + lane) * w.strides.world], from[KP_WORLDS * w.strides.world]};
     }
     products_of_worlds<G>(exact_h, drawn_h, operands, cell, sample, (int)s.hidden);
     if (!mine) return; /* it computed with the others */
@@ -350,7 +350,7 @@ size_t bytes_of_world(const kp_recurrent &r, const struct kp_call *c) {
 
 /* Whether all weights are the same in all worlds. */
 bool same_weights(const kp_recurrent &r, const struct kp_call *c) {
-    for (int w = 1; w < WORLDS; w++)
+    for (int w = 1; w < KP_WORLDS; w++)
         for (int k = 1 + r.states; k < c->nin; k++)
             if (c[w].in[k].data != c->in[k].data) return false;
     return true;
@@ -361,29 +361,29 @@ template <int G>
 bool together(const struct kp_call *c, void *, void *scratch_, cudaStream_t stream) {
     kp_recurrent r = recurrent_of(c->op, c->in[0].dim, c->in[1].dim);
     if (!same_weights(r, c)) return false;
-    char *scratch = (char *)scratch_, *behind = scratch + WORLDS * bytes_of_world(r, c);
+    char *scratch = (char *)scratch_, *behind = scratch + KP_WORLDS * bytes_of_world(r, c);
     int64_t blocks = ((r.batch + SAMPLES - 1) / SAMPLES) * ((r.hidden + CELLS - 1) / CELLS);
     dim3 grid((unsigned)blocks, (unsigned)r.directions);
-    const double *x[WORLDS];
-    double *y[WORLDS];
+    const double *x[KP_WORLDS];
+    double *y[KP_WORLDS];
     Worlds s = {.strides = kp_x_strides_of(&r), .noise = *c[1].noise};
-    for (int w = 0; w < WORLDS; w++) {
+    for (int w = 0; w < KP_WORLDS; w++) {
         x[w] = (const double *)c[w].in[0].data;
         if (w) s.seed[w] = c[w].noise->seed;
     }
     for (int l = 0; l < r.layers; l++) {
-        for (int w = 0; w < WORLDS; w++)
+        for (int w = 0; w < KP_WORLDS; w++)
             y[w] = sequence_of<double>(r, &c[w], l, scratch + w * bytes_of_world(r, c));
         for (int64_t t = 0; t < r.steps; t++) {
             s.from_x = kp_x_multiply(&r, c, l, t, x, behind, stream);
-            for (int w = 0; w < WORLDS; w++) {
+            for (int w = 0; w < KP_WORLDS; w++) {
                 double *own = (double *)(scratch + w * bytes_of_world(r, c));
                 s.of[w] = step_of<double>(r, &c[w], l, t, x[w], y[w], own);
             }
             worlds_kernel<G><<<grid, SMALL_BLOCK, 0, stream>>>(s);
             KP_CUDA(cudaGetLastError());
         }
-        for (int w = 0; w < WORLDS; w++) x[w] = y[w];
+        for (int w = 0; w < KP_WORLDS; w++) x[w] = y[w];
     }
     return true;
 }
@@ -395,7 +395,7 @@ void *prepare(const struct kp_call *c, size_t *scratch) {
     if (r.batch * r.hidden > INT32_MAX / 32)
         die(KP_INPUT, "%s: more than 2^26 cells; use a smaller task", c->op->def->name);
     size_t each = bytes_of_world(r, c);
-    if (!plan) *scratch = c->math == KP_MATH_F64 ? WORLDS * each + kp_x_bytes(&r) : each;
+    if (!plan) *scratch = c->math == KP_MATH_F64 ? KP_WORLDS * each + kp_x_bytes(&r) : each;
     return plan;
 }
 

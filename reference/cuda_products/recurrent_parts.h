@@ -26,7 +26,6 @@ static inline int64_t kp_time_of(const struct kp_recurrent *r, int direction, in
 
 /* Products of x with a layer's weights in all worlds, and then those of their squares in world 0.
  * They wait for no step, so those of many steps are found at once. */
-enum { KP_WORLDS = 1 + KP_DRAWS };
 struct kp_x_strides {
     int64_t steps;            /* at once */
     int64_t time, row, world; /* from one time, sample, world to the next; gates are neighbours */

@@ -220,11 +220,6 @@ void device_cut(void *data, enum kp_dtype type, int64_t count, int bits, cudaStr
 }
 
 /* The pretend GPU has no task of f16. */
-void halves_cut(void *x, int64_t count, int bits, cudaStream_t stream) {
-    (void)x, (void)count, (void)bits, (void)stream;
-    die(KP_BUG, "f16 on the pretend GPU");
-}
-
 void halves_product(const void *a, const void *b, void *out, int64_t m, int64_t n, int64_t k,
                     int terms, cudaStream_t stream) {
     (void)a, (void)b, (void)out, (void)m, (void)n, (void)k, (void)terms, (void)stream;

@@ -192,8 +192,7 @@ void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const out
 
 /* The oracle's outputs of all worlds. */
 static void compute_worlds(struct kp_exec *e, const void *const tensors[],
-                           const struct kp_noise *noise,
-                           double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS]) {
+                           const struct kp_noise *noise, double *wide[KP_WORLDS][KP_MAX_OUTPUTS]) {
     for (int w = 0; w <= (noise ? KP_DRAWS : 0); w++) {
         struct kp_noise own = noise ? *noise : (struct kp_noise){0};
         own.seed = kp_mix(own.seed, (uint64_t)w);
@@ -202,7 +201,7 @@ static void compute_worlds(struct kp_exec *e, const void *const tensors[],
 }
 
 /* Hand over one slice of output k: its first half or its second. */
-static void sink_half(double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS], int draws, int k, int64_t n,
+static void sink_half(double *wide[KP_WORLDS][KP_MAX_OUTPUTS], int draws, int k, int64_t n,
                       bool second, kp_sink *sink, void *context, cudaStream_t stream) {
     int64_t half = n / 2, at = second ? half : 0;
     struct kp_draws all = {.exact = wide[0][k] + at};
@@ -220,7 +219,7 @@ bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *worksp
         fake_log("oracle of all");
     if (most > 0) most = (int64_t)fake_number("some", (double)most);
     bool some = noise && most > 0; /* the first slice stands for those drawn by lot */
-    double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS];
+    double *wide[KP_WORLDS][KP_MAX_OUTPUTS];
     int draws = noise ? KP_DRAWS : 0;
     (void)workspace;
     compute_worlds(e, tensors, noise, wide);
@@ -238,7 +237,7 @@ bool kp_exec_oracle(struct kp_exec *e, const void *const tensors[], void *worksp
 void kp_exec_oracle_at(struct kp_exec *e, const void *const tensors[], void *workspace,
                        const struct kp_noise *noise, const struct kp_place *place, int n,
                        kp_sink *sink, void *context, cudaStream_t stream) {
-    double *wide[1 + KP_DRAWS][KP_MAX_OUTPUTS];
+    double *wide[KP_WORLDS][KP_MAX_OUTPUTS];
     (void)workspace;
     fake_log("oracle at %d", n);
     compute_worlds(e, tensors, noise, wide);

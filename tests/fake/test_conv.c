@@ -16,7 +16,7 @@
 
 #include <cublas_v2.h>
 
-enum { WORLDS = 1 + KP_DRAWS, GAP = 3, CANARY = 64 };
+enum { GAP = 3, CANARY = 64 };
 
 KP_IMPL_OF(conv2d);
 
@@ -195,10 +195,10 @@ struct fixture {
     struct kp_task *task;
     int64_t x, y; /* elements */
     double *in[3], *want, *out;
-    struct kp_array array[WORLDS][KP_SLOTS];
+    struct kp_array array[KP_WORLDS][KP_SLOTS];
     bool present[KP_SLOTS];
-    struct kp_noise noise[WORLDS];
-    struct kp_call call[WORLDS];
+    struct kp_noise noise[KP_WORLDS];
+    struct kp_call call[KP_WORLDS];
     char *scratch;
     size_t bytes;
     void *state;
@@ -217,7 +217,7 @@ static int64_t count_of(const struct kp_task *t, int v) {
 
 /* What the definition says of every world, and its noise. */
 static void define_worlds(struct fixture *f, bool same) {
-    for (int w = 0; w < WORLDS; w++) {
+    for (int w = 0; w < KP_WORLDS; w++) {
         const double *in[KP_SLOTS] = {same ? f->in[0] : f->in[0] + w * (f->x + GAP), f->in[1],
                                       f->in[2]};
         double *y = f->want + w * f->y, *out[KP_MAX_RESULTS] = {y};
@@ -233,10 +233,10 @@ static void begin(struct fixture *f, const char *tensors, const char *graph, boo
     if (!f->task) fail_msg("%s", message);
     const struct kp_op *op = &f->task->ops[0];
     f->x = count_of(f->task, 0), f->y = count_of(f->task, op->out[0]);
-    f->in[0] = numbers(WORLDS * (f->x + GAP));
+    f->in[0] = numbers(KP_WORLDS * (f->x + GAP));
     for (int k = 1; k < f->task->ntensors; k++) f->in[k] = numbers(count_of(f->task, k));
-    f->want = numbers(WORLDS * f->y), f->out = numbers(WORLDS * f->y);
-    for (int w = 0; w < WORLDS; w++) {
+    f->want = numbers(KP_WORLDS * f->y), f->out = numbers(KP_WORLDS * f->y);
+    for (int w = 0; w < KP_WORLDS; w++) {
         struct kp_call *c = &f->call[w];
         f->noise[w].seed = (uint64_t)(100 + w);
         *c = (struct kp_call){.task = f->task, .op = op, .math = KP_MATH_F64, .nin = op->nin};
@@ -269,17 +269,17 @@ static void end(struct fixture *f) {
 }
 
 static void compare(const struct fixture *f, const char *what, const char *graph) {
-    for (int64_t i = 0; i < WORLDS * f->y; i++)
+    for (int64_t i = 0; i < KP_WORLDS * f->y; i++)
         if (f->out[i] != f->want[i])
             fail_msg("%s, %s, world %d, element %lld: got %g, expected %g", graph, what,
                      (int)(i / f->y), (long long)(i % f->y), f->out[i], f->want[i]);
-    for (int64_t i = 0; i < WORLDS * f->y; i++) f->out[i] = NAN;
+    for (int64_t i = 0; i < KP_WORLDS * f->y; i++) f->out[i] = NAN;
 }
 
 /* One draw after the other, as where draws do not fit into memory. */
 static void run_apart(struct fixture *f) {
     kp_impl_conv2d.run(&f->call[0], f->state, f->scratch, 0);
-    for (int w = 1; w < WORLDS; w++) kp_impl_conv2d.rough(&f->call[w], f->state, f->scratch, 0);
+    for (int w = 1; w < KP_WORLDS; w++) kp_impl_conv2d.rough(&f->call[w], f->state, f->scratch, 0);
 }
 
 static const struct {

@@ -15,7 +15,7 @@ static void start(struct fixture *f, const char *tensors, const char *graph) {
 }
 
 /* What the oracle of a fixture finds with noise: outputs of all worlds, one after another. */
-enum { MOST_DRAWN = 2048, WORLDS = 1 + KP_DRAWS };
+enum { MOST_DRAWN = 2048 };
 static const size_t world = KP_MAX_OUTPUTS * MOST_DRAWN * sizeof(double);
 
 static void sink_draws(void *context, int output, int64_t offset, int64_t n,
@@ -23,7 +23,7 @@ static void sink_draws(void *context, int output, int64_t offset, int64_t n,
     double *found = context;
     (void)stream;
     assert_true(offset + n <= MOST_DRAWN);
-    for (size_t w = 0; w < WORLDS; w++)
+    for (size_t w = 0; w < KP_WORLDS; w++)
         memcpy(found + (w * KP_MAX_OUTPUTS + (size_t)output) * MOST_DRAWN + offset,
                w ? values->rough[w - 1] : values->exact, (size_t)n * sizeof(double));
 }
@@ -34,7 +34,7 @@ static double *find_draws(const struct fixture *f, size_t limit, size_t *bytes) 
     struct kp_exec *e = kp_exec_create_oracle(f->task, limit);
     *bytes = kp_exec_workspace(e);
     void *workspace = memory((int64_t)*bytes, 1);
-    double *found = calloc(WORLDS, world);
+    double *found = calloc(KP_WORLDS, world);
     assert_non_null(found);
     noisy = true;
     assert_true(kp_exec_oracle(e, (const void *const *)f->tensor, workspace, &noise, 0, sink_draws,
@@ -62,13 +62,13 @@ static void test_groups(void **state) {
         together_done = 0;
         double *want = find_draws(&f, SIZE_MAX, &at_once), *got = want;
         assert_int_equal(together_done, 1);
-        for (size_t w = 1; w < WORLDS; w++) /* each draw has noise of its own */
+        for (size_t w = 1; w < KP_WORLDS; w++) /* each draw has noise of its own */
             assert_memory_not_equal((char *)want + w * world, (char *)want + (w - 1) * world,
                                     world);
         for (size_t limit = at_once;; limit -= 256, free(got)) {
             exact_runs = 0;
             got = find_draws(&f, limit, &bytes);
-            assert_memory_equal(got, want, WORLDS * world);
+            assert_memory_equal(got, want, KP_WORLDS * world);
             seen |= 1 << exact_runs / f.task->nops;
             if (bytes > limit) break;
         }
@@ -86,7 +86,7 @@ static void test_groups_of_slices(void **state) {
     size_t bytes;
     start(&f, "x 64,64", "e[64,64] = exp(x)|m[] = mean(e)|r[64] = sum(x; dim=1)|s[64] = sub(r, m)");
     struct kp_plan *p = kp_plan_make(f.task, KP_MATH_F64, 1);
-    size_t least = p->shared_bytes + WORLDS * p->world_bytes;
+    size_t least = p->shared_bytes + KP_WORLDS * p->world_bytes;
     assert_int_equal(p->rows, 64);
     kp_plan_free(p);
     exact_runs = 0;
@@ -124,7 +124,7 @@ static void test_in_place(void **state) {
         size_t bytes = run_oracle(&f, graphs[i].graph, SIZE_MAX, true), one = 16 * 16 * 8;
         run_oracle(&f, graphs[i].graph, 0, true);
         if (graphs[i].buffers) /* beside x in float64 */
-            assert_int_equal(bytes, (WORLDS * (size_t)graphs[i].buffers + 1) * one);
+            assert_int_equal(bytes, (KP_WORLDS * (size_t)graphs[i].buffers + 1) * one);
         end(&f);
     }
 }

@@ -4,6 +4,7 @@
  *     test_halves
  *
  * Prints each failure and, last, "N passed, N failed"; exits 1 on any failure. */
+#include "gpu/device.h"
 #include "inspect/halves.h"
 #include "base/error.h"
 #include "numbers.h"
@@ -62,7 +63,7 @@ static void test_cut(int bits) {
     uint16_t *d = numbers(x, MOST);
     static const uint16_t special[] = {0x7c00, 0xfc00, 0x7e00, 0, 0x8000};
     check(cudaMemcpy(d, special, sizeof special, cudaMemcpyHostToDevice), "cudaMemcpy");
-    halves_cut(d, MOST, bits, NULL);
+    device_cut(d, KP_F16, MOST, bits, NULL);
     check(cudaMemcpy(got, d, sizeof got, cudaMemcpyDeviceToHost), "cutting");
     for (int i = 0; i < 5; i++) expect("a number that stays", i, got[i], special[i]);
     for (int i = 5; i < MOST; i++) {

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "numbers.h"
 
-enum { WORLDS = 1 + KP_DRAWS, MOST = 32 };
+enum { MOST = 32 };
 static const double OPERAND = 1e-4;
 static int passed, failed;
 
@@ -103,13 +103,13 @@ static void test(const struct sizes *z) {
     const struct kp_op *op = &t->ops[0];
     const struct kp_impl *impl = kp_impl_of(op->def->id);
     struct kp_array in[MOST] = {0};
-    struct kp_call at_once[WORLDS], single[WORLDS];
-    struct kp_noise noise[WORLDS];
+    struct kp_call at_once[KP_WORLDS], single[KP_WORLDS];
+    struct kp_noise noise[KP_WORLDS];
     bool present[MOST];
     size_t bytes;
     fill(t, 1 / sqrt(z->hidden), in);
     for (int k = 0; k < MOST; k++) present[k] = k < t->ntensors;
-    for (int w = 0; w < WORLDS; w++) {
+    for (int w = 0; w < KP_WORLDS; w++) {
         noise[w] = (struct kp_noise){OPERAND, 0, 0, kp_noise_seed(7, w)};
         single[w] = (struct kp_call){t,       op, KP_MATH_F64, t->ntensors,
                                      present, in, op->nout,    .noise = &noise[w]};
@@ -123,14 +123,14 @@ static void test(const struct sizes *z) {
     }
     void *state = impl->prepare(at_once, &bytes), *scratch = fresh(bytes);
     if (!impl->together(at_once, state, scratch, NULL)) die(KP_BUG, "%s is not together", z->op);
-    for (int w = 0; w < WORLDS; w++)
+    for (int w = 0; w < KP_WORLDS; w++)
         (w ? impl->rough : impl->run)(&single[w], state, scratch, NULL);
     check(cudaDeviceSynchronize(), z->op);
-    for (int w = 0; w < WORLDS; w++)
+    for (int w = 0; w < KP_WORLDS; w++)
         for (int o = 0; o < op->nout; o++) {
             compare(z, w, o, &at_once[w].out[o], &single[w].out[o], &single[0].out[o]);
         }
-    for (int w = 0; w < WORLDS; w++)
+    for (int w = 0; w < KP_WORLDS; w++)
         for (int o = 0; o < op->nout; o++) {
             check(cudaFree(at_once[w].out[o].data), "cudaFree");
             check(cudaFree(single[w].out[o].data), "cudaFree");
