@@ -97,15 +97,26 @@ static void find_places(const struct report *r, struct dot *dot, int n) {
     }
 }
 
-/* The correct cells of a GPU, by speedup, or by share of the floor.  Returns how many there are. */
-static int sorted_dots(const struct report *r, const struct column *c, bool by_floor,
+enum sorted_by { BY_SPEEDUP, BY_FLOOR, BY_TORCH };
+
+/* What a cell is sorted by: its speedup, its share of the floor, or its speedup over PyTorch as it
+ * comes; 0 if it has none. */
+static double height(const struct column *c, int row, enum sorted_by by) {
+    const struct result *cell = &c->cell[row];
+    const char *how;
+    if (by == BY_SPEEDUP) return cell->ratio;
+    double us = by == BY_FLOOR ? cell->floor_us : torch_time(c, row, TORCH_DEFAULT, &how);
+    return us > 0 ? us / cell->candidate_us : 0;
+}
+
+/* The correct cells of a GPU that have this height, the lowest first.  Returns how many there
+ * are. */
+static int sorted_dots(const struct report *r, const struct column *c, enum sorted_by by,
                        struct dot *dot) {
     int n = 0;
     for (int i = 0; i < r->nrows; i++) {
-        const struct result *cell = &c->cell[i];
-        if (!result_ok(cell) || (by_floor && !(cell->floor_us > 0))) continue;
-        double at = by_floor ? cell->floor_us / cell->candidate_us : cell->ratio;
-        dot[n++] = (struct dot){.at = at, .row = i};
+        if (!result_ok(&c->cell[i]) || (by != BY_SPEEDUP && !(height(c, i, by) > 0))) continue;
+        dot[n++] = (struct dot){.at = height(c, i, by), .row = i};
     }
     qsort(dot, (size_t)n, sizeof *dot, by_height);
     find_places(r, dot, n);
@@ -118,12 +129,26 @@ static void begin_title(struct figure *f, const struct column *c, const struct a
             *c->arch ? ", " : "", c->name, a->correct, a->all);
 }
 
+/* Add to a line the cell's speedup over PyTorch and its place among n dots sorted by that. */
+static void add_torch(struct figure *f, const struct dot *torch, int n, int row) {
+    int i = 0;
+    while (i < n && torch[i].row != row) i++;
+    if (i < n)
+        fprintf(f->d, "\t%.6g\t%.5f\t%d\n", torch[i].at, torch[i].place, torch[i].drawn);
+    else
+        fprintf(f->d, "\tNaN\tNaN\t0\n");
+}
+
 /* The panel of a GPU in the figure of speedups: a line a correct cell, the slowest first. */
 static void speedup_panel(struct figure *f, const struct report *r, const struct column *c,
                           struct dot *dot) {
     struct aggregate a = report_aggregate(r, c, NULL);
-    int n = sorted_dots(r, c, false, dot), slower = 0;
-    fprintf(f->d, "# %s\n# rank\ttask\tspeedup\tlow\thigh\toutcome\tplace\tdrawn\n", c->name);
+    struct dot *torch = calloc((size_t)r->nrows + 1, sizeof *torch);
+    if (!torch) die(KP_MACHINE, "out of memory");
+    int n = sorted_dots(r, c, BY_SPEEDUP, dot), slower = 0;
+    int ntorch = sorted_dots(r, c, BY_TORCH, torch);
+    fprintf(f->d, "# %s\n# rank\ttask\tspeedup\tlow\thigh\toutcome\tplace\tdrawn", c->name);
+    fprintf(f->d, "\tover_pytorch\tplace\tdrawn\n");
     for (int i = 0; i < n; i++) {
         const struct result *cell = &c->cell[dot[i].row];
         struct prediction p = boards_predict(&r->boards, cell);
@@ -133,14 +158,18 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
         else
             slower += p.high < 1;
         double high = p.high < endless ? p.high : endless;
-        fprintf(f->d, "%d\t%s\t%.6g\t%.6g\t%.6g\t%s\t%.5f\t%d\n", i + 1, cell->task, cell->ratio,
+        fprintf(f->d, "%d\t%s\t%.6g\t%.6g\t%.6g\t%s\t%.5f\t%d", i + 1, cell->task, cell->ratio,
                 p.low, high, outcome, dot[i].place, dot[i].drawn);
+        add_torch(f, torch, ntorch, dot[i].row);
     }
+    free(torch);
     begin_title(f, c, &a);
     fprintf(f->t, ", %d significantly faster, %d slower\\n", a.significant, slower);
     const struct mean *m = &a.over[OVER_BASELINE];
-    fprintf(f->t, "geometric mean %.3f (others count 1), %.3f of the correct\"",
-            m->over_all.geomean, m->over_correct.geomean);
+    fprintf(f->t, "geometric mean of the correct %.3f over the baseline", m->over_correct.geomean);
+    if (ntorch)
+        fprintf(f->t, ", %.3f over PyTorch as it comes", a.over[OVER_TORCH].over_correct.geomean);
+    fprintf(f->t, "\"");
     panel_end(f, n);
 }
 
@@ -148,7 +177,7 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
 static void floor_panel(struct figure *f, const struct report *r, const struct column *c,
                         struct dot *dot) {
     struct aggregate a = report_aggregate(r, c, NULL);
-    int n = sorted_dots(r, c, true, dot);
+    int n = sorted_dots(r, c, BY_FLOOR, dot);
     fprintf(f->d, "# %s\n# rank\ttask\tkernel_percent\tbaseline_percent\tplace\tdrawn\n", c->name);
     for (int i = 0; i < n; i++) {
         const struct result *cell = &c->cell[dot[i].row];
@@ -187,7 +216,7 @@ static void fast_p_curve(struct figure *f, const struct report *r, const struct 
 static void fast_p_panel(struct figure *f, const struct report *r, const struct column *c,
                          struct dot *dot) {
     struct aggregate a = report_aggregate(r, c, NULL);
-    int n = sorted_dots(r, c, false, dot), curves = 0;
+    int n = sorted_dots(r, c, BY_SPEEDUP, dot), curves = 0;
     for (int i = 0; i < r->nrows; i = report_next_suite(r, i), curves++)
         fast_p_curve(f, r, c, r->rows[i].suite, dot, n);
     fast_p_curve(f, r, c, NULL, dot, n);
