@@ -1,5 +1,6 @@
-# speedup.gp: the speedup of correct cells, over the baseline and over PyTorch; a panel a GPU.  A panel with few cells names them and
-# shows where other boards are predicted to fall; a panel with many shows the distribution of each suite.
+# speedup.gp: the speedup of correct cells, over the baseline and over PyTorch; a panel a GPU.  A panel
+# with few cells names them and shows where other boards are predicted to fall; a panel with many shows
+# the distribution of each suite.
 load plots."/style.gp"
 if (panels == 0) exit
 array outcome[4] = ["faster", "even", "slower", "out"]
@@ -11,16 +12,14 @@ steps = '"1/16" 0.0625, "1/8" 0.125, "1/4" 0.25, "1/2" 0.5, "0.7" 0.7071, "1" 1,
 set bars small
 set multiplot
 do for [g = 1:panels] {
-    low = 0.6; top = 1.7; has_pytorch = 0
+    low = 0.6; top = 1.7; has_pytorch = 0 # whether a cell of this panel has PyTorch's time
     if (counts[g] > 0) {
         stats data index g-1 using 3 name "S" nooutput
-        low = (S_min < low ? S_min : low); top = (S_max > top ? S_max : top)
-        has_pytorch = strstrt(titles[g], "PyTorch") > 0
-        if (has_pytorch) {
-            stats data index g-1 using 9 name "S" nooutput
-            low = (S_min < low ? S_min : low); top = (S_max > top ? S_max : top)
-        }
-        low = low / 1.15; top = top * 1.15
+        stats data index g-1 using (strcol(9) eq "NaN" ? $3 : $9) name "T" nooutput
+        stats data index g-1 using (strcol(9) eq "NaN" ? 0 : 1) name "N" nooutput
+        has_pytorch = N_max > 0
+        low = (S_min < T_min ? S_min : T_min); low = (low < 0.6 ? low : 0.6) / 1.15
+        top = (S_max > T_max ? S_max : T_max); top = (top > 1.7 ? top : 1.7) * 1.15
     }
     rows = counts[g] > 0 ? counts[g] : 1
     set title titles[g] font ",11"

@@ -97,26 +97,29 @@ static void find_places(const struct report *r, struct dot *dot, int n) {
     }
 }
 
-enum sorted_by { BY_SPEEDUP, BY_FLOOR, BY_TORCH };
+/* What cells are sorted by; 0 if a cell has no such thing. */
+static double over_baseline(const struct column *c, int row) {
+    return report_ratio(c, row, OVER_BASELINE);
+}
 
-/* What a cell is sorted by: its speedup, its share of the floor, or its speedup over PyTorch as it
- * comes; 0 if it has none. */
-static double height(const struct column *c, int row, enum sorted_by by) {
+static double over_torch(const struct column *c, int row) {
+    return report_ratio(c, row, OVER_TORCH);
+}
+
+/* The share of its floor. */
+static double of_floor(const struct column *c, int row) {
     const struct result *cell = &c->cell[row];
-    const char *how;
-    if (by == BY_SPEEDUP) return cell->ratio;
-    double us = by == BY_FLOOR ? cell->floor_us : torch_time(c, row, TORCH_DEFAULT, &how);
-    return us > 0 ? us / cell->candidate_us : 0;
+    return result_ok(cell) ? cell->floor_us / cell->candidate_us : 0;
 }
 
 /* The correct cells of a GPU that have this height, the lowest first.  Returns how many there
  * are. */
-static int sorted_dots(const struct report *r, const struct column *c, enum sorted_by by,
-                       struct dot *dot) {
+static int sorted_dots(const struct report *r, const struct column *c,
+                       double (*height)(const struct column *c, int row), struct dot *dot) {
     int n = 0;
     for (int i = 0; i < r->nrows; i++) {
-        if (!result_ok(&c->cell[i]) || (by != BY_SPEEDUP && !(height(c, i, by) > 0))) continue;
-        dot[n++] = (struct dot){.at = height(c, i, by), .row = i};
+        double at = height(c, i);
+        if (at > 0) dot[n++] = (struct dot){.at = at, .row = i};
     }
     qsort(dot, (size_t)n, sizeof *dot, by_height);
     find_places(r, dot, n);
@@ -145,8 +148,8 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
     struct aggregate a = report_aggregate(r, c, NULL);
     struct dot *torch = calloc((size_t)r->nrows + 1, sizeof *torch);
     if (!torch) die(KP_MACHINE, "out of memory");
-    int n = sorted_dots(r, c, BY_SPEEDUP, dot), slower = 0;
-    int ntorch = sorted_dots(r, c, BY_TORCH, torch);
+    int n = sorted_dots(r, c, over_baseline, dot), slower = 0;
+    int ntorch = sorted_dots(r, c, over_torch, torch);
     fprintf(f->d, "# %s\n# rank\ttask\tspeedup\tlow\thigh\toutcome\tplace\tdrawn", c->name);
     fprintf(f->d, "\tover_pytorch\tplace\tdrawn\n");
     for (int i = 0; i < n; i++) {
@@ -165,10 +168,10 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
     free(torch);
     begin_title(f, c, &a);
     fprintf(f->t, ", %d significantly faster, %d slower\\n", a.significant, slower);
-    const struct mean *m = &a.over[OVER_BASELINE];
-    fprintf(f->t, "geometric mean of the correct %.3f over the baseline", m->over_correct.geomean);
-    if (ntorch)
-        fprintf(f->t, ", %.3f over PyTorch as it comes", a.over[OVER_TORCH].over_correct.geomean);
+    fprintf(f->t, "geometric mean of the correct %.3f over the baseline",
+            a.over[OVER_BASELINE].over_correct.geomean);
+    const struct mean *m = &a.over[OVER_TORCH];
+    if (m->cells) fprintf(f->t, ", %.3f over PyTorch as it comes", m->over_correct.geomean);
     fprintf(f->t, "\"");
     panel_end(f, n);
 }
@@ -177,7 +180,7 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
 static void floor_panel(struct figure *f, const struct report *r, const struct column *c,
                         struct dot *dot) {
     struct aggregate a = report_aggregate(r, c, NULL);
-    int n = sorted_dots(r, c, BY_FLOOR, dot);
+    int n = sorted_dots(r, c, of_floor, dot);
     fprintf(f->d, "# %s\n# rank\ttask\tkernel_percent\tbaseline_percent\tplace\tdrawn\n", c->name);
     for (int i = 0; i < n; i++) {
         const struct result *cell = &c->cell[dot[i].row];
@@ -216,7 +219,7 @@ static void fast_p_curve(struct figure *f, const struct report *r, const struct 
 static void fast_p_panel(struct figure *f, const struct report *r, const struct column *c,
                          struct dot *dot) {
     struct aggregate a = report_aggregate(r, c, NULL);
-    int n = sorted_dots(r, c, BY_SPEEDUP, dot), curves = 0;
+    int n = sorted_dots(r, c, over_baseline, dot), curves = 0;
     for (int i = 0; i < r->nrows; i = report_next_suite(r, i), curves++)
         fast_p_curve(f, r, c, r->rows[i].suite, dot, n);
     fast_p_curve(f, r, c, NULL, dot, n);

@@ -314,8 +314,9 @@ rule_stop() {
     check 'eight placements' is "$(of time .speedup.placements)" 8
 }
 
-# Short kernels feel the process they run in.
+# abreast - the most runners that have started since one was last asked.
 abreast() { awk '$1 == "runner" && $2 == "open" && ++n > most { most = n } $1 == "runner" && $2 == "flush" { n = 0 } END { print most }' "$log"; }
+# Short kernels feel the process they run in.
 rule_short() {
     built ok_relu relu64
     verified
