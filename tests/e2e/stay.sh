@@ -57,12 +57,14 @@ check 'they record it' eval "[ $(of verify .verdict) = ok ] && ! ps -p ${waiting
 until_ 2 recorder
 # shellcheck disable=SC2046  # a list
 kill -9 $(running recorder)
+until_ 0 recorder # one that is still dying would be taken for one that waits
 built ok_relu
 step verify
 check 'where they have died, others do' is "$(of verify .verdict)" ok
 until_ 2 runner
 # shellcheck disable=SC2046  # a list
 kill -9 $(running runner)
+until_ 0 runner
 step verify && step time
 check 'so do other runners' is "$(of time .verdict)" ok
 check 'it has no secrets' eval "! grep -qa secret /proc/$one/environ"
