@@ -65,14 +65,12 @@ __device__ __forceinline__ void transpose_four(float (&v)[4]) {
         }
 }
 
-/* f(value, row, column) to to[n * PITCH + at[r]] for a thread's rows r that are inside and columns
- * n of the tile, which has COLUMNS from `column` on at most; f is told `name` for the first. FOURS:
- * the rows are a float4. Others go, where a thread's rows are neighbours, to neighbouring lanes, so
- * that a warp writes 32 rows of a column at a time. What it stores stays in `part`. */
-template <int COLUMNS, long long PITCH, bool FOURS, class P, class F>
-__device__ __forceinline__ void store_columns(P &part, const F &f, int row, int column, int name,
-                                              float *to, const long long (&at)[4],
-                                              const bool (&inside)[4]) {
+/* store_columns() for a thread. ALL: all four rows are inside, in all lanes of the warp. Then
+ * nothing is asked in between, and elements are computed side by side. */
+template <int COLUMNS, long long PITCH, bool FOURS, bool ALL, class P, class F>
+__device__ __forceinline__ void store_columns_of(P &part, const F &f, int row, int column, int name,
+                                                 float *to, const long long (&at)[4],
+                                                 const bool (&inside)[4]) {
     constexpr bool LANES = !FOURS && !P::ALONG_DEPTH;
     const int lane = threadIdx.x % 4; /* of four that have the same rows, and each two columns */
     long long own_at = at[0];
@@ -92,25 +90,44 @@ __device__ __forceinline__ void store_columns(P &part, const F &f, int row, int 
 #pragma unroll
             for (int r = 0; r < 4; r++) {
                 float &of = part.v[r / 2][j + r % 2 * 2 + e];
-                if (some && inside[FOURS ? 0 : r])
-                    of = f(of, row + part.row(r / 2, r % 2), name + n);
+                if (some && (ALL || inside[r])) of = f(of, row + part.row(r / 2, r % 2), name + n);
                 v[r] = of;
             }
             if constexpr (FOURS) {
-                if (inside[0]) *(float4 *)(p + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
+                *(float4 *)(p + at[0]) = make_float4(v[0], v[1], v[2], v[3]);
             } else if constexpr (LANES) {
                 transpose_four(v);
 #pragma unroll
                 for (int c = 0; c < 4; c++)
-                    if (own_inside &&
+                    if ((ALL || own_inside) &&
                         (COLUMNS % P::N == 0 || column + n + 2 * (c - lane) < COLUMNS))
                         p[2 * c * PITCH] = v[c];
             } else {
 #pragma unroll
                 for (int r = 0; r < 4; r++)
-                    if (inside[r]) p[at[r]] = v[r];
+                    if (ALL || inside[r]) p[at[r]] = v[r];
             }
         }
+}
+
+/* f(value, row, column) to to[n * PITCH + at[r]] for a thread's rows r that are inside and columns
+ * n of the tile, which has COLUMNS from `column` on at most; f is told `name` for the first. FOURS:
+ * the rows are a float4. Others go, where a thread's rows are neighbours, to neighbouring lanes, so
+ * that a warp writes 32 rows of a column at a time. What it stores stays in `part`. */
+template <int COLUMNS, long long PITCH, bool FOURS, class P, class F>
+__device__ __forceinline__ void store_columns(P &part, const F &f, int row, int column, int name,
+                                              float *to, const long long (&at)[4],
+                                              const bool (&inside)[4]) {
+    const bool all = inside[0] && inside[1] && inside[2] && inside[3];
+    if constexpr (FOURS) {
+        if (inside[0])
+            store_columns_of<COLUMNS, PITCH, true, true>(part, f, row, column, name, to, at,
+                                                         inside);
+    } else if (__all_sync(0xffffffffu, all)) {
+        store_columns_of<COLUMNS, PITCH, false, true>(part, f, row, column, name, to, at, inside);
+    } else {
+        store_columns_of<COLUMNS, PITCH, false, false>(part, f, row, column, name, to, at, inside);
+    }
 }
 
 /* f(value, row, column) to out[batch * BATCH + column * ROWS + row]: the product's transpose. A

@@ -105,9 +105,11 @@ int kp_lt_find(const struct kp_gemm *g, bool bias, struct kp_lt *found[], int wa
     KP_CUBLAS(cublasLtMatmulPreferenceCreate(&p));
     KP_CUBLAS(cublasLtMatmulPreferenceSetAttribute(p, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                    &workspace, sizeof workspace));
-    /* Parts of a sum are added in fp32, never in the result's 16 bits. */
+    /* Parts of a sum are added in fp32, never in a result's 16 bits. */
     uint32_t reductions =
-        CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+        g->dtype == KP_F16 || g->dtype == KP_BF16
+            ? CUBLASLT_REDUCTION_SCHEME_INPLACE | CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+            : CUBLASLT_REDUCTION_SCHEME_MASK;
     KP_CUBLAS(cublasLtMatmulPreferenceSetAttribute(p, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
                                                    &reductions, sizeof reductions));
     int n = 0, kept = 0;

@@ -2,7 +2,8 @@
  *
  * Strides that the libraries take are passed on, so a transposed matrix costs nothing.  Leading
  * axes become one batch where strides allow it, or more rows of one product where the second
- * operand does not have them.  The other axes are looped over. */
+ * operand does not have them.  The other axes are looped over, unless dense copies, which are one
+ * batch, cost less than so many calls. */
 #include "cuda_products/product.h"
 #include "cuda_base/check.h"
 #include "cuda_base/copy.h"
@@ -12,6 +13,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A call costs about as much as copying so much: 3 us. */
+static const size_t bytes_a_call = (size_t)4 << 20;
 
 /* How the last two axes lie: row by row, or transposed; false if neither. */
 static bool lies(const struct kp_array *x, bool *transposed, int64_t *ld) {
@@ -34,14 +38,31 @@ static size_t reserve(struct kp_product *p, size_t bytes) {
     return at;
 }
 
-/* Take an operand as it is or, if its strides do not suit, as a dense copy. */
-static void take(struct kp_product *p, struct kp_array *x, bool *copy, size_t *at, bool *transposed,
-                 int64_t *ld) {
-    *copy = !lies(x, transposed, ld);
-    if (!*copy) return;
+/* A dense array of the shape of x. */
+static struct kp_array dense_like(const struct kp_array *x) {
     struct kp_shape shape = {.n = x->n};
     memcpy(shape.dim, x->dim, sizeof shape.dim);
-    *x = kp_array_dense(x->dtype, &shape);
+    return kp_array_dense(x->dtype, &shape);
+}
+
+/* Whether the axes before the last two are one, to go along. */
+static bool is_one_batch(const struct kp_array *x) {
+    int64_t next = -1;
+    for (int d = x->n - 3; d >= 0; d--) {
+        if (x->dim[d] == 1) continue;
+        if (next >= 0 && x->stride[d] != next) return false;
+        next = x->stride[d] * x->dim[d];
+    }
+    return true;
+}
+
+/* Take an operand as it is or, if its strides do not suit or it is no batch though `batch` asks for
+ * one, as a dense copy. */
+static void take(struct kp_product *p, struct kp_array *x, bool batch, bool *copy, size_t *at,
+                 bool *transposed, int64_t *ld) {
+    *copy = !lies(x, transposed, ld) || (batch && !is_one_batch(x));
+    if (!*copy) return;
+    *x = dense_like(x);
     *at = reserve(p, kp_array_bytes(x));
     lies(x, transposed, ld);
 }
@@ -52,16 +73,16 @@ static struct kp_array leading(struct kp_array x) {
     return x;
 }
 
-/* See product.h. */
-void kp_product_plan(struct kp_product *p, enum kp_math math, const struct kp_array *a,
-                     const struct kp_array *b, const struct kp_array *out) {
+/* Plan the product, of operands that are copied where they are no batch if so. */
+static void plan(struct kp_product *p, enum kp_math math, const struct kp_array *a,
+                 const struct kp_array *b, const struct kp_array *out, bool batch) {
     memset(p, 0, sizeof *p);
     struct kp_gemm *g = &p->gemm;
     reserve(p, KP_GEMM_WORKSPACE);
     p->a = *a;
     p->b = *b;
-    take(p, &p->a, &p->copy_a, &p->at_a, &g->ta, &g->lda);
-    take(p, &p->b, &p->copy_b, &p->at_b, &g->tb, &g->ldb);
+    take(p, &p->a, batch, &p->copy_a, &p->at_a, &g->ta, &g->lda);
+    take(p, &p->b, batch, &p->copy_b, &p->at_b, &g->tb, &g->ldb);
     g->dtype = a->dtype;
     g->math = math;
     g->m = a->dim[a->n - 2];
@@ -83,19 +104,30 @@ void kp_product_plan(struct kp_product *p, enum kp_math math, const struct kp_ar
     g->sb = w->stride[1][w->n - 1];
 }
 
+/* How many calls of the library the product takes. */
+static int64_t calls(const struct kp_product *p) {
+    int64_t n = 1;
+    for (int d = 0; d + 1 < p->batch.n; d++) n *= p->batch.dim[d];
+    return n;
+}
+
+/* See product.h. */
+void kp_product_plan(struct kp_product *p, enum kp_math math, const struct kp_array *a,
+                     const struct kp_array *b, const struct kp_array *out) {
+    plan(p, math, a, b, out, false);
+    struct kp_product on_copies;
+    if (calls(p) == 1) return;
+    plan(&on_copies, math, a, b, out, true);
+    if ((on_copies.bytes - p->bytes) / bytes_a_call < (size_t)(calls(p) - calls(&on_copies)))
+        *p = on_copies;
+}
+
 /* How a float64 product is multiplied with noise: the squares of its operands are multiplied, too
  * (cuda_base/noise.h), and operands with noise of one scale; both are dense copies. */
 struct kp_rough {
     struct kp_product on_copies;
     size_t at_library, at_a, at_b, at_q, at_most; /* in the scratch */
 };
-
-/* A dense array of the shape of x. */
-static struct kp_array dense_like(const struct kp_array *x) {
-    struct kp_shape shape = {.n = x->n};
-    memcpy(shape.dim, x->dim, sizeof shape.dim);
-    return kp_array_dense(x->dtype, &shape);
-}
 
 /* Where operand i has its dense copy, in the scratch. */
 static struct kp_array copy_of(const struct kp_rough *r, const struct kp_array *from[2], int i,
@@ -105,30 +137,11 @@ static struct kp_array copy_of(const struct kp_rough *r, const struct kp_array *
     return copy;
 }
 
-/* The product of dense copies, where these need fewer calls of the library: in float64, which has
- * room for them. */
-static bool run_on_copies(const struct kp_product *p, double alpha, double beta,
-                          const struct kp_array *from[2], void *out, char *scratch,
-                          cudaStream_t stream) {
-    const struct kp_rough *r = p->rough;
-    struct kp_array copy[2];
-    if (!r || r->on_copies.batch.n >= p->batch.n) return false;
-    for (int i = 0; i < 2; i++) {
-        copy[i] = copy_of(r, from, i, scratch);
-        kp_copy(from[i], &copy[i], stream);
-    }
-    kp_product_run(&r->on_copies, alpha, beta, copy[0], copy[1], NULL, out, scratch + r->at_library,
-                   stream);
-    return true;
-}
-
 /* See product.h. */
 void kp_product_run(const struct kp_product *p, double alpha, double beta, struct kp_array a,
                     struct kp_array b, const void *bias, void *out, char *scratch,
                     cudaStream_t stream) {
     struct kp_array to_a = p->a, to_b = p->b;
-    const struct kp_array *from[2] = {&a, &b};
-    if (run_on_copies(p, alpha, beta, from, out, scratch, stream)) return;
     to_a.data = p->copy_a ? scratch + p->at_a : a.data;
     to_b.data = p->copy_b ? scratch + p->at_b : b.data;
     if (p->copy_a) kp_copy(&a, &to_a, stream);
@@ -139,9 +152,7 @@ void kp_product_run(const struct kp_product *p, double alpha, double beta, struc
     }
     const struct kp_walk *w = &p->batch;
     size_t size = kp_dtype_size(p->gemm.dtype);
-    int64_t loops = 1;
-    for (int d = 0; d + 1 < w->n; d++) loops *= w->dim[d];
-    for (int64_t i = 0; i < loops; i++) {
+    for (int64_t i = 0; i < calls(p); i++) {
         int64_t rest = i, at_a = 0, at_b = 0;
         for (int d = w->n - 2; d >= 0; rest /= w->dim[d--]) {
             at_a += rest % w->dim[d] * w->stride[0][d];
