@@ -261,9 +261,13 @@ enum runner_status process_ask(struct kp_process *p, const struct runner_request
     return (enum runner_status)reply->status;
 }
 
-void process_end(struct kp_process *p, int n) {
+void process_kill(struct kp_process *p, int n) {
     for (int i = 0; i < n; i++)
         if (p[i].pid > 0) kill(p[i].pid, SIGKILL);
+}
+
+void process_end(struct kp_process *p, int n) {
+    process_kill(p, n);
     for (int i = 0; i < n; i++) {
         if (p[i].pid > 0) waitpid(p[i].pid, NULL, 0);
         forget(&p[i]);

@@ -57,8 +57,11 @@ enum runner_status process_wait(struct kp_process *p, double seconds, struct run
 enum runner_status process_ask(struct kp_process *p, const struct runner_request *q, double seconds,
                                double *left, struct runner_reply *reply);
 
-/* Kill n processes side by side, and close their descriptors.  Those that never ran are passed
- * over. */
+/* Kill n processes, and do not wait: the driver takes a tenth of a second to clear up.  Those that
+ * never ran are passed over. */
+void process_kill(struct kp_process *p, int n);
+
+/* Kill them, unless it is done, wait until they have ended, and close their descriptors. */
 void process_end(struct kp_process *p, int n);
 
 /* Seconds that a contestant may take to answer: KP_DEADLINE of the environment, else 60.  A kernel

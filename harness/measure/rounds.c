@@ -153,7 +153,7 @@ void rounds_stop(struct rounds *t) {
 void rounds_leave(struct rounds *t) {
     for (int i = 0; i < t->nrunners; i++)
         if (runner(t, i)->pid && !is_candidate(t, i)) process_leave(runner(t, i), t->deadline);
-    rounds_stop(t);
+    process_kill(t->set[0], KP_MOST_SETS * KP_MAX_RUNNERS);
 }
 
 struct kp_interval rounds_ratio(const struct rounds *t, int i) {

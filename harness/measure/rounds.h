@@ -66,7 +66,8 @@ bool rounds_renew(struct rounds *t, bool aa);
 /* End all of them. */
 void rounds_stop(struct rounds *t);
 
-/* The cell ends: stop the candidate's runner, and leave those of baselines to the next cell. */
+/* The cell ends: leave the baselines' runners to the next cell, and kill the others, which
+ * rounds_stop() waits for. */
 void rounds_leave(struct rounds *t);
 
 /* Forget the samples and do rounds with the runners that rounds_start() has started, until the

@@ -108,10 +108,9 @@ static void give_back(struct cell *c) {
     if (stays()) {
         rounds_leave(&c->t);
         process_runner_ahead();
-    } else {
-        rounds_stop(&c->t);
     }
     accuracy_close(&c->t.acc);
+    rounds_stop(&c->t);
 }
 
 /* Write the result and end. */

@@ -53,9 +53,11 @@ static char *file_of(const struct verify *v, const char *suffix) {
 KP_NORETURN static void verdict(struct verify *v, const char *word, const char *reason) {
     char *path = file_of(v, "verify.json");
     phase("end");
+    process_kill(v->recorder, 2);
+    process_kill(&v->runner, 1);
+    accuracy_close(&v->acc);
     process_end(v->recorder, 2);
     process_end(&v->runner, 1);
-    accuracy_close(&v->acc);
     cJSON_AddStringToObject(v->json, "verdict", word);
     cJSON *why = reason ? cJSON_CreateString(reason) : cJSON_CreateNull();
     cJSON_AddItemToObject(v->json, "reason", why);
@@ -437,6 +439,7 @@ KP_NORETURN static void conclude(struct verify *v) {
     if (!v->missing) cJSON_AddStringToObject(v->json, "class", class_name(v->task, class[i]));
     struct kp_error tolerance = tolerance_of(v->spread[KP_DIST_DECLARED]);
     phase("audit");
+    process_kill(&v->runner, 1); /* it is done, and ends meanwhile */
     audit_task(&v->acc, &tolerance, kp_mix(v->master, AUDIT_SEED), v->json);
     verdict(v, v->missing ? "missing" : "ok", v->missing);
 }
