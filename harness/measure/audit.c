@@ -53,30 +53,41 @@ static bool influences(struct accuracy *acc, int i, const double *rms,
 }
 
 /* What a kernel would gain by: operands of 16 bits, as three products of bf16 keep them. */
-enum { CHEAP_BITS = 16, CHEAP_SEED = 2 };
+enum { CHEAP_BITS = 16, ALL_BITS = 24, CHEAP_SEED = 2 };
 /* A task tells classes apart if this is at least so far beyond the limits. */
 static const double telling_least = 2;
 
-/* How far beyond the limits of class fp32 the most accurate baseline is on operands that keep
- * CHEAP_BITS bits.  Negative if the task has no product in fp32: nothing else is cheaper so. */
+/* How far beyond the limits of class fp32 the most accurate baseline is, on operands that keep
+ * `bits` bits. */
+static double beyond(struct accuracy *acc, enum kp_distribution d, int bits, uint64_t seed) {
+    const struct kp_task *t = acc->r.task;
+    struct sample_errors found;
+    referee_fill(&acc->r, 0, d, seed);
+    for (int i = 0; i < t->ntensors; i++)
+        device_cut(span_data(&acc->r.at[i]), t->tensors[i].dtype,
+                   kp_shape_count(&t->tensors[i].shape), bits, acc->r.stream);
+    run(acc);
+    referee_fill(&acc->r, 0, d, seed);
+    accuracy_sample(acc, 0, KP_CLASS_FP32, KP_SOME, kp_mix(seed, CHEAP_SEED), &found);
+    return found.candidate.rms / KP_RMS_LIMIT;
+}
+
+/* How far beyond the limits operands of CHEAP_BITS bits are: on declared or normal inputs, or,
+ * where these do not tell, on the first others that do and on which all bits are within the limits.
+ * Negative if the task has no product in fp32: nothing else is cheaper so. */
 static double telling(struct accuracy *acc, uint64_t seed) {
-    static const enum kp_distribution tried[] = {KP_DIST_DECLARED, KP_DIST_NORMAL};
     const struct kp_task *t = acc->r.task;
     enum kp_class classes[KP_CLASS_COUNT];
-    bool products = classes_of(t, classes) > 1;
     double most = -1;
-    for (size_t k = 0; k < sizeof tried / sizeof *tried; k++) {
-        struct sample_errors found;
-        if (!products || !kp_distribution_applies(t, tried[k])) continue;
-        referee_fill(&acc->r, 0, tried[k], seed);
-        for (int i = 0; i < t->ntensors; i++)
-            device_cut(span_data(&acc->r.at[i]), t->tensors[i].dtype,
-                       kp_shape_count(&t->tensors[i].shape), CHEAP_BITS, acc->r.stream);
-        run(acc);
-        referee_fill(&acc->r, 0, tried[k], seed);
-        accuracy_sample(acc, 0, KP_CLASS_FP32, KP_SOME, kp_mix(seed, CHEAP_SEED), &found);
-        double beyond = found.candidate.rms / KP_RMS_LIMIT;
-        if (!(beyond <= most)) most = beyond;
+    if (classes_of(t, classes) < 2) return most;
+    for (int k = 0; k < KP_DIST_LARGE; k++) {
+        enum kp_distribution d = (enum kp_distribution)k;
+        bool other = d > KP_DIST_NORMAL;
+        if (other && !(most < telling_least)) break;
+        if (!kp_distribution_applies(t, d)) continue;
+        double found = beyond(acc, d, CHEAP_BITS, seed);
+        if (other && found >= telling_least && !(beyond(acc, d, ALL_BITS, seed) < 1)) continue;
+        if (!(found <= most)) most = found;
     }
     return most;
 }
