@@ -100,6 +100,11 @@ void rounds_spawn(struct rounds *t) {
     t->nrunners = 1;
 }
 
+/* The arithmetic of the baseline that runner i runs. */
+static enum kp_math math_of(const struct rounds *t, int i) {
+    return t->acc.math[t->missing ? i : i - 1];
+}
+
 /* Start a set of runners: the candidate's and one for each baseline. */
 static void start_set(struct rounds *t, struct kp_process *set, bool aa) {
     /* All of a set lay out their buffers alike, so that their page tables are of one shape. */
@@ -107,7 +112,7 @@ static void start_set(struct rounds *t, struct kp_process *set, bool aa) {
     static const char *const math[] = {"fp32", "tf32", "half"};
     for (int i = 0; i < t->nrunners; i++) {
         bool mine = (i == 0 || aa) && !t->missing;
-        enum kp_math own = t->acc.math[i ? i - 1 : 0];
+        enum kp_math own = mine ? KP_MATH_FP32 : math_of(t, i);
         t->runner_name[i] = mine ? "candidate" : kp_math_name(t->task, own);
         if (!mine) {
             process_start_baseline(&set[i], t->runner_name[i], t->task->path, math[own], t->choices,
@@ -122,7 +127,7 @@ static void start_set(struct rounds *t, struct kp_process *set, bool aa) {
 /* Start so many sets side by side, and wait until all are ready. */
 static bool start_sets(struct rounds *t, int n, bool aa) {
     const char *before = phase("runners");
-    t->nrunners = aa ? 2 : 1 + t->acc.nbaselines;
+    t->nrunners = aa ? 2 : !t->missing + t->acc.nbaselines;
     t->sets = n, t->asked = 0;
     for (int k = 0; k < n; k++) start_set(t, t->set[k], aa);
     bool ok = true;
@@ -167,7 +172,7 @@ struct round {
     int placement, order[KP_MAX_RUNNERS];
     enum kp_distribution distribution;
     bool control, oracle, record;
-    bool paired; /* the outputs of runners 0 and 1 are compared with each other */
+    bool paired; /* the candidate's outputs are compared with those of runner 1 */
     bool kept;   /* those of the first of them to run are in acc.out[0] */
     uint64_t seed;
     double rms[KP_MAX_OUTPUTS]; /* of the most accurate baseline's outputs */
@@ -203,7 +208,7 @@ static struct round draw_round(struct rounds *t, int number, bool record) {
         if (q.control)
             q.oracle = !t->controls[q.distribution] || (lot >> LOT_ORACLE) % CONTROL_ORACLE == 0;
     }
-    q.paired = record && !q.control && !is_candidate(t, 1);
+    q.paired = record && !q.control && (t->missing || !is_candidate(t, 1));
     for (int i = 0; i < t->nrunners; i++) q.order[i] = i;
     for (int i = t->nrunners - 1; i > 0; i--) {
         int k = (int)((lot >> (LOT_ORDER + LOT_BITS * i)) % (uint64_t)(i + 1)), x = q.order[i];
@@ -214,8 +219,8 @@ static struct round draw_round(struct rounds *t, int number, bool record) {
 
 void rounds_allow(struct rounds *t, struct kp_error spread) {
     t->spread = error_worst(t->spread, spread);
-    for (int i = 0; i <= t->acc.nbaselines; i++) {
-        bool lesser = i && class_of_math(t->acc.math[i - 1]) > t->class;
+    for (int i = 0; i < !t->missing + t->acc.nbaselines; i++) {
+        bool lesser = (i || t->missing) && class_of_math(math_of(t, i)) > t->class;
         double times = lesser ? KP_UNIT_TF32 / KP_UNIT_FP32 : 1;
         t->tolerance[i] = tolerance_when_timed(t->spread);
         t->tolerance[i].norm *= times;
@@ -312,7 +317,7 @@ static bool check_outputs(struct rounds *t, struct round *q, int i) {
     char reason[KP_TAPE_MESSAGE];
     const char *where = referee_canaries(&t->acc.r, &bytes);
     referee_pointers(&t->acc.r, q->placement, tensors, outputs);
-    if (!where && q->paired) return i > 1 || compare_pair(t, q, outputs, i);
+    if (!where && q->paired) return t->missing || i > 1 || compare_pair(t, q, outputs, i);
     if (!where) return q->control || compare_outputs(t, q, outputs, t->acc.out[0], i);
     snprintf(reason, sizeof reason,
              "while being timed: %llu bytes outside the bounds of %s were written", bytes, where);
@@ -359,7 +364,7 @@ static bool sample(struct rounds *t, struct round *q, int i) {
 }
 
 bool rounds_quotable(const struct rounds *t, int i) {
-    return class_of_math(t->acc.math[i - 1]) <= t->class;
+    return class_of_math(math_of(t, i)) <= t->class;
 }
 
 /* On control inputs no output is compared with a baseline's, and no speedup is quoted against a
@@ -409,10 +414,10 @@ bool rounds_clock(struct rounds *t) {
 }
 
 /* Whether half of each interval is at most this share of its ratio, or what the task asks for, for
- * every baseline that may be quoted. */
+ * every baseline that may be quoted.  Without a candidate there is no ratio. */
 static bool known_within(const struct rounds *t, double share) {
     share = fmax(share, t->task->precision);
-    for (int i = 1; i < t->nrunners; i++) {
+    for (int i = 1; i < t->nrunners && !t->missing && rounds_quotable(t, i); i++) {
         struct kp_interval r = rounds_ratio(t, i);
         if ((r.high - r.low) / 2 > share * r.value) return false;
     }
@@ -428,7 +433,7 @@ static bool known(const struct rounds *t) {
     bool is_long = stat_interquartile_mean(t->samples[0].event_us, t->rounds) > long_us;
     if (!is_long && t->rounds < KP_LEAST_ROUNDS) return false;
     double share = is_long ? long_known_share : known_share;
-    return t->nrunners > 1 && !t->restarts && known_within(t, share);
+    return !t->restarts && known_within(t, share);
 }
 
 /* Warm up, then do rounds with the runners that run now: at most `most` in at most `seconds`. */

@@ -28,8 +28,7 @@ struct rounds {
     uint64_t master;
     double deadline, cap_seconds;
     double left;  /* seconds that the candidate's runs may still take in this cell */
-    bool missing; /* no candidate: the most accurate baseline has two runners, the first its
-                     stand-in */
+    bool missing; /* no candidate: runner 0 is the most accurate baseline's */
     int nrunners; /* runner 0 is the candidate's */
     struct kp_process set[KP_MOST_SETS][KP_MAX_RUNNERS]; /* several, so that they start at once */
     int sets, asked, sets_at_once; /* how many run, which is asked, how many there is room for */

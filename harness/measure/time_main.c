@@ -194,8 +194,8 @@ static void check_files(struct cell *c) {
 }
 
 /* Bytes that the processes of the baselines take for themselves: what lies between their ops. */
-static size_t baseline_bytes(const struct accuracy *acc, bool missing) {
-    size_t bytes = missing ? kp_exec_workspace(acc->exec[0]) : 0;
+static size_t baseline_bytes(const struct accuracy *acc) {
+    size_t bytes = 0;
     for (int b = 0; b < acc->nbaselines; b++) bytes += kp_exec_workspace(acc->exec[b]);
     return bytes + (size_t)(acc->nbaselines + 1) * process_bytes;
 }
@@ -212,7 +212,7 @@ static void allocate(struct cell *c) {
     KP_CU(cu.cuMemGetInfo(&left, &total));
     bool fits = accuracy_open(&c->t.acc, left / ORACLE_PART, &accuracy);
     KP_CU(cu.cuMemGetInfo(&left, &total));
-    size_t runners = baseline_bytes(&c->t.acc, c->t.missing);
+    size_t runners = baseline_bytes(&c->t.acc);
     if (!fits || runners > left)
         finish(c, "skipped", referee_short(need + accuracy + runners, free_bytes));
     size_t sets = left / runners;
@@ -238,7 +238,7 @@ static void floors(struct cell *c) {
 /* What each runner took. */
 static void add_times(struct rounds *t, cJSON *to) {
     cJSON *all = cJSON_AddObjectToObject(to, "time_us");
-    for (int i = t->missing; i < t->nrunners; i++) {
+    for (int i = 0; i < t->nrunners; i++) {
         struct runner_samples *s = &t->samples[i];
         struct kp_interval m =
             stat_single(s->event_us, t->placement, t->rounds, t->tick_us, t->master, KP_RESAMPLES);

@@ -182,7 +182,7 @@ static struct tape *record(struct verify *v, int number, struct tape_span *at) {
     /* From here on the candidate's host code may answer in the recorder's place. */
     process_wait(p, v->deadline, &reply, &text);
     bool untouched = referee_untouched(&v->acc.r, 0);
-    process_end(p, 1);
+    process_kill(p, 1); /* it ends meanwhile: that takes a tenth of a second */
     if (reply.status == RUNNER_MACHINE) reply.status = RUNNER_CRASH;
     settle(v, &reply);
     if (!untouched)
@@ -220,6 +220,7 @@ static void make_tape(struct verify *v) {
     cJSON_AddNumberToObject(v->json, "scratch_bytes", (double)v->scratch);
     cJSON_AddNumberToObject(v->json, "launches", merged->nnodes);
     referee_keep(&v->acc.r, referee_placements(v->task, v->scratch));
+    if (v->scratch) process_end(v->recorder, 2); /* it may need their room */
     if (!referee_add_scratch(&v->acc.r, v->scratch, kp_mix(v->master, SCRATCH_SEED)))
         verdict(v, "skipped", "the kernel's scratch does not fit into the GPU's memory");
     for (int i = 0; i < 2; i++) tape_free(raw[i]);
@@ -481,6 +482,7 @@ static void verify(int argc, char **argv) {
     if (!v.missing) {
         phase("runners");
         start_runner(&v);
+        process_end(v.recorder, 2); /* what they may have left on the GPU ends with them */
         phase("referee");
         determinism(&v);
         if (stays()) {

@@ -87,7 +87,8 @@ struct Gelu {
 #pragma unroll
         for (int k = 8; k >= 0; k--) sum = fmaf(sum, t, kFactors[k]);
         const float rest = exp2f(t < 4.0f ? sum * t : -200.0f);
-        return (v < 0.0f ? 0.0f : v) - 0.5f * large * rest;
+        const float positive = fmaf(0.5f, v, 0.5f * fabsf(v)); /* of -inf NaN, as its definition */
+        return positive - 0.5f * large * rest;
     }
 };
 

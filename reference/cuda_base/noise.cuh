@@ -16,6 +16,16 @@ __host__ __device__ inline uint64_t noise_bits(uint64_t seed, uint64_t i) {
     return z ^ (z >> 31);
 }
 
+/* The seed of what comes of two seeds, or of a seed and a number.  noise_even() spreads its bits. */
+__device__ inline uint64_t noise_next(uint64_t seed, uint64_t i) {
+    return (seed ^ seed >> 32) * 0x9e3779b97f4a7c15ull + i;
+}
+
+/* An integer as a double, without the slow conversion: 2^52 + 2^31 + h is its own bits. */
+__device__ inline double noise_integer(uint32_t h) {
+    return __longlong_as_double(0x4330000000000000ll | (h ^ 0x80000000u)) - (0x1p52 + 0x1p31);
+}
+
 /* Evenly in (-1, 1), in steps of 2^-31: variance 1/3.  It is most of what noise costs, so it mixes
  * 32 bits: both halves of the number are multiplied by odd constants, and between two
  * multiplications that spread the bits comes the other half of the seed. */
@@ -23,7 +33,7 @@ __device__ inline double noise_even(uint64_t seed, uint64_t i) {
     uint32_t h = (uint32_t)i * 0x9e3779b1u + (uint32_t)(i >> 32) * 0x85ebca77u + (uint32_t)seed;
     h = (h ^ h >> 16) * 0x7feb352du + (uint32_t)(seed >> 32);
     h = (h ^ h >> 15) * 0x846ca68bu;
-    return ((double)(int32_t)(h ^ h >> 16) + 0.5) * 0x1p-31;
+    return (noise_integer(h ^ h >> 16) + 0.5) * 0x1p-31;
 }
 
 /* The size of a number as far as its uncertainty goes. */
@@ -79,7 +89,7 @@ struct Rough {
         if (isinf(x)) return {x, seed};
         double off = KP_AMPLIFIED * KP_UNIT_FP32 * units * noise_size(x);
         return {x + off * noise_even(seed, (uint64_t)__double_as_longlong(x)),
-                noise_bits(seed, (uint64_t)units)};
+                noise_next(seed, (uint64_t)units)};
     }
 };
 
@@ -87,16 +97,16 @@ __device__ inline Rough operator-(Rough a) {
     return {-a.v, a.seed};
 }
 __device__ inline Rough operator+(Rough a, Rough b) {
-    return Rough::of(a.v + b.v, noise_bits(a.seed, b.seed), 1);
+    return Rough::of(a.v + b.v, noise_next(a.seed, b.seed), 1);
 }
 __device__ inline Rough operator-(Rough a, Rough b) {
-    return Rough::of(a.v - b.v, noise_bits(a.seed, b.seed), 1);
+    return Rough::of(a.v - b.v, noise_next(a.seed, b.seed), 1);
 }
 __device__ inline Rough operator*(Rough a, Rough b) {
-    return Rough::of(a.v * b.v, noise_bits(a.seed, b.seed), 1);
+    return Rough::of(a.v * b.v, noise_next(a.seed, b.seed), 1);
 }
 __device__ inline Rough operator/(Rough a, Rough b) {
-    return Rough::of(a.v / b.v, noise_bits(a.seed, b.seed), 1);
+    return Rough::of(a.v / b.v, noise_next(a.seed, b.seed), 1);
 }
 __device__ inline bool operator<(Rough a, Rough b) {
     return a.v < b.v;
@@ -132,7 +142,7 @@ __device__ inline Rough sqrt(Rough x) {
     return Rough::of(::sqrt(x.v), x.seed, 1);
 }
 __device__ inline Rough pow(Rough x, Rough y) {
-    return Rough::of(::pow(x.v, y.v), noise_bits(x.seed, y.seed), 2 * 4);
+    return Rough::of(::pow(x.v, y.v), noise_next(x.seed, y.seed), 2 * 4);
 }
 
 /* exp(x - max), the term of a softmax; exact where it is 0 because x is -inf. */
