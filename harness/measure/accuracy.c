@@ -300,6 +300,7 @@ static void judge_sample(struct accuracy *acc, int placement, enum kp_class clas
     const void *tensors[KP_MAX_BUFFERS];
     referee_pointers(&acc->r, placement, tensors, c.outputs);
     for (int b = 0; b < acc->judged; b++) accuracy_baseline(acc, placement, b);
+    if (acc->stand_in) referee_keep_outputs(&acc->r, acc->out[0], c.outputs);
     referee_rms(&acc->r, acc->judged ? acc->out[0] : c.outputs, c.rms);
     int64_t most = much == KP_ALL ? 0 : KP_JUDGED_ELEMENTS;
     bool all = judge_slices(&c, tensors, class, most, seed, out);

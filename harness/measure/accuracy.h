@@ -13,7 +13,8 @@ struct accuracy { /* the referee, and what it compares with */
     enum kp_math math[KP_MAX_BASELINES]; /* most accurate first */
     struct kp_exec *exec[KP_MAX_BASELINES], *oracle;
     void *out[KP_MAX_BASELINES][KP_MAX_OUTPUTS]; /* the baselines' outputs */
-    int others; /* so many more outputs are judged beside these: see accuracy_others() */
+    bool stand_in; /* there is no candidate: the first baseline's outputs are judged in its place */
+    int others;    /* so many more outputs are judged beside these: see accuracy_others() */
     void *other[KP_MAX_OTHERS][KP_MAX_OUTPUTS];
     void *workspace;
     struct kp_stray *found; /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */

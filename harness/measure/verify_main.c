@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { SEEDS = 2 }; /* samples of declared contents, and of infinities, which have two signs */
 
@@ -292,7 +291,6 @@ static void take_sample(struct verify *v, enum kp_class class, int d, int s,
     if (d == KP_DIST_DECLARED && s == 0) much = KP_ALL;
     if (d == KP_DIST_ROWS || d == KP_DIST_INFINITE) much = KP_SLICES;
     accuracy_sample(&v->acc, v->at, class, much, kp_mix(seed, NOISE_SEED), found);
-    if (v->missing) found->candidate = found->baseline[0];
 }
 
 /* Judge the candidate and every baseline on all samples, in the spreads of a class.  Contents that
@@ -441,6 +439,7 @@ KP_NORETURN static void conclude(struct verify *v) {
     struct kp_error tolerance = tolerance_of(v->spread[KP_DIST_DECLARED]);
     phase("audit");
     process_kill(&v->runner, 1); /* it is done, and ends meanwhile */
+    v->acc.stand_in = false;     /* the audit has outputs of its own judged */
     audit_task(&v->acc, &tolerance, kp_mix(v->master, AUDIT_SEED), v->json);
     verdict(v, v->missing ? "missing" : "ok", v->missing);
 }
@@ -466,6 +465,7 @@ static void verify(int argc, char **argv) {
     v.master = random_seed();
     char *hex = text_format("%016llx", (unsigned long long)v.master);
     cJSON_AddStringToObject(v.json, "master_seed", hex);
+    v.acc.stand_in = v.missing;
     if (!v.missing) start_recorders(&v);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");

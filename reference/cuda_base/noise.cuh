@@ -16,7 +16,7 @@ __host__ __device__ inline uint64_t noise_bits(uint64_t seed, uint64_t i) {
     return z ^ (z >> 31);
 }
 
-/* The seed of what comes of two seeds, or of a seed and a number.  noise_even() spreads its bits. */
+/* The seed of what comes of two seeds, or of a seed and a number; noise_even() spreads its bits. */
 __device__ inline uint64_t noise_next(uint64_t seed, uint64_t i) {
     return (seed ^ seed >> 32) * 0x9e3779b97f4a7c15ull + i;
 }
@@ -50,7 +50,7 @@ __device__ inline double noise_of_sum(double c, double q, double terms, int chai
 }
 
 /* x to the 24 bits of an fp32 number, by Veltkamp's splitting: in fp32 two results may be equal, and
- * what follows (a softmax, a choice) may depend on it; results that noise has moved never are. */
+ * what follows (a softmax, a choice) may depend on it; those that noise has moved never are. */
 __device__ inline double on_grid(double x) {
     double t = __dmul_rn(x, 0x1p29 + 1);
     return __dsub_rn(t, __dsub_rn(t, x));

@@ -39,10 +39,9 @@ __global__ void __launch_bounds__(BLOCK)
         }
 }
 
-/* The same in float64, where all taps of a channel at a position are a thread's, which divides once
- * and reads several before it writes them: else it waits for each.  Image n is number n % batch of
- * world n / batch.  Grid: x over channels and positions, y over images. */
-constexpr int AT_ONCE = 9;
+/* The same in float64, where all taps of a channel at a position are a thread's, which then divides
+ * once.  Image n is number n % batch of world n / batch.  Grid: x over channels and positions, y
+ * over images. */
 __global__ void __launch_bounds__(BLOCK)
     patches_f64(struct kp_conv g, const double *__restrict__ x, double *__restrict__ out,
                 int64_t apart, int64_t from, int images, unsigned channels, unsigned first,
@@ -51,35 +50,28 @@ __global__ void __launch_bounds__(BLOCK)
     if (channel >= channels) return;
     unsigned o = first + p, line = o / (unsigned)g.out[2], plane = line / (unsigned)g.out[1];
     int nz = (int)g.in[0], ny = (int)g.in[1], nx = (int)g.in[2];
-    int ky = (int)g.kernel[1], kx = (int)g.kernel[2];
-    int dz = (int)g.dilation[0], dy = (int)g.dilation[1], dx = (int)g.dilation[2];
-    int iz = (int)plane * (int)g.stride[0] - (int)g.pad[0];
+    int kz = (int)g.kernel[0], ky = (int)g.kernel[1], kx = (int)g.kernel[2];
+    int dx = (int)g.dilation[2], iz = (int)plane * (int)g.stride[0] - (int)g.pad[0];
     int iy = (int)(line - plane * (unsigned)g.out[1]) * (int)g.stride[1] - (int)g.pad[1];
     int ix = (int)(o - line * (unsigned)g.out[2]) * (int)g.stride[2] - (int)g.pad[2];
-    int64_t size = (int64_t)nz * ny * nx;
-    int taps = (int)g.kernel[0] * ky * kx;
+    int64_t size = (int64_t)nz * ny * nx, taps = (int64_t)kz * ky * kx;
 
     for (int n = blockIdx.y; n < images; n += gridDim.y) {
         int64_t image = from + n, world = image / g.batch;
         const double *in =
             x + world * apart + ((image - world * g.batch) * g.in_channels + channel) * size;
-        double *to = out + ((int64_t)n * channels + channel) * taps * count + p, v[AT_ONCE];
-        int a = 0, b = 0, c = 0;
-        for (int done = 0; done < taps; done += AT_ONCE, to += (int64_t)AT_ONCE * count) {
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++) {
-                int pz = iz + a * dz, py = iy + b * dy, px = ix + c * dx;
-                bool inside = done + i < taps && (unsigned)pz < (unsigned)nz &&
-                              (unsigned)py < (unsigned)ny && (unsigned)px < (unsigned)nx;
-                v[i] = inside ? in[((int64_t)pz * ny + py) * nx + px] : 0;
-                c = c + 1 == kx ? 0 : c + 1;
-                b = c ? b : b + 1 == ky ? 0 : b + 1;
-                a += !b && !c;
+        double *to = out + ((int64_t)n * channels + channel) * taps * count + p;
+        for (int a = 0; a < kz; a++)
+            for (int b = 0; b < ky; b++) {
+                int z = iz + a * (int)g.dilation[0], v = iy + b * (int)g.dilation[1];
+                bool inside = (unsigned)z < (unsigned)nz && (unsigned)v < (unsigned)ny;
+                const double *row = in + ((int64_t)z * ny + v) * nx;
+#pragma unroll 4
+                for (int c = 0; c < kx; c++, to += count) {
+                    int u = ix + c * dx;
+                    *to = inside && (unsigned)u < (unsigned)nx ? row[u] : 0;
+                }
             }
-#pragma unroll
-            for (int i = 0; i < AT_ONCE; i++)
-                if (done + i < taps) to[(int64_t)i * count] = v[i];
-        }
     }
 }
 

@@ -308,6 +308,10 @@ rule_stop() {
     check 'twenty are enough for two baselines' is "$(of time .harness.rounds)" 20
     timed sway=0.02
     check 'not where the ratio to the second is not known' holds time '.harness.rounds >= 60'
+    built ok_matmul matmul_fixed
+    verified
+    timed sway=0.02
+    check 'one that is not quoted need not be known' is "$(of time .harness.rounds)" 20
     built ok_relu relu64
     verified
     timed
@@ -410,12 +414,14 @@ rule_missing() {
         check 'with as many rounds as a kernel has' holds time '(.time_us.fp32.samples | length) >= 20'
         check 'and no time or speedup of a kernel' is "$(of time '[.time_us.candidate, .speedup, .class] | map(. == null) | all')" true
         check 'nor rounds on control inputs' is "$(of time .harness.controls)" 0
-        check 'nor a flag of one' is "$(of time '.flags | length')" 0
+        check 'nor a flag of one' is "$(of time '.flags | join(" ")')" ''
     done
     missing matmul8
     verified
     timed
     check 'of products both baselines are timed' is "$(of time '.time_us | keys | join(" ")')" 'fp32 tf32'
+    check 'each in one process' is "$(logged '^baseline open')" 2
+    check 'as often as a baseline is in twenty rounds' is "$(of time .harness.rounds) $(logged '^baseline run fp32')" '20 53'
     missing matmul8
     verified skew=1.0002
     check 'one that is less accurate is of its own class' is "$(of verify .baseline_class.fp32)" tf32
@@ -464,7 +470,9 @@ rule_memory() {
     missing relu64
     verified
     timed baseline_bytes=4e9
-    check 'without a kernel the baseline needs it twice' ends time skipped 'needs at least 13.1 GB of GPU memory, 8.6 GB are free'
+    check 'without a kernel, too' ends time missing
+    timed baseline_bytes=8e9
+    check 'or else skipped' ends time skipped 'GB of GPU memory, 8.6 GB are free'
 }
 
 # Each buffer is a file descriptor at each placement.

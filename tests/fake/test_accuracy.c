@@ -426,6 +426,21 @@ static void test_lesser(void **state) {
     accuracy_close(&acc);
 }
 
+/* Where there is no candidate, what lies in its place gets no draws of its own. */
+static void test_stand_in(void **state) {
+    (void)state;
+    struct accuracy acc = judge_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)");
+    struct sample_errors e;
+    acc.stand_in = true;
+    referee_fill(&acc.r, 0, KP_DIST_DECLARED, 5);
+    for (int i = 0; i < AREA; i++) data(&acc, OUT)[i] = 7;
+    accuracy_sample(&acc, 0, KP_CLASS_FP32, KP_ALL, 5, &e);
+    assert_true(judgment_passes(&e.candidate));
+    same(e.candidate, e.baseline[0]);
+    assert_int_equal(acc.seen[0].count, acc.seen[KP_MAX_OUTPUTS].count);
+    accuracy_close(&acc);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sample),         cmocka_unit_test(test_baselines),
@@ -434,7 +449,8 @@ int main(void) {
         cmocka_unit_test(test_lesser),         cmocka_unit_test(test_how_much),
         cmocka_unit_test(test_rest_overflows), cmocka_unit_test(test_steps),
         cmocka_unit_test(test_spread_alone),   cmocka_unit_test(test_step_alone),
-        cmocka_unit_test(test_others),         cmocka_unit_test(test_steps_apart)};
+        cmocka_unit_test(test_others),         cmocka_unit_test(test_steps_apart),
+        cmocka_unit_test(test_stand_in)};
     char message[1024];
     product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();
