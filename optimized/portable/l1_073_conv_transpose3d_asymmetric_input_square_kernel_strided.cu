@@ -22,6 +22,6 @@ extern "C" size_t scratch_bytes(void) {
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    kp::convolve<Conv, Tile>(in->x, in->conv_transpose3d_weight, out->out, kp::Same(), scratch,
-                             stream);
+    kp::convolve<Conv, Tile>(in->x, in->conv_transpose3d_weight, out->out, kp::OneByOne<kp::Same>(),
+                             scratch, stream);
 }

@@ -29,6 +29,6 @@ extern "C" size_t scratch_bytes(void) {
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const Finish finish = {in->conv_transpose_bias, in->bias};
+    const kp::OneByOne<Finish> finish = {{in->conv_transpose_bias, in->bias}};
     kp::convolve<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, finish, scratch, stream);
 }

@@ -38,7 +38,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const Scratch own = Scratch::in(scratch);
     kp::Spread *plane = own.spread;
     kp::Spread *channel = plane + Planes::COUNT;
-    const kp::AddBias add = {in->conv_transpose_bias};
+    const kp::OneByOne<kp::AddBias> add = {{in->conv_transpose_bias}};
     kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, add, own.moments,
                                      scratch, stream);
     kp::join_moments<Planes>(own.moments, 1e-5, plane, stream);

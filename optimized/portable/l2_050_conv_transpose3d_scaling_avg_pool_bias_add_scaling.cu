@@ -46,7 +46,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
     kp::convolve<Conv, Tile>(in->x, in->conv_transpose_weight, results,
-                             Biased{in->conv_transpose_bias, in->scale1}, scratch, stream);
+                             kp::OneByOne<Biased>{{in->conv_transpose_bias, in->scale1}}, scratch, stream);
     kp::pool_windows<kp::MeanOfWindow, Windows>(results, X_DIM0 * Conv::FILTERS,
                                                 Finish{in->bias, in->scale2}, out->out, stream);
 }

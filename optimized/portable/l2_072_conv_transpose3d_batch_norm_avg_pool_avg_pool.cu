@@ -34,7 +34,7 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     const Scratch own = Scratch::in(scratch);
-    const kp::AddBias add = {in->conv_transpose_bias};
+    const kp::OneByOne<kp::AddBias> add = {{in->conv_transpose_bias}};
     kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, own.results, add,
                                      own.moments, scratch, stream);
     kp::join_moments<Channels>(own.moments, 1e-5, own.spread, stream);

@@ -30,6 +30,6 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     kp::convolve_softmax<Conv, Tile>(in->x, in->conv_transpose_weight, out->out,
-                                     kp::AddBias{in->conv_transpose_bias}, Finish{in->bias},
+                                     kp::AddBias{in->conv_transpose_bias}, kp::OneByOne<Finish>{{in->bias}},
                                      scratch, stream);
 }

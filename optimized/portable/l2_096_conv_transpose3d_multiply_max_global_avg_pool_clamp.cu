@@ -49,7 +49,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
     kp::convolve<Conv, Tile>(in->x, in->conv_transpose_weight, results,
-                             Biased{in->conv_transpose_bias}, scratch, stream);
+                             kp::OneByOne<Biased>{{in->conv_transpose_bias}}, scratch, stream);
     kp::sum_windows<kp::MaxOfWindow, Windows>(results, X_DIM0 * Conv::FILTERS, Value{}, Finish{},
                                               out->out, stream);
 }

@@ -425,6 +425,8 @@ rule_missing() {
     missing matmul8
     verified skew=1.0002
     check 'one that is less accurate is of its own class' is "$(of verify .baseline_class.fp32)" tf32
+    timed skew=1.0002 sway=0.02
+    check 'no ratio need be known then' is "$(of time .harness.rounds)" 20
     for _ in 1 2 3 4 5 6; do # one round in sixteen is judged
         timed skew=1.0002
         check 'and is timed as such' ends time missing

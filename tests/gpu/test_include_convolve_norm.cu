@@ -1,6 +1,7 @@
 /* convolve_norm.cuh against plain double, on convolutions with one tap whose weights are the
  * identity, so that results are known exactly: x, and with a stride zeros between. */
 #include "convolve_norm.cuh"
+#include "one_by_one.cuh"
 #include "include_rows.cuh"
 
 /* The results of C, [IMAGES][FILTERS][OUT_AREA]. */
@@ -35,8 +36,8 @@ static std::vector<Want> normal_want(const std::vector<float> &t, const std::vec
     return want;
 }
 
-/* With a weight and a bias a channel, or with neither: PLAIN. */
-template <class P, bool PLAIN = false> static void test_norm(int step) {
+/* With a weight and a bias a channel, or with neither: PLAIN. F: an epilogue that does nothing. */
+template <class P, bool PLAIN = false, class F = kp::Same> static void test_norm(int step) {
     using C = typename P::C;
     using T = kp::Tile<16>;
     using Moments = kp::ChannelMoments<C>;
@@ -56,7 +57,7 @@ template <class P, bool PLAIN = false> static void test_norm(int step) {
     const Buffer<unsigned char> scratch(Moments::bytes() + P::COUNT * sizeof(kp::Spread));
     const Moments moments = Moments::in(scratch.data);
     kp::Spread *spread = (kp::Spread *)moments.end();
-    kp::convolve_moments<C, T>(x.data, filters.data, y.data, kp::Same(), moments, split.data, 0);
+    kp::convolve_moments<C, T>(x.data, filters.data, y.data, F(), moments, split.data, 0);
     kp::join_moments<P>(moments, 1e-5, spread, 0);
     kp::normalize<P>(spread, PLAIN ? nullptr : weight.data, PLAIN ? nullptr : bias.data, kp::Same(),
                      y.data, 0);
@@ -82,5 +83,8 @@ int main() {
     test_norms<5, 24, 3, kp::Axis<33, 1>, kp::Axis<31, 1>>(1); /* warps of two images */
     test_norms<70, 8, 8, kp::Axis<3, 1>, kp::Axis<3, 1>>(1);   /* and of five */
     test_norms<3, 24, 6, kp::TransposedAxis<21, 1, 2>, kp::TransposedAxis<9, 1, 2>>(2);
+    using C =
+        kp::Convolution<3, 24, 24, 1, kp::TransposedAxis<21, 1, 2>, kp::TransposedAxis<9, 1, 2>>;
+    test_norm<kp::Parts<C, 3, 1>, false, kp::OneByOne<kp::Same>>(2);
     finish();
 }
