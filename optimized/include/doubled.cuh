@@ -123,6 +123,26 @@ template <int CHANNELS_, int FILTERS_, int Z_, int Y_, int X_, bool EVEN> struct
     }
 };
 
+/* Stores a and b, results `part` (even) and `part` + 1 of window i, to `to`, a filter's results: of
+ * a warp they are a row, in which neighbouring lanes write neighbours. */
+template <class D>
+__device__ __forceinline__ void store_pair(float *to, const typename D::Place &at, int i, int part,
+                                           float a, float b) {
+    static_assert(D::X % 32 == 0, "a warp has a row of windows, or a part of one");
+    const int lane = threadIdx.x % 32;
+    typename D::Place row = at;
+    row.x = 0;
+    float *first = to + row.result(i, part) + 2 * (at.x - lane);
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const int from = 16 * h + lane / 2, column = 32 * h + lane;
+        const float even = __shfl_sync(0xffffffffu, a, from);
+        const float odd = __shfl_sync(0xffffffffu, b, from);
+        if (row.has(i, part) && 2 * (at.x - lane) + column < D::OUT_X)
+            first[column] = lane % 2 ? odd : even;
+    }
+}
+
 template <class D, class Use>
 __global__ void __launch_bounds__(D::THREADS, Use::BLOCKS)
     doubled_kernel(const float *__restrict__ x, const float *__restrict__ weight,

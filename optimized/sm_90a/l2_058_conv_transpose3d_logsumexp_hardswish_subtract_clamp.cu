@@ -20,6 +20,10 @@ struct OverFilters {
     const float *bias;
     float *out;
 
+    static __device__ __forceinline__ float finish(const kp::LogSumExp::State &s, float subtract) {
+        const float v = kp::LogSumExp::value(s), t = v * kp::Sigmoid()(v + 3.0f) / 6.0f;
+        return kp::Clamp{-1.0f, 1.0f}(t - subtract);
+    }
     __device__ __forceinline__ void begin(State &s) const {
 #pragma unroll
         for (int part = 0; part < 8; part++)
@@ -39,13 +43,11 @@ struct OverFilters {
         const float subtract = __ldg(bias);
         float *to = out + (long long)at.image * OUT_DIM2 * OUT_DIM3 * OUT_DIM4;
 #pragma unroll
-        for (int part = 0; part < 8; part++)
+        for (int part = 0; part < 8; part += 2)
 #pragma unroll
-            for (int i = 0; i < Conv::WINDOWS; i++) {
-                const float v = kp::LogSumExp::value(s.of[part][i]);
-                const float t = v * kp::Sigmoid()(v + 3.0f) / 6.0f;
-                if (at.has(i, part)) to[at.result(i, part)] = kp::Clamp{-1.0f, 1.0f}(t - subtract);
-            }
+            for (int i = 0; i < Conv::WINDOWS; i++)
+                kp::store_pair<Conv>(to, at, i, part, finish(s.of[part][i], subtract),
+                                     finish(s.of[part + 1][i], subtract));
     }
 };
 

@@ -75,6 +75,7 @@ struct Normalize {
     struct State {
         int filter;
         Standard of;
+        float even[Conv::WINDOWS][4];
     };
     const Standard *group;
     const float *weight, *bias;
@@ -93,7 +94,11 @@ struct Normalize {
 #pragma unroll
             for (int i = 0; i < Conv::WINDOWS; i++) {
                 const float y = (kp::Swish()(v[i][f]) * UNIT - s.of.mean) * scale;
-                if (at.has(i, part)) to[at.result(i, part)] = kp::Hardswish()(fmaf(y, w, b));
+                const float result = kp::Hardswish()(fmaf(y, w, b));
+                if (part % 2)
+                    kp::store_pair<Conv>(to, at, i, part - 1, s.even[i][f], result);
+                else
+                    s.even[i][f] = result;
             }
         }
     }
