@@ -13,6 +13,7 @@ set bars small
 set multiplot
 do for [g = 1:panels] {
     low = 0.6; top = 1.7; has_pytorch = 0 # whether a cell of this panel has PyTorch's time
+    set xrange [*:*]; set yrange [*:*]; unset logscale # the last panel's would narrow what stats sees
     if (counts[g] > 0) {
         stats data index g-1 using 3 name "S" nooutput
         stats data index g-1 using (strcol(9) eq "NaN" ? $3 : $9) name "T" nooutput

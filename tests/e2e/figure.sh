@@ -95,3 +95,16 @@ shapes 9
 check 'no table of nine, either' is "$(table)" ''
 check 'nine are too few' [ ! -e plots/shapes.svg ]
 check 'and the page shows none' not grep -q 'plots/shapes.svg' results/h200/README.md
+
+# ---- Panels ------------------------------------------------------------------------------------
+
+# The speedups of one GPU must not cut off those of the next.
+rm -rf tasks results/h200 results/h100
+mkdir -p results/h200 results/h100
+for gpu in h100 h200; do
+    jq --arg gpu "$gpu" --argjson ratio "$([ "$gpu" = h100 ] && echo 1.2 || echo 40)" '.gpu = $gpu | .flags = [] |
+        .speedup += {$ratio, low: $ratio, high: $ratio}' "$root/results/h200/l1_019_relu.json" > "results/$gpu/l1_019_relu.json"
+done
+"$root/build/report" --tasks "$root/tasks" > "$out" 2>&1
+sed -n 's|.*<text>\(.*\)</text>.*|\1|p' plots/speedup.svg > words
+check 'an axis reaches to the largest speedup' words 32
