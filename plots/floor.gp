@@ -8,7 +8,7 @@ array hue[2] = [blue, orange]
 set multiplot
 do for [g = 1:panels] {
     top = 105
-    set xrange [*:*]; set yrange [*:*] # the last panel's would narrow what stats sees
+    eval see_all
     if (counts[g] > 0) {
         stats data index g-1 using 3 name "K" nooutput
         stats data index g-1 using 4 name "B" nooutput

@@ -33,7 +33,7 @@ do for [g = 1:panels] {
     base = (g - 1) * 12
     low = 0.95; best = 1.2; dearest = 0; most = 1
     tried = ""; priced = ""
-    set xrange [*:*]; set yrange [*:*]; unset logscale # they would narrow what stats sees
+    eval see_all
     do for [m = 1:5] { tried = tried . digit(g, m, m); priced = priced . digit(g, m + 5, m) }
     do for [w in tried] {
         stats data index base+int(w)-1 using 1 name "A" nooutput

@@ -22,6 +22,7 @@ set rmargin 2
 set multiplot layout panels,1
 do for [g = 1:panels] {
     set title titles[g] font ",11"
+    eval see_all
     stats data index g-1 using 1 name "A" nooutput
     stats data index g-1 using 2 name "K" nooutput
     set xrange [A_min - 0.5:A_max + 0.5]

@@ -13,7 +13,7 @@ set bars small
 set multiplot
 do for [g = 1:panels] {
     low = 0.6; top = 1.7; has_pytorch = 0 # whether a cell of this panel has PyTorch's time
-    set xrange [*:*]; set yrange [*:*]; unset logscale # the last panel's would narrow what stats sees
+    eval see_all
     if (counts[g] > 0) {
         stats data index g-1 using 3 name "S" nooutput
         stats data index g-1 using (strcol(9) eq "NaN" ? $3 : $9) name "T" nooutput
@@ -25,7 +25,6 @@ do for [g = 1:panels] {
     rows = counts[g] > 0 ? counts[g] : 1
     set title titles[g] font ",11"
     eval place
-    unset logscale
     if (named(g)) {
         set xrange [low:top]
         set yrange [0.3:rows + 0.7]

@@ -32,6 +32,10 @@ if (panels == 0) {
     exit
 }
 
+# Before a panel's numbers are read: stats passes over what lies outside of the ranges, which are
+# still the last panel's.
+see_all = "set xrange [*:*]; set yrange [*:*]; unset logscale"
+
 # Margins of panel g of a stack: a title of two lines above, an axis below, and below the axis of a
 # distribution the key.
 place = "set tmargin at screen 1 - (above(g) + 58.0) / high; " . \

@@ -23,7 +23,12 @@ rows() {
         done
     done
 }
-# drawn ROWS... - draw them, as SVG and PNG, and print the words of the figure, a line each.
+# read_words FIGURE - its words, a line each, go to the file `words`; none if it was not drawn.
+read_words() {
+    sed -n 's|.*<text>\(.*\)</text>.*|\1|p' "plots/$1.svg" 2> /dev/null |
+        sed 's/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&apos;/'"'"'/g; s/&amp;/\&/g' > words
+}
+# drawn ROWS... - draw them, as SVG and PNG, and read the words.
 drawn() {
     { echo gpu,task,mode,round,index,attempt,model,outcome,verdict,class,ratio,low,high,us,input_tokens,output_tokens,cost_usd,seconds,same_as,date,code_sha256
       printf '%s\n' "$@"; } > results/search/h200/x.csv
@@ -31,7 +36,7 @@ drawn() {
     rm -f plots/search.{svg,png}
     "$root/build/report" --tasks "$root/tasks" > "$out" 2>&1
     status=$?
-    sed -n 's|.*<text>\(.*\)</text>.*|\1|p' plots/search.svg | sed 's/&lt;/</g; s/&gt;/>/g; s/&quot;/"/g; s/&apos;/'"'"'/g; s/&amp;/\&/g' > words
+    read_words search
 }
 words() { grep -qxF -- "$1" words || { echo "not in the figure: $1"; return 1; }; }
 quiet() { ! grep -v '^report: 1 results' "$out"; }
@@ -75,7 +80,7 @@ shapes() {
     done
     "$root/build/report" > "$out" 2>&1
     status=$?
-    sed -n 's|.*<text>\(.*\)</text>.*|\1|p' plots/shapes.svg > words 2> /dev/null
+    read_words shapes
 }
 shapes 12
 check 'the shapes of a family are drawn' [ "$status" = 0 ]
@@ -91,6 +96,16 @@ check 'a table has sizes and calls; what a call has no time of is left out' is "
 below 2^24 | 6 | 2.000 | 2.000 | 0 | 50 % | 3.000 | - | 4.000 | - | 2.000 | -
 below 2^28 | 6 | 0.500 | 0.500 | 6 | 50 % | - | - | - | - | - | -
 **all** | 12 | 1.000 | 1.250 | 6 | 50 % | 3.000 | - | 4.000 | - | 2.000 | -'
+# Another GPU's panel comes first, of one K: its range must not hide the others' K.
+mkdir results/h100
+for shape in {64,128}_{64,128,256,512,1024}_64; do
+    grep -qx "$shape" tasks/hgemm/shapes || echo "$shape" >> tasks/hgemm/shapes
+    jq --arg task "hgemm_$shape" '.gpu = "h100" | .task = $task' results/h200/hgemm_64_64_64.json > "results/h100/hgemm_$shape.json"
+done
+"$root/build/report" > "$out" 2>&1
+read_words shapes
+check 'beside another GPU, too' is "$(grep -cx 64 words) $(grep -cx 4096 words)" '2 1'
+rm -r results/h100
 shapes 9
 check 'no table of nine, either' is "$(table)" ''
 check 'nine are too few' [ ! -e plots/shapes.svg ]
@@ -106,5 +121,5 @@ for gpu in h100 h200; do
         .speedup += {$ratio, low: $ratio, high: $ratio}' "$root/results/h200/l1_019_relu.json" > "results/$gpu/l1_019_relu.json"
 done
 "$root/build/report" --tasks "$root/tasks" > "$out" 2>&1
-sed -n 's|.*<text>\(.*\)</text>.*|\1|p' plots/speedup.svg > words
+read_words speedup
 check 'an axis reaches to the largest speedup' words 32
