@@ -1,13 +1,14 @@
 /* doubled.cuh: transposed convolutions of few channels that double three axes: 3 x 3 x 3 filters,
  * stride 2, padding 1. What is wanted of their results, a pool or a join of the filters, happens in
- * registers: no result goes to memory.
+ * registers.
  *
  * Idea: windows of 2 x 2 x 2 results, which read 2 x 2 x 2 inputs of a channel, and in which each
  * of the 27 taps counts once. A thread has WINDOWS windows along y, its neighbours those along x,
  * and four filters at a time: one read of four weights from shared memory, which all lanes share,
  * is used 4 * WINDOWS times. Tensor cores would have slabs of a depth of 3 to 24 to multiply,
- * mostly padding. What limits it: reading the weights and the FMAs, which take as long as each
- * other.
+ * mostly padding.
+ *
+ * What limits it: reading the weights and the FMAs, which take as long as each other.
  *
  * Use says what becomes of the results:
  *   static constexpr int BLOCKS        a multiprocessor has at least so many
