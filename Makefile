@@ -199,7 +199,7 @@ define newline
 
 
 endef
-$(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d build/tune/*/*/*.d build/foreign/*/*.d),$(file <$f)$(newline)))
+$(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d build/tune/*/*.d build/foreign/*/*.d),$(file <$f)$(newline)))
 optimized/include/%:;
 
 # ---- Results: published data, never a target of measurement -------------------

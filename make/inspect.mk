@@ -59,14 +59,12 @@ build/archs/%.build.json: $$(kernel.archs/$$*) build/tasks/$$(*F)/task.h $(compi
 tune: export KP_MAKE = $(MAKE) --no-print-directory GPUS='$(gpus)'
 tune:
 	@$(call given,$(cells),mkdir -p build)
-	+@$(file >build/tune.cells,$(foreach c,$(cells),$(if $(kernel.$c),$c $(kernel.$c)$(newline))))harness/inspect/tune build/tune.cells
+	+@$(file >build/tune.cells,$(foreach c,$(cells),$(if $(kernel.$c),$c $(kernel.$c) $(task.$(notdir $c))$(newline))))harness/inspect/tune build/tune.cells
 tuned: $(if $(filter tuned,$(goals)),$(strip $(file <build/tune/targets))); @:
-build/tune/%.build.json: build/tune/%.cu build/tasks/$$(*F)/task.h $(compile_uses) build/$$(notdir $$(*D))/flags | $(call need,nvcc jq g++)
-	$Qharness/compile/compile $(task.$(*F)) build/tune/$* '$(call arch_of,$(gpu),$(kernel.$(gpu)/$(*F)))' build/tune/$*.cu
-
-build/tune/%/peaks.json: build/$$(notdir $$*)/peaks.json
-	@mkdir -p $(@D)
-	$Qln -sf ../../../$(notdir $*)/peaks.json $@
+build/tune/%.build.json: build/tune/%.cu build/tasks/$$(*F)/task.h $(compile_uses) build/$$(*D)/flags | $(call need,nvcc jq g++)
+	$Qharness/compile/compile $(task.$(*F)) build/tune/$* '$(call arch_of,$(gpu),$(kernel.$*))' build/tune/$*.cu
+build/tune/%.times: build/tune/%.list build/choose build/contestant
+	$Q$(on_gpu) build/choose < $< >> build/tune/times.tsv
 
 # What PyTorch needs for the chosen tasks, in WAYS ("eager graph": without torch.compile, which takes
 # most of the time): one process a GPU, which keeps the times of other tasks and ways.

@@ -19,7 +19,7 @@ build/ask: build/obj/tests/mock/ask.o $(call archive,llm base) build/host.flags 
 
 # The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones that define
 # the same, so the linker takes that from it: device code, vendor libraries, the reference.
-fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay oracle calibrate)
+fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay oracle calibrate choose contestant)
 fake_objects   = $(patsubst %.c,build/obj/tests/fake/%.o,device.c elf.c exec.c knobs.c machine.c)
 fake_parts     = $(call archive,measure replay) build/fake/fake.a $(call archive,stay gpu define task base) build/fake/libcudart.so
 build/fake/fake.a: $(fake_objects)

@@ -42,12 +42,21 @@ constexpr int half_walk(int walk, int tiles) {
     return walk;
 }
 
+/* How many slabs of a tile of M x N, with their barriers, fit into memory; 16 at most are of use.
+ */
+constexpr int half_stages(int memory, int m, int n) {
+    const int fit = memory / ((m + n) * 128 + 16);
+    return fit < 16 ? fit : 16;
+}
+
 /* Whether a choice can be compiled; the kernels' static_asserts say the same. */
 constexpr bool half_possible(const HalfChoice &c) {
     const int share = c.way == HALF_MAPPED ? 2 : 1;
     if (c.m % (c.tile_m * share) || c.n % c.tile_n) return false;
     if (c.way == HALF_DIRECT) return c.k % (32 * c.split) == 0 && c.parts == 1 && c.split <= 16;
     if (c.k % (64 * c.split * c.parts)) return false;
+    if (c.way == HALF_APART && c.k / 64 >= half_stages(HALF_MEMORY - 16, c.tile_m, c.tile_n))
+        return false;
     if (c.split * c.parts == 1) return true;
     if (c.way != HALF_TOGETHER || c.tile_m / c.split < 8) return false;
     const int memory = HALF_MEMORY - c.tile_m * c.tile_n * 4 - 16;
@@ -72,13 +81,15 @@ constexpr double half_bytes_time(const HalfChoice &c) {
     return 2 * (m * k + n * k + m * n) / HALF_FROM_MEMORY;
 }
 
-/* A block a tile, straight from memory: warps take chunks of 32 of the depth, four at a time. */
+/* A block a tile, straight from memory: warps take chunks of 32 of the depth, some at a time. */
 constexpr double half_direct_time(const HalfChoice &c) {
     const long long blocks = (long long)c.m / c.tile_m * (c.n / c.tile_n);
     const int warps = c.split * (c.tile_m / 16) / 2, resident = warps < 2 ? 16 : 32 / warps;
-    const int turns = half_rounds(c.k / 32 / c.split, 4);
+    const int chunks = c.k / 32 / c.split, at_once = c.tile_m > 16 ? 2 : 4;
+    const int turns = half_rounds(chunks, at_once), first = chunks < at_once ? chunks : at_once;
     const double bytes = (double)(c.tile_m + c.tile_n) * c.k * 2;
-    const double latency = half_rounds(blocks, HALF_PROCESSORS * resident) * (turns * 650.0 + 250);
+    const double latency = half_rounds(blocks, HALF_PROCESSORS * resident) *
+                           (first * (c.tile_m > 16 ? 700.0 : 450.0) + (turns - 1) * 1500.0 + 300);
     const double flow = half_rounds(blocks, HALF_PROCESSORS) * bytes / 35;
     return HALF_LAUNCH + half_most(half_most(latency, flow), half_bytes_time(c));
 }
@@ -116,21 +127,26 @@ constexpr double half_time(const HalfChoice &c) {
     const double end = half_end_time(c);
     const double work = c.way == HALF_APART ? rounds * half_most(slabs, (slabs + end) / 2) + end
                                             : rounds * (slabs + end);
-    return HALF_LAUNCH + 1700 + (c.way == HALF_MAPPED ? 1500 : 0) +
+    return HALF_LAUNCH + 450 + (c.way == HALF_MAPPED ? 1500 : 0) +
            half_most(work, half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0));
 }
 
-/* Calls f(choice) for each that is possible for a shape and no waste. */
+/* Calls f(choice) for each that is possible for a shape and no waste. The model knows nothing of
+ * the walk; it matters where tiles are many, and they are tried then. */
 template <class F> constexpr void half_each(int m, int n, int k, F f) {
-    const int walk = m > 4096 ? 16 : 32;
+    const int walks[] = {m > 4096 ? 16 : 32, 8};
+    const int tried = (double)m * n * k >= 8e9 ? 2 : 1;
     for (const HalfShape &s : HALF_SHAPES)
         for (int split = 1; split <= 16; split *= 2)
             for (int parts = 1; parts <= 64; parts *= 2) {
-                const HalfChoice c = {m, n, k, s.way, s.tile_m, s.tile_n, split, parts, walk};
+                HalfChoice c = {m, n, k, s.way, s.tile_m, s.tile_n, split, parts, walks[0]};
                 if (!half_possible(c) || (s.way != HALF_DIRECT && split > 8)) continue;
-                if (parts > 1 && (long long)m / s.tile_m * (n / s.tile_n) * split * parts > 160)
-                    continue;
-                f(c);
+                const long long tiles = (long long)m / s.tile_m * (n / s.tile_n);
+                if (parts > 1 && tiles * split * parts > 160) continue;
+                for (int i = 0; i < (tiles > HALF_PROCESSORS ? tried : 1); i++) {
+                    c.walk = walks[i];
+                    f(c);
+                }
             }
 }
 
@@ -145,16 +161,11 @@ constexpr HalfChoice half_model(int m, int n, int k) {
     return best;
 }
 
-/* The choice for a shape. A test may define KP_HALF_CHOICE before, as all behind the sizes, to try
- * that: kp::HALF_APART, 128, 128, 1, 1, 16. */
+/* The choice for a shape. */
 constexpr HalfChoice half_choice(int m, int n, int k) {
-#ifdef KP_HALF_CHOICE
-    return {m, n, k, KP_HALF_CHOICE};
-#else
     for (const HalfChoice &c : HALF_TABLE)
         if (c.m == m && c.n == n && c.k == k) return c;
     return half_model(m, n, k);
-#endif
 }
 
 } // namespace kp
@@ -175,7 +186,7 @@ int main(int n, char **size) {
     half_each(rows, columns, depth, [&](const HalfChoice &c) {
         const HalfChoice &m = all[0];
         if (c.way != m.way || c.tile_m != m.tile_m || c.tile_n != m.tile_n || c.split != m.split ||
-            c.parts != m.parts)
+            c.parts != m.parts || c.walk != m.walk)
             all.push_back(c);
     });
     std::stable_sort(all.begin() + 1, all.end(), [](const HalfChoice &x, const HalfChoice &y) {

@@ -4,7 +4,9 @@
  * ahead across tiles. half_choice.cuh says which tiles there are and which suit a shape.
  *
  * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
- * columns. APART: each has tiles of its own, so that one stores while the other multiplies.
+ * columns. APART: each has tiles of its own, so that one stores while the other multiplies. A ring
+ * then holds more than a tile's slabs: of a stage that is filled twice before a warpgroup's turn
+ * comes, its parity would tell nothing.
  * MAPPED: as TOGETHER, but one thread has the copy engine fetch, by tensor maps, and two blocks, a
  * cluster, have tiles below each other and share B: each fetches a half for both.
  * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
@@ -33,9 +35,9 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int WALK = half_walk(WALK_, ROW_TILES), WALKED = WALK * COLUMN_TILES;
     static constexpr int A_BYTES = M * 128, STAGE = A_BYTES + N * 128;
     static constexpr int MAPS = MAPPED ? 256 : 0, SUM_BYTES = REDUCES ? M * N * 4 : 0;
-    static constexpr int FIT = (HALF_MEMORY - MAPS - SUM_BYTES - 16) / (STAGE + 16);
+    static constexpr int FIT = half_stages(HALF_MEMORY - MAPS - SUM_BYTES - 16, M, N);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
-    static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
+    static constexpr int STAGES = ONCE && !APART && SLABS < FIT ? SLABS : FIT;
     static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
     static constexpr int BYTES = BARS + STAGES * 16 + 16, THREADS = 384;
     static constexpr int FETCHER = MAPPED ? 40 : 72,
@@ -47,6 +49,7 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
                   "whole tiles and slabs");
     static_assert(OWN_M % 64 == 0 && OWN_M * OWN_N <= 128 * 128, "sums fit into registers");
     static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && (APART || MAPPED)), "a choice");
+    static_assert(!APART || SLABS < STAGES, "a stage is filled once from turn to turn");
 };
 
 /* A place in the ring, and the parity of its barriers. */

@@ -14,7 +14,11 @@
 #include "half_product.cuh"
 
 constexpr int ROWS = A_DIM0, DEPTH = A_DIM1, COLUMNS = B_DIM1;
+#ifdef KP_HALF_CHOICE /* all behind the sizes: kp::HALF_APART, 128, 128, 1, 1, 16 */
+constexpr kp::HalfChoice C = {ROWS, COLUMNS, DEPTH, KP_HALF_CHOICE};
+#else
 constexpr kp::HalfChoice C = kp::half_choice(ROWS, COLUMNS, DEPTH);
+#endif
 constexpr bool DIRECT = C.way == kp::HALF_DIRECT;
 static_assert(C.m == ROWS && kp::half_possible(C),
               "sizes are multiples of 64, and a line is right");
