@@ -152,6 +152,7 @@ static void load_family(struct report *r, const char *folder, const char *suite)
             else {
                 row = add_row(r, task, suite);
                 row->left_out = left_out;
+                row->family = true;
                 describe_task(row, family_task(template, json, task));
             }
             free(task);

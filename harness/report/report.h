@@ -16,6 +16,7 @@ struct row { /* a task */
     char task[64];
     char suite[24];
     bool own;      /* of a suite that is not published: in no row of all, and not in README */
+    bool family;   /* one of a family's shapes, which would outnumber the rest: in no row of all */
     bool left_out; /* the task itself is flagged, whatever its results say */
     char *meaning; /* what it computes (task_text_meaning); NULL if its graph cannot be read */
     char class[8]; /* its own, by its tensors: f16, bf16 or fp32; "", any, without a meaning */
@@ -137,7 +138,7 @@ struct aggregate {   /* counts are of cells */
     struct mean over[OVERS];
 };
 
-/* Some rows; what is NULL selects nothing, so that all zero is all rows. */
+/* Some rows; what is NULL selects nothing, so that all zero is all rows but those of families. */
 struct selection {
     const char *suite, *kind, *own_class; /* kp_kind_name() */
     const char *class;                    /* cells of this class, which is not their task's own */

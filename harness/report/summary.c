@@ -1,4 +1,4 @@
-/* summary.c: the table of README.md, between its markers: one row a GPU. */
+/* summary.c: the table of README.md, between its markers: one row a GPU, and one a family on it. */
 #include "report/report.h"
 #include "report/markdown.h"
 #include "base/error.h"
@@ -18,13 +18,15 @@ static void put_both(const struct mean *m, FILE *out) {
         fputs(" - |", out);
 }
 
-/* The row of a GPU. */
-static void summary_row(const struct report *r, const struct column *c, const char *results,
-                        FILE *out) {
-    struct aggregate a = report_aggregate(r, c, NULL);
+/* The row of a GPU, or of a family on it; none where nothing was measured. */
+static void summary_row(const struct report *r, const struct column *c, const char *family,
+                        const char *results, FILE *out) {
+    struct aggregate a = report_aggregate(r, c, family);
     const struct mean *torch = &a.over[OVER_TORCH];
+    if (!a.recorded && !a.left_out) return;
     fprintf(out, "| %s", c->name);
-    if (*c->whole_name) {
+    if (family) fprintf(out, ", %s", family);
+    if (*c->whole_name && !family) {
         fputs(" (", out);
         put_plain(c->whole_name, sizeof c->whole_name, out);
         fputc(')', out);
@@ -53,7 +55,9 @@ static const char explained[] =
     "many of these are of another board than the kernel's, and how many\nlack torch.compile's. "
     "*All TF32* is PyTorch with TF32 allowed everywhere. The *baseline* is the library\ncall, or "
     "chain of them, of the kernel's class of error (fp32; f16 for half tensors). Tasks that are "
-    "the same\nproblem count once in means.\n\n"
+    "the same\nproblem count once in means. A family, tasks that differ in their sizes alone, has "
+    "a row "
+    "of its own: its shapes\nwould outnumber the others.\n\n"
     "A cell is one task on one GPU; a kernel of another class than its task's is not counted as "
     "correct. fast_1 is\nthe share of all cells whose kernel is correct and faster than its "
     "baseline; significantly faster the share where\nthe whole predicted interval of that speedup "
@@ -70,7 +74,12 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
         "baseline | of its class / all | fast_1 | significantly faster | left out | every cell |\n"
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
         out);
-    for (int i = 0; i < r->ncolumns; i++) summary_row(r, &r->columns[i], results, out);
+    for (int i = 0; i < r->ncolumns; i++) {
+        summary_row(r, &r->columns[i], NULL, results, out);
+        for (int row = 0; row < r->nrows; row = report_next_suite(r, row))
+            if (r->rows[row].family && !r->rows[row].own)
+                summary_row(r, &r->columns[i], r->rows[row].suite, results, out);
+    }
     fputs(explained, out);
     int stale = 0;
     for (int i = 0; i < r->ncolumns; i++) stale += r->columns[i].nstale;

@@ -121,8 +121,10 @@ static void test_opponents(void **state) {
     holds(text, "| 8.000 (graph) | 0.800\\* | 0.800\\* |");
     holds(text, "| **4.000** (4.000 to 4.000, one board) | - | - | - | - |");
     holds(text, "PyTorch's times: torch 2, 2026-01-01; torch 2, 2026-01-02.");
-    holds(text, " | 1 of 2 | 1 | 1 |\n"); /* one has torch.compile's time, one is of the same board */
-    holds(text, "| g1 | 1.414 (1.081) | 2 of 5, 1 on another board, 1 without torch.compile | 0.632 (0.827) |");
+    holds(text,
+          " | 1 of 2 | 1 | 1 |\n"); /* one has torch.compile's time, one is of the same board */
+    holds(text, "| g1 | 1.414 (1.081) | 2 of 5, 1 on another board, 1 without torch.compile | "
+                "0.632 (0.827) |");
     free(text);
     report_free(&r);
 }
@@ -247,7 +249,7 @@ static void test_kinds(void **state) {
     assert_int_equal(flag_kind("control-ratios"), FLAG_REMARK);
 }
 
-/* Tasks of a family are problems like others. */
+/* Tasks of a family are problems like others, but in rows of their own: in none of all. */
 static void test_family(void **state) {
     (void)state;
     task("a", "x", "f32", "matmul");
@@ -264,6 +266,22 @@ static void test_family(void **state) {
     assert_int_equal(r.rows[a].twin, four);
     assert_int_equal(r.rows[eight].twin, eight);
     assert_int_equal(r.rows[eight].kind, KP_KIND_PRODUCT);
+    report_free(&r);
+    cell("fam_4", "fp32", 3, "b1", "");
+    cell("fam_8", "fp32", 3, "b1", "");
+    r = loaded();
+    assert_int_equal(report_aggregate(&r, &r.columns[0], NULL).all, 1);
+    assert_int_equal(report_aggregate(&r, &r.columns[0], "fam").correct, 2);
+    char *text = page_of(&r);
+    assert_non_null(strstr(text, "\n| g1, fam | - | 0 of 2 | - | 3.000 (3.000) | 2 / 2 |"));
+    assert_null(strstr(text, "\n| g1 |")); /* nothing of it was measured */
+    free(text);
+    report_free(&r);
+    cell("a", "fp32", 2, "b1", "");
+    r = loaded();
+    text = page_of(&r);
+    assert_non_null(strstr(text, "\n| g1 | - | 0 of 1 | - | 2.000 (2.000) | 1 / 1 |"));
+    free(text);
     report_free(&r);
 }
 

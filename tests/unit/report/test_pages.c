@@ -173,7 +173,9 @@ static void test_page(void **state) {
         "| 50 % | - | - | - | weak-baseline: no cuDNN |\n",
         "| half | ok | fp32 | 10.00 | 5.000 | **0.500** (0.495 to 0.505, one board) | 50 % | 5.000 "
         "(eager) |",
-        "below-floor). No other column counts them.\n",
+        "below-floor). No other column counts them. The shapes of a\nfamily are in its row, and "
+        "not "
+        "in that of all.\n",
         "## What vanishes\n",
         "## Baselines against PyTorch\n",
         "\nNot compared, as PyTorch's time is of another board or day: half, twice, even.\n"};
