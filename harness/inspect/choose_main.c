@@ -1,9 +1,9 @@
 /* choose_main.c: `choose < LIST` times the choices of kernels that know several, beside each other.
  *
- * A line of LIST is `TASK.json PREFIX N`: PREFIX.so has N choices (choices.h).  For each that is
- * right it prints `PREFIX<tab>CODE<tab>CHOICE<tab>MICROSECONDS<tab>BOARD`, where CODE is what
- * PREFIX.code holds, and BOARD the first six digits of the GPU's hash.  harness/inspect/tune writes
- * LIST and reads what is printed.
+ * A line of LIST is `TASK.json PREFIX N`: PREFIX.so has N choices (contestant_main.c).  For each
+ * that is right it prints `PREFIX<tab>CODE<tab>CHOICE<tab>MICROSECONDS<tab>BOARD`, where CODE is
+ * what PREFIX.code holds, and BOARD the first six digits of the GPU's hash.  harness/inspect/tune
+ * writes LIST and reads what is printed.
  *
  * The clock is the judge's (replay/timed_sample.c): a cold L2, events inside a graph.  A round is a
  * sample of each choice that may still be the fastest, in random order.  Nothing is judged here: a
@@ -14,7 +14,6 @@
 #include "base/json.h"
 #include "base/stats.h"
 #include "gpu/machine.h"
-#include "inspect/choices.h"
 #include "measure/accuracy.h"
 #include "measure/phases.h"
 
@@ -56,8 +55,8 @@ static struct kp_shared *same_for_all(const struct contest *c) {
 /* Hand the library to a contestant, a new one where that has served enough.  False if it says no.
  */
 static bool hand_over(struct contest *c) {
-    struct choices_told told = {.ntensors = (uint32_t)c->acc.r.task->ntensors,
-                                .noutputs = (uint32_t)c->acc.r.task->noutputs};
+    struct runner_recording told = {.ntensors = (uint32_t)c->acc.r.task->ntensors,
+                                    .noutputs = (uint32_t)c->acc.r.task->noutputs};
     struct runner_setup setup = referee_setup(&c->acc.r, random_seed());
     struct runner_reply reply;
     char *argv[] = {"contestant", NULL}, *library = text_format("%s.so", c->prefix);
@@ -145,9 +144,16 @@ static bool take_rounds(struct contest *c) {
     return true;
 }
 
+/* Print the times, and for who waits what is the fastest. */
 static void say(const struct contest *c, const char *board) {
     char *path = text_format("%s.code", c->prefix), *code = file_read(path, NULL);
     code[strcspn(code, "\n")] = 0;
+    int best = 0;
+    for (int i = 1; i < c->n; i++)
+        if (time_of(c, i) < time_of(c, best)) best = i;
+    if (c->taken[best])
+        fprintf(stderr, "choose: %s: choice %d of %d, %.2f us\n", c->prefix, best, c->n,
+                time_of(c, best));
     for (int i = 0; i < c->n; i++)
         if (c->taken[i]) printf("%s\t%s\t%d\t%.3f\t%s\n", c->prefix, code, i, time_of(c, i), board);
     fflush(stdout);
@@ -159,16 +165,18 @@ static void say(const struct contest *c, const char *board) {
 static void contest(struct contest *c, const struct kp_task *task, const char *board) {
     /* To see whether outputs are right any call will do: without one a search would begin. */
     static const char any_call[] = "cublas_nn\n";
-    size_t need, accuracy, left, total;
+    size_t need, accuracy = 0, free_bytes, left, total;
     double us;
     phase("memory");
     kp_vendor_choose(any_call);
     memset(c->taken, 0, sizeof c->taken);
     memset(c->out, 0, sizeof c->out);
+    KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
     bool fits = referee_open(&c->acc.r, task, 1, 0, referee_flush_bytes(), random_seed(), &need);
     KP_CU(cu.cuMemGetInfo(&left, &total));
     fits = fits && accuracy_open(&c->acc, left / 4, &accuracy);
-    if (!fits) fprintf(stderr, "choose: %s: %s\n", c->prefix, referee_short(need, left));
+    if (!fits)
+        fprintf(stderr, "choose: %s: %s\n", c->prefix, referee_short(need + accuracy, free_bytes));
     phase("contestant");
     if (fits && hand_over(c)) {
         phase("referee");

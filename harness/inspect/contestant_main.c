@@ -1,15 +1,16 @@
 /* contestant_main.c: the process of choose that runs a kernel's choices.
  *
  * It opens one library after another, in a sandbox that lets it read no more than their folder, and
- * serves samples in the suite's own loop.  To that loop choice i is placement i: the referee has
- * mapped the same buffers as often as there are choices. */
+ * serves samples in the suite's own loop.  A library has all choices of a kernel: its `launch` does
+ * the one whose number follows the inputs.  To the loop choice i is placement i: the same buffers
+ * are mapped as often as there are choices. */
 #define _GNU_SOURCE
-#include "inspect/choices.h"
 #include "gpu/device.h"
 #include "replay/runner.h"
 #include "replay/sandbox.h"
 
 #include <dlfcn.h>
+#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ typedef size_t scratch_function(void);
 typedef void launch_function(void *const *in, void *const *out, void *scratch, cudaStream_t stream);
 
 struct choices {
-    const struct choices_told *told;
+    const struct runner_recording *told;
     const struct kp_span *at;
     uint32_t nbuffers;
     void *library, *scratch;
@@ -59,9 +60,9 @@ static bool open_library(struct choices *c, char *message) {
     return false;
 }
 
-/* Serve one library, and give back all that it took but the library: CUDA's runtime knows kernels by
- * the addresses of their host functions, and confuses them with those that lay there before. */
-static void serve(const struct choices_told *told) {
+/* Serve one library, and give back all that it took but the library: CUDA's runtime knows kernels
+ * by the addresses of their host functions, and confuses them with those that lay there before. */
+static void serve(const struct runner_recording *told) {
     char message[KP_TAPE_MESSAGE] = "";
     struct runner_setup setup;
     struct kp_region region;
@@ -77,13 +78,6 @@ static void serve(const struct choices_told *told) {
     free(at);
 }
 
-/* The folder of a path, in place. */
-static const char *folder_of(char *path) {
-    char *slash = strrchr(path, '/');
-    if (slash) *slash = 0;
-    return slash ? path : ".";
-}
-
 int main(int argc, char **argv) {
     (void)argv;
     kp_program("contestant");
@@ -92,12 +86,12 @@ int main(int argc, char **argv) {
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     for (;;) {
-        struct choices_told told;
+        struct runner_recording told;
         if (!runner_told(&told, sizeof told)) return KP_MACHINE;
         told.library[sizeof told.library - 1] = 0;
         char level[1024], folder[PATH_MAX];
         memcpy(folder, told.library, sizeof folder);
-        if (!confined) sandbox_enter(folder_of(folder), level, sizeof level);
+        if (!confined) sandbox_enter(dirname(folder), level, sizeof level);
         confined = true;
         serve(&told);
         runner_reply(RUNNER_OK, 0, 0, NULL, NULL);

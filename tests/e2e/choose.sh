@@ -43,6 +43,7 @@ for case in 1:500 2:300 3:290 4:900 5:500 6:300; do
     check "line ${case%:*} takes what its choice does" near "$(sed -n "${case%:*}p" printed | cut -f 4)" "${case#*:}"
 done
 check 'one that is wrong is said' grep -qx 'choose: build/gpu/a: choice 2 is wrong' "$out"
+check 'each kernel is a line that says what is the fastest' is "$(grep -cE '^choose: build/gpu/(a: choice 3 of 5|b: choice 1 of 2), [0-9]+\.[0-9]+ us$' "$out")" 2
 check 'where the time goes is said' grep -qE '^choose: 2 kernels; seconds: \{"start":' "$out"
 
 choices relu64 'if (choice == 1) cudaLaunchKernel(NULL, (dim3){1, 1, 1}, (dim3){2048, 1, 1}, NULL, 0, stream);' gpu/c

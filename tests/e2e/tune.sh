@@ -74,10 +74,16 @@ check 'where the machine fails that is said' says '^tune: the machine failed on 
 check 'and the line stays that nothing was measured against' is "$(table | wc -l)" 2
 rm -r fault
 mk tune SUITE=fam
-check 'a choice that is new is measured, and replaces the line' is "$(table | head -n 1)" '{1, 1, takes 25}, /* 25.00 us, board abc123 */'
+check 'a choice that is new is measured, and replaces the line' is "$(table | head -n 1) $(grep -c '^choose fam_1_1$' steps.log)" '{1, 1, takes 25}, /* 25.00 us, board abc123 */ 2' # one try failed
+check 'nothing else is' not grep -q '^choose fam_2_2$' steps.log
 sed -i 's/"takes 25"/"takes 200"/' optimized/include/own_choice.cuh
 mk tune TASKS=fam_1_1
 check "where the model's is the fastest there is no line" is "$(table)" '{9, 9, takes 5}, /* 20.00 us, board x */'
+
+mkdir optimized/include/own_table.cuh+
+mk tune TASKS=fam_1_1
+check 'a table that cannot be written is an error' says 'tune\] Error 5$'
+rmdir optimized/include/own_table.cuh+
 
 sed -i '2d' optimized/portable/fam.cu
 mk tune SUITE=fam
