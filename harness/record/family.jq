@@ -29,12 +29,14 @@ def parts:
                                 with_entries(select(.key as $k | surroundings | index($k))))};
 
 # What a line leaves out, since 1,000 of them are to stay below 2 MB: of the errors it keeps the
-# candidate's over its limits; no times on control inputs, which flags judge; not where the run's seconds went.
+# candidate's over its limits; no times on control inputs, which flags judge; not where the run's seconds went;
+# of kernels no parameters.
 def brief:
     if .error.candidate.declared.of_limit then
         .error |= {candidate: (.candidate | map_values({of_limit: (.of_limit | values | . * 100 | round / 100)}))}
     else . end | if .speedup.controls then del(.speedup.controls) else . end | if .missed == {} then del(.missed) else . end
-    | if .harness.seconds then del(.harness.seconds) else . end;
+    | if .harness.seconds then del(.harness.seconds) else . end
+    | if .kernel.resources then .kernel.resources |= map(.name |= sub("\\([^()]*\\)$"; "")) else . end;
 
 # An object without what it has in common with $part, which it contains.
 def without($part):
