@@ -18,7 +18,7 @@ static void put_both(const struct mean *m, FILE *out) {
         fputs(" - |", out);
 }
 
-/* The row of a GPU, or of a family on it; none where nothing was measured. */
+/* The row of a GPU, or of a family on it; none if no cell has a result or is left out. */
 static void summary_row(const struct report *r, const struct column *c, const char *family,
                         const char *results, FILE *out) {
     struct aggregate a = report_aggregate(r, c, family);
@@ -56,8 +56,7 @@ static const char explained[] =
     "*All TF32* is PyTorch with TF32 allowed everywhere. The *baseline* is the library\ncall, or "
     "chain of them, of the kernel's class of error (fp32; f16 for half tensors). Tasks that are "
     "the same\nproblem count once in means. A family, tasks that differ in their sizes alone, has "
-    "a row "
-    "of its own: its shapes\nwould outnumber the others.\n\n"
+    "a row of its own: its shapes\nwould outnumber the others.\n\n"
     "A cell is one task on one GPU; a kernel of another class than its task's is not counted as "
     "correct. fast_1 is\nthe share of all cells whose kernel is correct and faster than its "
     "baseline; significantly faster the share where\nthe whole predicted interval of that speedup "
