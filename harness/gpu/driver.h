@@ -18,7 +18,7 @@
     X(cuMemGetAllocationGranularity) X(cuMemExportToShareableHandle) \
     X(cuMemImportFromShareableHandle) X(cuMemcpyDtoH) X(cuMemsetD8Async) X(cuMemsetD16Async) \
     X(cuMemsetD32Async) X(cuMemsetD2D8Async) X(cuMemsetD2D16Async) X(cuMemsetD2D32Async) \
-    X(cuMemcpyDtoDAsync) X(cuModuleLoadData) X(cuModuleGetFunction) X(cuModuleGetGlobal) \
+    X(cuMemcpyDtoDAsync) X(cuModuleLoadData) X(cuModuleUnload) X(cuModuleGetFunction) X(cuModuleGetGlobal) \
     X(cuFuncGetName) X(cuFuncGetParamInfo) X(cuFuncGetAttribute) X(cuFuncSetAttribute) \
     X(cuKernelGetFunction) X(cuStreamCreate) X(cuStreamBeginCapture) X(cuStreamEndCapture) \
     X(cuStreamGetCaptureInfo_v3) X(cuStreamUpdateCaptureDependencies_v2) X(cuEventCreate) \

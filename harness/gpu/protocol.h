@@ -3,9 +3,10 @@
  *
  * A contestant's process is a runner or the recorder.  It reads requests from descriptor 0 and
  * writes replies to descriptor 3.  The referee first sends a runner_setup and the kp_shared of
- * every buffer; the memory itself comes as file descriptors, which descriptor 0, a socket, passes
- * on.  The process replies once when it is ready (the recorder says then what its sandbox is), and
- * once to each request.  After a reply whose status is not RUNNER_OK it ends. */
+ * every buffer, a recorder two of them, at other addresses; the memory itself comes as file
+ * descriptors, which descriptor 0, a socket, passes on.  The process replies once when it is ready
+ * (the recorder says then what its sandbox is), and once to each request.  After a reply whose
+ * status is not RUNNER_OK it ends. */
 #ifndef KP_PROTOCOL_H
 #define KP_PROTOCOL_H
 
@@ -17,6 +18,7 @@
 enum {
     RUNNER_MAGIC = 0x4b500001,
     RUNNER_REPLY_FD = 3,
+    KP_RECORDINGS = 2,         /* of `launch`, at other addresses */
     RUNNER_MAX_PLACEMENTS = 64 /* far more than are ever used: a larger number is no setup */
 };
 
@@ -32,9 +34,10 @@ enum runner_status {
 enum runner_what {
     RUNNER_SAMPLE = 1, /* empty the L2, one timed replay */
     RUNNER_EMPTY,      /* the same with an empty graph: two event nodes, nothing between them */
-    RUNNER_NEXT,       /* a baseline's: give back what this cell took, and await another's */
+    RUNNER_NEXT,       /* give back what this cell took, and await another's */
     RUNNER_BURST,      /* replays back to back, timed as one: so many turns over the placements */
-    RUNNER_SERVE       /* a gap on the host, then one timed replay: the L2 is as it was left */
+    RUNNER_SERVE,      /* a gap on the host, then one timed replay: the L2 is as it was left */
+    RUNNER_RECORD      /* a recorder's: the first recording, then the second */
 };
 
 struct runner_setup {
@@ -44,8 +47,8 @@ struct runner_setup {
     uint64_t layout_seed; /* decides where in the address space buffers lie */
 };
 
-/* A baseline's process and a recorder are told first what to run, and get standard error: a
- * recorder once, a baseline's process for each cell that it serves. */
+/* A process is told first what to run, and gets standard error: a recorder once, others for each
+ * cell that they serve. */
 struct runner_baseline {
     char task[PATH_MAX], math[8], choices[KP_CHOICES]; /* of library calls */
 };

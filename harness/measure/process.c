@@ -94,7 +94,7 @@ static void start(struct kp_process *p, const char *name, char *const argv[], bo
     free(path);
     close(down[0]);
     close(up[1]);
-    p->to = down[1], p->from = up[0], p->name = name;
+    *p = (struct kp_process){.pid = p->pid, .to = down[1], .from = up[0], .name = name};
 }
 
 void process_spawn(struct kp_process *p, const char *name, char *const argv[]) {
@@ -119,65 +119,109 @@ void process_tell(struct kp_process *p, const void *what, size_t n) {
     descriptors_give(p->to, streams, 1);
 }
 
-/* Opening the driver takes 0.2 s, which pass while another cell is measured. */
-static struct kp_process ahead;
+/* ---- Processes that are left from cell to cell --------------------------------------------- */
 
-void process_runner_ahead(void) {
-    char *argv[] = {"runner", NULL};
-    if (!process_lives(&ahead)) process_spawn(&ahead, "candidate's", argv);
-}
-
-void process_start_runner(struct kp_process *p, const char *name, const char *prefix) {
-    struct runner_replaying what = {{0}, {0}};
-    char folder[PATH_MAX] = ""; /* a runner that was started ahead may be in another */
-    if (*prefix != '/' && !getcwd(folder, sizeof folder))
-        die(KP_MACHINE, "getcwd: %s", strerror(errno));
-    const char *between = *folder ? "/" : "";
-    int n = snprintf(what.tape, sizeof what.tape, "%s%s%s.tape", folder, between, prefix);
-    int m = snprintf(what.cubin, sizeof what.cubin, "%s%s%s.cubin", folder, between, prefix);
-    if (n >= PATH_MAX || m >= PATH_MAX) die(KP_USAGE, "%s: the path is too long", prefix);
-    process_runner_ahead();
-    *p = ahead;
-    memset(&ahead, 0, sizeof ahead);
-    p->name = name;
-    process_tell(p, &what, sizeof what);
-}
-
-/* Processes of baselines that no cell has now. */
-enum { MOST_LEFT = 4 };
+/* A cell has few runners; one of short kernels has four sets, which a family's shapes share.  After
+ * so many cells a process of theirs ends: what it adds to a time shall not be all shapes'. */
+enum { MOST_LEFT = 8, USUALLY_LEFT = 4, MOST_SERVED = 32 };
 static struct kp_process left[MOST_LEFT];
+static char *family; /* of the cell that is done, or was the last */
 
-void process_start_baseline(struct kp_process *p, const char *name, const char *task,
-                            const char *math, const char *choices, const struct runner_setup *setup,
-                            const struct kp_shared *shared) {
-    char *argv[] = {"baseline", NULL};
-    struct runner_baseline what = {{0}, {0}, {0}};
-    int i = 0;
-    while (i < MOST_LEFT - 1 && !left[i].pid) i++;
-    if (left[i].pid) {
+void process_begin(const char *of) {
+    bool same = of && family && !strcmp(of, family);
+    int baselines = 0;
+    for (int i = 0; i < MOST_LEFT; i++) {
+        if (left[i].pid <= 0) continue;
+        bool keep = same || (!left[i].candidates && baselines++ < USUALLY_LEFT);
+        if (!keep) process_end(&left[i], 1);
+    }
+    free(family);
+    family = of ? text_format("%s", of) : NULL;
+}
+
+/* Take a process that is left, of a candidate or of a baseline.  False if there is none. */
+static bool take_left(struct kp_process *p, bool candidates, const char *name) {
+    for (int i = 0; i < MOST_LEFT; i++) {
+        if (left[i].pid <= 0 || left[i].candidates != candidates) continue;
+        if (!process_lives(&left[i])) continue;
         *p = left[i];
-        memset(&left[i], 0, sizeof left[i]);
         p->name = name;
-    } else
-        start(p, name, argv, false);
-    if (!realpath(task, what.task)) die(KP_MACHINE, "%s: %s", task, strerror(errno));
-    snprintf(what.math, sizeof what.math, "%s", math);
-    snprintf(what.choices, sizeof what.choices, "%s", choices ? choices : "");
-    process_tell(p, &what, sizeof what);
-    process_setup(p, setup, shared);
+        memset(&left[i], 0, sizeof left[i]);
+        return true;
+    }
+    return false;
 }
 
 void process_leave(struct kp_process *p, double seconds) {
     struct runner_request next = {.what = RUNNER_NEXT};
     struct runner_reply reply;
     int i = 0;
-    while (i < MOST_LEFT && left[i].pid) i++;
-    put(p->to, &next, sizeof next);
-    if (i == MOST_LEFT || process_wait(p, seconds, &reply, NULL) != RUNNER_OK)
-        process_end(p, 1);
-    else
+    while (i < MOST_LEFT && left[i].pid > 0) i++;
+    bool wanted = i < MOST_LEFT && (family ? ++p->served < MOST_SERVED : !p->candidates);
+    if (wanted) process_send(p, &next);
+    if (wanted && process_wait(p, seconds, &reply, NULL) == RUNNER_OK)
         left[i] = *p;
+    else
+        process_end(p, 1);
     memset(p, 0, sizeof *p);
+}
+
+/* Opening the driver takes 0.3 s, which pass while another cell is verified or timed. */
+static struct kp_process next_recorder, next_runner;
+
+void process_recorder_ahead(void) {
+    char *argv[] = {"recorder", NULL};
+    if (!process_lives(&next_recorder)) process_spawn(&next_recorder, "recording", argv);
+}
+
+void process_start_recorder(struct kp_process *p, const struct runner_recording *what) {
+    process_recorder_ahead();
+    *p = next_recorder;
+    memset(&next_recorder, 0, sizeof next_recorder);
+    process_tell(p, what, sizeof *what);
+}
+
+void process_runner_ahead(void) {
+    char *argv[] = {"runner", NULL};
+    for (int i = 0; i < MOST_LEFT; i++)
+        if (left[i].pid > 0 && left[i].candidates) return;
+    if (!process_lives(&next_runner)) process_spawn(&next_runner, "candidate's", argv);
+}
+
+/* The absolute path of PREFIX.SUFFIX: the runner may be in another folder. */
+static void path_of(char path[PATH_MAX], const char *prefix, const char *suffix) {
+    char folder[PATH_MAX] = "";
+    if (*prefix != '/' && !getcwd(folder, sizeof folder))
+        die(KP_MACHINE, "getcwd: %s", strerror(errno));
+    int n = snprintf(path, PATH_MAX, "%s%s%s.%s", folder, *folder ? "/" : "", prefix, suffix);
+    if (n >= PATH_MAX) die(KP_USAGE, "%s: the path is too long", prefix);
+}
+
+void process_start_runner(struct kp_process *p, const char *name, const char *prefix) {
+    struct runner_replaying what = {{0}, {0}};
+    path_of(what.tape, prefix, "tape");
+    path_of(what.cubin, prefix, "cubin");
+    if (!take_left(p, true, name)) {
+        process_runner_ahead();
+        *p = next_runner;
+        memset(&next_runner, 0, sizeof next_runner);
+        p->name = name;
+        p->candidates = true;
+    }
+    process_tell(p, &what, sizeof what);
+}
+
+void process_start_baseline(struct kp_process *p, const char *name, const char *task,
+                            const char *math, const char *choices, const struct runner_setup *setup,
+                            const struct kp_shared *shared) {
+    char *argv[] = {"baseline", NULL};
+    struct runner_baseline what = {{0}, {0}, {0}};
+    if (!take_left(p, false, name)) start(p, name, argv, false);
+    if (!realpath(task, what.task)) die(KP_MACHINE, "%s: %s", task, strerror(errno));
+    snprintf(what.math, sizeof what.math, "%s", math);
+    snprintf(what.choices, sizeof what.choices, "%s", choices ? choices : "");
+    process_tell(p, &what, sizeof what);
+    process_setup(p, setup, shared);
 }
 
 /* Read n bytes.  1: all read; 0: the pipe was closed; -1: the deadline has passed. */
@@ -246,11 +290,15 @@ enum runner_status process_wait(struct kp_process *p, double seconds, struct run
     return (enum runner_status)r->status;
 }
 
+void process_send(struct kp_process *p, const struct runner_request *q) {
+    put(p->to, q, sizeof *q);
+}
+
 enum runner_status process_ask(struct kp_process *p, const struct runner_request *q, double seconds,
                                double *left, struct runner_reply *reply) {
     double began = seconds_now();
     const char *before = phase("replays");
-    put(p->to, q, sizeof *q);
+    process_send(p, q);
     process_wait(p, fmin(seconds, *left), reply, NULL);
     phase(before);
     *left -= seconds_now() - began;

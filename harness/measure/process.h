@@ -10,6 +10,8 @@ struct kp_process {
     pid_t pid;
     int to, from; /* a socket and a pipe */
     const char *name;
+    bool candidates; /* it runs a candidate */
+    int served;      /* cells before this one */
 };
 
 /* Start a candidate's program, which opens the driver and waits for its setup.  It gets requests on
@@ -24,9 +26,21 @@ bool process_lives(struct kp_process *p);
  * on standard error. */
 void process_tell(struct kp_process *p, const void *what, size_t n);
 
+/* A cell begins.  `family` is what it shares with the cells whose processes it may take over, NULL
+ * if nothing: the kernel of a family of tasks, which differ in their sizes alone.  What earlier
+ * cells have left and this one has no use for ends. */
+void process_begin(const char *family);
+
+/* Start a recorder, which opens the driver and waits for what to record: for the cell that comes
+ * next, or now.  No code of a candidate's has run in it. */
+void process_recorder_ahead(void);
+void process_start_recorder(struct kp_process *p, const struct runner_recording *what);
+
 /* Start a runner of the candidate's, which opens the driver and waits for its cell: of the cell
- * that comes next, or now.  No code of a candidate's has run in it.  The tape need not be there
- * until the setup is sent. */
+ * that comes next, or now.  No code of a candidate's has run in it, unless it is of this family:
+ * one that another shape has left is taken first.  The tape need not be there until the setup is
+ * sent.
+ */
 void process_runner_ahead(void);
 void process_start_runner(struct kp_process *p, const char *name, const char *prefix);
 
@@ -40,8 +54,8 @@ void process_start_baseline(struct kp_process *p, const char *name, const char *
                             const char *math, const char *choices, const struct runner_setup *setup,
                             const struct kp_shared *shared);
 
-/* The cell ends: the process of a baseline that works gives back its memory, and is left for the
- * next cell of this program. */
+/* The cell ends: a process that works gives back its memory, and is left for the next cell.  A
+ * runner of the candidate's that is of no family ends. */
 void process_leave(struct kp_process *p, double seconds);
 
 /* Wait for a reply, at most `seconds`, and return its status.  A process that says nothing in time
@@ -51,6 +65,9 @@ void process_leave(struct kp_process *p, double seconds);
  * new string. */
 enum runner_status process_wait(struct kp_process *p, double seconds, struct runner_reply *reply,
                                 char **text);
+
+/* Send a request. */
+void process_send(struct kp_process *p, const struct runner_request *q);
 
 /* Send a request and wait, at most `seconds` and at most *left seconds, from which what it took is
  * taken.  When nothing is left: RUNNER_TIMEOUT, as above. */

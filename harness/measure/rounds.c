@@ -124,14 +124,15 @@ static void start_set(struct rounds *t, struct kp_process *set, bool aa) {
     }
 }
 
-/* Start so many sets side by side, and wait until all are ready. */
+/* Start sets of processes side by side until there are n, and wait until all are ready. */
 static bool start_sets(struct rounds *t, int n, bool aa) {
     const char *before = phase("runners");
     t->nrunners = aa ? 2 : !t->missing + t->acc.nbaselines;
-    t->sets = n, t->asked = 0;
-    for (int k = 0; k < n; k++) start_set(t, t->set[k], aa);
+    int first = t->sets * t->nrunners;
+    for (int k = t->sets; k < n; k++) start_set(t, t->set[k], aa);
+    t->sets = n;
     bool ok = true;
-    for (int k = 0; k < n * t->nrunners && ok; k++) {
+    for (int k = first; k < n * t->nrunners && ok; k++) {
         struct runner_reply reply;
         int i = k % t->nrunners;
         process_wait(&t->set[k / t->nrunners][i], t->deadline + LIBRARY_SECONDS, &reply, NULL);
@@ -142,22 +143,28 @@ static bool start_sets(struct rounds *t, int n, bool aa) {
 }
 
 bool rounds_start(struct rounds *t, bool aa) {
+    t->asked = 0;
     return start_sets(t, 1, aa);
 }
 
 bool rounds_renew(struct rounds *t, bool aa) {
     if (++t->asked < t->sets) return true;
-    rounds_stop(t);
+    if (t->sets == t->sets_at_once) rounds_stop(t);
+    t->asked = t->sets;
     return start_sets(t, t->sets_at_once, aa);
 }
 
 void rounds_stop(struct rounds *t) {
     process_end(t->set[0], KP_MOST_SETS * KP_MAX_RUNNERS);
+    t->sets = 0;
 }
 
-void rounds_leave(struct rounds *t) {
-    for (int i = 0; i < t->nrunners; i++)
-        if (runner(t, i)->pid && !is_candidate(t, i)) process_leave(runner(t, i), t->deadline);
+void rounds_leave(struct rounds *t, bool right) {
+    for (int i = 0; i < KP_MOST_SETS * KP_MAX_RUNNERS; i++) {
+        struct kp_process *p = &t->set[i / KP_MAX_RUNNERS][i % KP_MAX_RUNNERS];
+        bool left = t->family ? right : i / KP_MAX_RUNNERS == t->asked && !p->candidates;
+        if (p->pid > 0 && left) process_leave(p, t->deadline);
+    }
     process_kill(t->set[0], KP_MOST_SETS * KP_MAX_RUNNERS);
 }
 
@@ -460,6 +467,7 @@ bool rounds_run(struct rounds *t, bool aa) {
     if (!t->restarts) return do_rounds(t, KP_MOST_ROUNDS - PROBE, t->cap_seconds);
     t->rounds = 0;
     memset(t->controls, 0, sizeof t->controls);
+    t->asked = t->sets > 1 ? t->sets - 1 : -1; /* what has probed alone is the first set */
     double until = seconds_now() + SHORT_CAPS * t->cap_seconds;
     int least = t->task->precision > 0 ? SHORT_FEW_SETS : SHORT_LEAST_SETS;
     for (; t->epoch < SHORT_MOST_SETS; t->epoch++) {

@@ -24,6 +24,7 @@ struct runner_samples {
 struct rounds {
     const struct kp_task *task;
     const char *prefix, *choices; /* of library calls, as verify found them, or NULL */
+    char *family;                 /* stay_family() */
     struct accuracy acc;
     uint64_t master;
     double deadline, cap_seconds;
@@ -65,9 +66,9 @@ bool rounds_renew(struct rounds *t, bool aa);
 /* End all of them. */
 void rounds_stop(struct rounds *t);
 
-/* The cell ends: leave the baselines' runners to the next cell, and kill the others, which
- * rounds_stop() waits for. */
-void rounds_leave(struct rounds *t);
+/* The cell ends: leave the baselines' runners to the next cell, and to the next shape of a family
+ * all runners, if the candidate was right.  Kill the others, which rounds_stop() waits for. */
+void rounds_leave(struct rounds *t, bool right);
 
 /* Forget the samples and do rounds with the runners that rounds_start() has started, until the
  * ratio is known well enough, the cap is reached or KP_MOST_ROUNDS are done.  A kernel of a few

@@ -34,6 +34,16 @@ bool stays(void) {
     return client >= 0;
 }
 
+char *stay_family(const struct kp_task *task, const cJSON *build) {
+    const cJSON *kernel = cJSON_GetObjectItemCaseSensitive(build, "kernel");
+    const char *path = json_text(kernel, "path", ""), *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path;
+    size_t n = strlen(task->suite);
+    if (!stays() || strncmp(name, task->suite, n) || strcmp(name + n, ".cu")) return NULL;
+    return text_format("%s %s %s", path, json_text(kernel, "sha256", ""),
+                       json_text(kernel, "headers_sha256", ""));
+}
+
 /* The process ends in the middle of a cell: die() has said why, and here it says the status. */
 static void last_words(int status, void *unused) {
     int32_t s = status;

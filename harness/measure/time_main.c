@@ -104,9 +104,9 @@ static void begin(struct cell *c) {
 
 /* Give back what the cell took, before it ends.  Nothing is timed any more: a runner for the next
  * cell may open the driver. */
-static void give_back(struct cell *c) {
+static void give_back(struct cell *c, bool right) {
     if (stays()) {
-        rounds_leave(&c->t);
+        rounds_leave(&c->t, right);
         process_runner_ahead();
     }
     accuracy_close(&c->t.acc);
@@ -119,7 +119,7 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
     time_t now = time(NULL);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", gmtime(&now));
     phase("end");
-    give_back(c);
+    give_back(c, !strcmp(verdict, "ok"));
     cJSON_AddStringToObject(c->json, "verdict", verdict);
     cJSON_AddItemToObject(c->json, "reason",
                           reason ? cJSON_CreateString(reason) : cJSON_CreateNull());
@@ -398,7 +398,7 @@ static void measure_aa(struct cell *c) {
         cJSON_AddItemToArray(list, x);
     }
     json_add_number(c->json, "candidate_us", us);
-    give_back(c);
+    give_back(c, true);
     json_write(text_format("%s.aa.json", t->prefix), c->json);
     printf("A/A %s: %.2f us, ratios of %d batches %.4f..%.4f\n", t->task->name, us, AA_BATCHES, low,
            high);
@@ -463,6 +463,8 @@ static void time_cell(int argc, char **argv) {
     c.cost = task_cost(c.t.task);
     begin(&c);
     c.build = json_read(text_format("%s.build.json", c.t.prefix));
+    c.t.family = stay_family(c.t.task, c.build);
+    process_begin(c.t.family);
     c.verify = json_read(text_format("%s.verify.json", c.t.prefix));
     const char *verified = json_text(c.verify, "verdict", "");
     /* Where there is no kernel, verify has judged the baselines, and they are measured alone. */

@@ -33,7 +33,8 @@ struct verify {
     uint64_t seed[KP_DIST_COUNT][SEEDS]; /* of the samples: each is drawn, none tells another */
     cJSON *json;                         /* what PREFIX.verify.json will say */
     struct accuracy acc;
-    struct kp_process recorder[2], runner;
+    struct kp_process recorder, runner;
+    char *family;          /* stay_family() */
     const char *missing;   /* why there is no kernel: only the baselines are judged; or NULL */
     double deadline, left; /* seconds: of an answer; of all runs of the kernel that are to come */
     int at;                /* the placement of the next sample; they take turns, as in time */
@@ -52,10 +53,10 @@ static char *file_of(const struct verify *v, const char *suffix) {
 KP_NORETURN static void verdict(struct verify *v, const char *word, const char *reason) {
     char *path = file_of(v, "verify.json");
     phase("end");
-    process_kill(v->recorder, 2);
+    process_kill(&v->recorder, 1);
     process_kill(&v->runner, 1);
     accuracy_close(&v->acc);
-    process_end(v->recorder, 2);
+    process_end(&v->recorder, 1);
     process_end(&v->runner, 1);
     cJSON_AddStringToObject(v->json, "verdict", word);
     cJSON *why = reason ? cJSON_CreateString(reason) : cJSON_CreateNull();
@@ -133,55 +134,48 @@ static char *read_spans(struct verify *v, char *text, struct tape_span *at) {
     return p;
 }
 
-/* Recorders for the next cell, which open the driver while this one's GPU is busy: that takes 0.3
- * s. No code of a candidate's has run in them, and each records once. */
-static struct kp_process ahead[2];
-
-static void spawn_ahead(void) {
-    char *argv[] = {"recorder", NULL};
-    for (int i = 0; i < 2; i++)
-        if (!process_lives(&ahead[i])) process_spawn(&ahead[i], "recording", argv);
-}
-
-/* Tell both recorders what to record; they wait for their setup then. */
-static void start_recorders(struct verify *v) {
+/* Tell the recorder what to record; it waits for its setup then. */
+static void start_recorder(struct verify *v) {
     struct runner_recording what = {.ntensors = (uint32_t)v->task->ntensors,
                                     .noutputs = (uint32_t)v->task->noutputs};
     char *library = file_of(v, "so");
     if (!realpath(library, what.library)) /* to open it says why */
         snprintf(what.library, sizeof what.library, "%s", library);
     free(library);
-    spawn_ahead();
-    for (int i = 0; i < 2; i++) {
-        v->recorder[i] = ahead[i];
-        memset(&ahead[i], 0, sizeof ahead[i]);
-        process_tell(&v->recorder[i], &what, sizeof what);
-    }
+    process_start_recorder(&v->recorder, &what);
 }
 
-/* Record once.  The outputs must still be poison after it. */
-static struct tape *record(struct verify *v, int number, struct tape_span *at) {
-    char message[KP_TAPE_MESSAGE], *text = NULL;
-    struct kp_process *p = &v->recorder[number];
+static uint64_t recording_seed(const struct verify *v, uint64_t number) {
+    return (kp_mix(v->master, RECORDING_SEED + number) & ~1ull) | number;
+}
+
+/* Map one placement's buffers in the recorder, at two sets of addresses, and wait for its sandbox.
+ */
+static void set_up_recorder(struct verify *v) {
     struct runner_reply reply;
-    uint64_t seed =
-        (kp_mix(v->master, RECORDING_SEED + (uint64_t)number) & ~1ull) | (uint64_t)number;
-    referee_fill(&v->acc.r, 0, KP_DIST_DECLARED, seed);
-    referee_poison(&v->acc.r, 0, seed);
-    referee_wait(&v->acc.r);
-    struct runner_setup setup = referee_setup(&v->acc.r, seed);
-    process_setup(p, &setup, v->acc.r.shared);
-    process_wait(p, v->deadline, &reply, NULL);
-    settle_machine(&reply);
-    if (number == 0) {
-        cJSON *sandbox = cJSON_Parse(reply.message);
-        cJSON_AddItemToObject(v->json, "sandbox",
-                              sandbox ? sandbox : cJSON_CreateString("unknown"));
+    for (uint64_t number = 0; number < KP_RECORDINGS; number++) {
+        struct runner_setup setup = referee_setup(&v->acc.r, recording_seed(v, number));
+        setup.nplacements = 1, setup.flush_bytes = 0;
+        process_setup(&v->recorder, &setup, v->acc.r.shared);
     }
-    /* From here on the candidate's host code may answer in the recorder's place. */
-    process_wait(p, v->deadline, &reply, &text);
+    process_wait(&v->recorder, v->deadline, &reply, NULL);
+    settle_machine(&reply);
+    cJSON *sandbox = cJSON_Parse(reply.message);
+    cJSON_AddItemToObject(v->json, "sandbox", sandbox ? sandbox : cJSON_CreateString("unknown"));
+}
+
+/* Record once, at addresses and on inputs of its own.  The outputs must still be poison after it.
+ * From here on the candidate's host code may answer in the recorder's place. */
+static struct tape *record(struct verify *v, uint64_t number, struct tape_span *at) {
+    const struct runner_request q = {.what = RUNNER_RECORD};
+    char message[KP_TAPE_MESSAGE], *text = NULL;
+    struct runner_reply reply;
+    referee_fill(&v->acc.r, 0, KP_DIST_DECLARED, recording_seed(v, number));
+    referee_poison(&v->acc.r, 0, recording_seed(v, number));
+    referee_wait(&v->acc.r);
+    process_send(&v->recorder, &q);
+    process_wait(&v->recorder, v->deadline, &reply, &text);
     bool untouched = referee_untouched(&v->acc.r, 0);
-    process_kill(p, 1); /* it ends meanwhile: that takes a tenth of a second */
     if (reply.status == RUNNER_MACHINE) reply.status = RUNNER_CRASH;
     settle(v, &reply);
     if (!untouched)
@@ -195,14 +189,14 @@ static struct tape *record(struct verify *v, int number, struct tape_span *at) {
 }
 
 static void make_tape(struct verify *v) {
-    struct tape_span at[2][KP_MAX_BUFFERS];
-    struct tape *raw[2], *merged;
+    struct tape_span at[KP_RECORDINGS][KP_MAX_BUFFERS];
+    struct tape *raw[KP_RECORDINGS], *merged;
     char message[KP_TAPE_MESSAGE], *path = file_of(v, "tape"), *cubin = file_of(v, "cubin"),
                                    sha[65];
-    raw[0] = record(v, 0, at[0]);
-    /* In the first recorder's place, unless there is one: more processes would need more memory. */
-    process_start_runner(&v->runner, "candidate's", v->prefix);
-    raw[1] = record(v, 1, at[1]);
+    process_start_runner(&v->runner, "candidate's", v->prefix); /* opens the driver meanwhile */
+    set_up_recorder(v);
+    for (int i = 0; i < KP_RECORDINGS; i++) raw[i] = record(v, (uint64_t)i, at[i]);
+    process_kill(&v->recorder, 1); /* it ends meanwhile: that takes a tenth of a second */
     for (int b = 0; b < v->acc.r.nbuffers; b++) /* merging finds addresses by their difference */
         if (at[0][b].address == at[1][b].address && at[0][b].bytes)
             die(KP_MACHINE, "two recordings got the same address for a buffer: run make again");
@@ -219,10 +213,10 @@ static void make_tape(struct verify *v) {
     cJSON_AddNumberToObject(v->json, "scratch_bytes", (double)v->scratch);
     cJSON_AddNumberToObject(v->json, "launches", merged->nnodes);
     referee_keep(&v->acc.r, referee_placements(v->task, v->scratch));
-    if (v->scratch) process_end(v->recorder, 2); /* it may need their room */
+    if (v->scratch) process_end(&v->recorder, 1); /* it may need its room */
     if (!referee_add_scratch(&v->acc.r, v->scratch, kp_mix(v->master, SCRATCH_SEED)))
         verdict(v, "skipped", "the kernel's scratch does not fit into the GPU's memory");
-    for (int i = 0; i < 2; i++) tape_free(raw[i]);
+    for (int i = 0; i < KP_RECORDINGS; i++) tape_free(raw[i]);
     tape_free(merged);
     free(text);
     free(path);
@@ -438,8 +432,11 @@ KP_NORETURN static void conclude(struct verify *v) {
     if (!v->missing) cJSON_AddStringToObject(v->json, "class", class_name(v->task, class[i]));
     struct kp_error tolerance = tolerance_of(v->spread[KP_DIST_DECLARED]);
     phase("audit");
-    process_kill(&v->runner, 1); /* it is done, and ends meanwhile */
-    v->acc.stand_in = false;     /* the audit has outputs of its own judged */
+    if (v->family && !v->missing)
+        process_leave(&v->runner, v->deadline);
+    else
+        process_kill(&v->runner, 1); /* it is done, and ends meanwhile */
+    v->acc.stand_in = false;         /* the audit has outputs of its own judged */
     audit_task(&v->acc, &tolerance, kp_mix(v->master, AUDIT_SEED), v->json);
     verdict(v, v->missing ? "missing" : "ok", v->missing);
 }
@@ -466,7 +463,9 @@ static void verify(int argc, char **argv) {
     char *hex = text_format("%016llx", (unsigned long long)v.master);
     cJSON_AddStringToObject(v.json, "master_seed", hex);
     v.acc.stand_in = v.missing;
-    if (!v.missing) start_recorders(&v);
+    v.family = stay_family(v.task, build);
+    process_begin(v.family);
+    if (!v.missing) start_recorder(&v);
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     phase("memory");
@@ -482,11 +481,11 @@ static void verify(int argc, char **argv) {
     if (!v.missing) {
         phase("runners");
         start_runner(&v);
-        process_end(v.recorder, 2); /* what they may have left on the GPU ends with them */
+        process_end(&v.recorder, 1); /* what it may have left on the GPU ends with it */
         phase("referee");
         determinism(&v);
         if (stays()) {
-            spawn_ahead();
+            process_recorder_ahead();
             process_runner_ahead();
         }
     }

@@ -1,8 +1,9 @@
-/* recorder_main.c: the recorder: `recorder LIBRARY TENSORS OUTPUTS`, started by verify.
+/* recorder_main.c: the recorder, started by verify.
  *
  * This is the only process that runs a candidate's host code: in a sandbox, and once for each of
- * two sets of addresses.  It says what the sandbox is, captures `launch` and sends the raw tape.  A
- * CUDA call that fails meanwhile is a reason to refuse: the tape would go on without it.
+ * two sets of addresses, at which the same buffers are mapped.  It says what the sandbox is,
+ * captures `launch` and sends the raw tape, and does so again when it is asked.  A CUDA call that
+ * fails meanwhile is a reason to refuse: the tape would go on without it.
  * Candidate code shares this process, so nothing that it says is trusted: the runner checks the
  * tape, and the referee judges what the tape computes. */
 #define _GNU_SOURCE
@@ -91,10 +92,19 @@ static void refuse(const char *format, const char *what) {
     runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
 }
 
+/* What is recorded, and where its buffers lie in each recording. */
+struct recording {
+    launch_function *launch;
+    scratch_function *scratch;
+    int ntensors, noutputs;
+    CUstream stream;
+    struct runner_setup setup[KP_RECORDINGS];
+    struct kp_span *at[KP_RECORDINGS];
+};
+
 /* Map memory that stands for the scratch in this recording.  No kernel runs, so none uses it. */
-static void map_scratch(void *library, const struct runner_setup *setup, struct kp_span *span) {
-    scratch_function *scratch = (scratch_function *)dlsym(library, "scratch_bytes");
-    uint64_t bytes = scratch ? scratch() : 0;
+static void map_scratch(const struct recording *r, int number, struct kp_span *span) {
+    uint64_t bytes = r->scratch ? r->scratch() : 0;
     char text[64];
     snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
     if (bytes > most_scratch) refuse("scratch_bytes() asks for %s bytes; the most is 64 GiB", text);
@@ -102,20 +112,19 @@ static void map_scratch(void *library, const struct runner_setup *setup, struct 
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
     if (bytes > free_bytes) refuse("scratch_bytes() asks for %s bytes, more than is free", text);
     struct kp_region region;
-    region_reserve(&region, bytes + scratch_margin, 2, setup->layout_seed ^ scratch_seed);
+    region_reserve(&region, bytes + scratch_margin, 2, r->setup[number].layout_seed ^ scratch_seed);
     buffer_private(&region, bytes, span);
 }
 
-static CUgraph capture(launch_function *launch, struct kp_span *at, int ntensors, int noutputs,
-                       CUstream stream) {
+static CUgraph capture(const struct recording *r, const struct kp_span *at) {
     void *in[KP_MAX_BUFFERS], *out[KP_MAX_BUFFERS];
-    for (int i = 0; i < ntensors; i++) in[i] = span_data(&at[i]);
-    for (int i = 0; i < noutputs; i++) out[i] = span_data(&at[ntensors + i]);
+    for (int i = 0; i < r->ntensors; i++) in[i] = span_data(&at[i]);
+    for (int i = 0; i < r->noutputs; i++) out[i] = span_data(&at[r->ntensors + i]);
     CUgraph graph = NULL;
     const char *name = "?";
-    KP_CU(cu.cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
-    launch(in, out, span_data(&at[ntensors + noutputs]), (cudaStream_t)stream);
-    CUresult e = cu.cuStreamEndCapture(stream, &graph);
+    KP_CU(cu.cuStreamBeginCapture(r->stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    r->launch(in, out, span_data(&at[r->ntensors + r->noutputs]), (cudaStream_t)r->stream);
+    CUresult e = cu.cuStreamEndCapture(r->stream, &graph);
     if (*failure) refuse("%s", failure);
     if (e) cu.cuGetErrorName(e, &name);
     if (e)
@@ -144,35 +153,58 @@ static char *report(const struct kp_span *at, uint32_t nbuffers, const struct ta
     return text;
 }
 
+/* Record once, and send the tape.  The scratch's memory is given back, its addresses are not: the
+ * other recording's are others. */
+static void record(const struct recording *r, int number) {
+    char message[KP_TAPE_MESSAGE] = "";
+    struct kp_span *at = r->at[number], *scratch = &at[r->ntensors + r->noutputs];
+    map_scratch(r, number, scratch);
+    CUgraph graph = capture(r, at);
+    struct tape *t = tape_from_graph(graph, NULL, 0, message);
+    if (!t) refuse("%s", message);
+    if (!t->nnodes) refuse("launch enqueued %s on the given stream", "nothing");
+    char *text = report(at, r->setup[number].nbuffers, t);
+    KP_CU(cu.cuGraphDestroy(graph));
+    buffer_free(scratch);
+    tape_free(t);
+    runner_reply(RUNNER_OK, 0, 0, NULL, text);
+    free(text);
+}
+
+/* Open the library, once the sandbox is there. */
+static void open_library(struct recording *r, const char *path) {
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) refuse("the library cannot be opened: %s", dlerror());
+    r->launch = (launch_function *)dlsym(library, "launch");
+    r->scratch = (scratch_function *)dlsym(library, "scratch_bytes");
+    if (!r->launch) refuse("%s is not defined: it needs extern \"C\"", "launch");
+}
+
 int main(int argc, char **argv) {
     kp_program("recorder");
     (void)argv;
     if (argc != 1) die(KP_USAGE, "usage: recorder (run by verify)");
-    char level[1024], message[KP_TAPE_MESSAGE] = "";
+    char level[1024];
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     struct runner_recording what; /* it may be told much later: verify starts recorders ahead */
     if (!runner_told(&what, sizeof what)) return KP_MACHINE;
     what.library[sizeof what.library - 1] = 0;
-    int ntensors = (int)what.ntensors, noutputs = (int)what.noutputs;
-    struct runner_setup setup;
-    struct kp_region region;
-    struct kp_span *at;
-    CUstream stream;
-    runner_receive(&setup, &region, &at);
-    if ((int)setup.nbuffers != ntensors + noutputs + 1) die(KP_BUG, "%u buffers", setup.nbuffers);
-    KP_CU(cu.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    struct recording r = {.ntensors = (int)what.ntensors, .noutputs = (int)what.noutputs};
+    struct kp_region region[KP_RECORDINGS];
+    for (int i = 0; i < KP_RECORDINGS; i++) {
+        runner_receive(&r.setup[i], &region[i], &r.at[i]);
+        if ((int)r.setup[i].nbuffers != r.ntensors + r.noutputs + 1)
+            die(KP_BUG, "%u buffers", r.setup[i].nbuffers);
+    }
+    KP_CU(cu.cuStreamCreate(&r.stream, CU_STREAM_NON_BLOCKING));
     sandbox_enter(what.library, level, sizeof level);
     runner_reply(RUNNER_OK, 0, 0, level, NULL); /* while no code of the candidate's has run */
-    void *library = dlopen(what.library, RTLD_NOW | RTLD_LOCAL);
-    if (!library) refuse("the library cannot be opened: %s", dlerror());
-    launch_function *launch = (launch_function *)dlsym(library, "launch");
-    if (!launch) refuse("%s is not defined: it needs extern \"C\"", "launch");
-    map_scratch(library, &setup, &at[ntensors + noutputs]);
-    CUgraph graph = capture(launch, at, ntensors, noutputs, stream);
-    struct tape *t = tape_from_graph(graph, NULL, 0, message);
-    if (!t) refuse("%s", message);
-    if (!t->nnodes) refuse("launch enqueued %s on the given stream", "nothing");
-    runner_reply(RUNNER_OK, 0, 0, NULL, report(at, setup.nbuffers, t));
+    open_library(&r, what.library);
+    for (int i = 0; i < KP_RECORDINGS; i++) {
+        struct runner_request next;
+        runner_take(&next, sizeof next);
+        record(&r, i);
+    }
     return 0;
 }

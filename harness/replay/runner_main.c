@@ -1,4 +1,5 @@
-/* runner_main.c: the candidate's runner, started by verify and time, for one cell.
+/* runner_main.c: the candidate's runner, started by verify and time, for one cell, or for the
+ * shapes of one kernel, one after another.
  *
  * It loads the kernel's cubin and replays its tape.  It loads the cubin once for each placement of
  * the buffers, because the code's address affects short kernels.  No host code of the candidate
@@ -9,9 +10,11 @@
 #include "gpu/device.h"
 #include "replay/tape_graph.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* A module variable has a slot of so many bytes to itself.  The rest of the slot could hide state,
  * so it is watched, too. */
@@ -180,28 +183,55 @@ static bool kept(void *self, char *message) {
     return true;
 }
 
+/* Forget a cell, but for how much local memory its kernels had: what they left there is scrubbed in
+ * the next cell, too. */
+static void forget(struct candidate *c) {
+    for (int i = 0; i < c->nmodules; i++) KP_CU(cu.cuModuleUnload(c->module[i]));
+    for (size_t i = 0; i < c->nvariables; i++)
+        free(c->variables[i].name), free(c->variables[i].image), free(c->variables[i].now);
+    free(c->variables);
+    tape_free(c->tape);
+    free(c->cubin);
+    *c = (struct candidate){.local_bytes = c->local_bytes};
+}
+
+/* Serve one cell, and give back all that it took. */
+static void serve(struct candidate *c, const struct runner_replaying *what) {
+    char message[KP_TAPE_MESSAGE] = "";
+    struct runner_setup setup;
+    struct kp_region region;
+    struct kp_span *at;
+    size_t n = runner_receive(&setup, &region, &at);
+    char *text = file_read(what->tape, NULL); /* it may have been made in the meantime */
+    c->cubin = file_read(what->cubin, &c->cubin_size);
+    c->cubin_path = what->cubin;
+    c->tape = tape_parse(text, message);
+    c->nbuffers = setup.nbuffers, c->at = at;
+    if (!c->tape) runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
+    free(text);
+    const struct runner_contestant who = {c, &c->local_bytes, prepare, enqueue, inspect, kept};
+    runner_serve(&setup, at, &who);
+    for (size_t i = 0; i < n; i++) buffer_free(&at[i]);
+    region_free(&region);
+    free(at);
+    forget(c);
+}
+
 int main(int argc, char **argv) {
     kp_program("runner");
     (void)argv;
     if (argc != 1) die(KP_USAGE, "usage: runner (run by verify and time)");
     struct candidate c;
     memset(&c, 0, sizeof c);
-    char message[KP_TAPE_MESSAGE] = "";
+    int nothing = open("/dev/null", O_WRONLY | O_CLOEXEC);
     driver_open();
-    struct runner_replaying what; /* it may be told much later: runners are started ahead */
-    if (!runner_told(&what, sizeof what)) return KP_MACHINE;
-    what.tape[sizeof what.tape - 1] = what.cubin[sizeof what.cubin - 1] = 0;
-    struct runner_setup setup;
-    struct kp_region region;
-    struct kp_span *at;
-    runner_receive(&setup, &region, &at);
-    char *text = file_read(what.tape, NULL); /* it may have been made in the meantime */
-    c.cubin = file_read(what.cubin, &c.cubin_size);
-    c.cubin_path = what.cubin;
-    c.tape = tape_parse(text, message);
-    c.nbuffers = setup.nbuffers, c.at = at;
-    if (!c.tape) runner_reply(RUNNER_TAPE, 0, 0, message, NULL);
-    free(text);
-    const struct runner_contestant who = {&c, &c.local_bytes, prepare, enqueue, inspect, kept};
-    runner_serve(&setup, at, &who);
+    for (;;) {
+        struct runner_replaying what; /* it may come much later: runners are started ahead */
+        if (!runner_told(&what, sizeof what)) return KP_MACHINE;
+        what.tape[sizeof what.tape - 1] = what.cubin[sizeof what.cubin - 1] = 0;
+        serve(&c, &what);
+        /* Who waits for the end of what a cell says must not wait for this. */
+        runner_say_to(nothing);
+        runner_reply(RUNNER_OK, 0, 0, NULL, NULL);
+    }
 }

@@ -37,11 +37,10 @@ for kernel in ok_relu one_off ok_matmul crash_host; do
     step time
     check "$kernel: time succeeds" fails 0 $?
     check "$kernel: and says the same" is "$(of time '.verdict, .reason')" "$(of verify '.verdict, .reason')"
-    # (Of a kernel that crashes the second recorder may end before it has opened the driver.)
     if [ "$kernel" = ok_matmul ]; then opened > three; fi
 done
-check 'what runs a candidate is started for each cell, the others once; two recorders are ahead, and a runner each' is \
-    "$(cat three)" 'baseline 2, recorder 8, runner 7, time 1, verify 1'
+check 'what runs a candidate is started for each cell, the others once; a recorder is ahead, and a runner each' is \
+    "$(cat three)" 'baseline 2, recorder 4, runner 7, time 1, verify 1'
 one=$(staying time)
 check 'one process stays' eval "[[ '$one' =~ ^[0-9]+$ ]]"
 built ok_relu
@@ -49,18 +48,18 @@ step verify
 step time
 check 'it serves on' is "$(staying time)" "$one"
 check 'baselines wait for it' is "$(pgrep -f "^baseline" -P "$one" | wc -l)" 2
-check 'recorders wait for the next cell' until_ 2 recorder
+check 'a recorder waits for the next cell' until_ 1 recorder
 waiting=$(running recorder)
 built ok_relu
 step verify
-check 'they record it' eval "[ $(of verify .verdict) = ok ] && ! ps -p ${waiting// /,} > /dev/null"
-until_ 2 recorder
+check 'it records that' eval "[ $(of verify .verdict) = ok ] && ! ps -p $waiting > /dev/null"
+until_ 1 recorder
 # shellcheck disable=SC2046  # a list
 kill -9 $(running recorder)
 until_ 0 recorder # one that is still dying would be taken for one that waits
 built ok_relu
 step verify
-check 'where they have died, others do' is "$(of verify .verdict)" ok
+check 'where it has died, another does' is "$(of verify .verdict)" ok
 until_ 2 runner
 # shellcheck disable=SC2046  # a list
 kill -9 $(running runner)
@@ -69,6 +68,42 @@ step verify && step time
 check 'so do other runners' is "$(of time .verdict)" ok
 check 'it has no secrets' eval "! grep -qa secret /proc/$one/environ"
 check 'nothing of the terminal' is "$(ps -o sid= -p "$one" | tr -d ' ')" "$one"
+
+# ---- The shapes of one kernel ------------------------------------------------------------------
+
+# shape KERNEL TASK [-D...] - a cell of a kernel that is that of the whole suite.
+shape() {
+    built "$@"
+    echo "{\"schema\":1,\"verdict\":\"ok\",\"reason\":null,\"kernel\":{\"path\":\"optimized/portable/${suite:-fake}.cu\",\"sha256\":\"$1\"}}" > "$cell.build.json"
+    step verify && step time
+}
+# logged_of PROGRAM - how many of it have opened the driver since the log was emptied.
+logged_of() { grep -c "^$1 open$" "$scratch/log"; }
+shape ok_relu relu64
+: > "$scratch/log"
+first=$(running runner)
+for task in relu10 relu256 relu64; do
+    shape ok_relu "$task"
+    check "the shape $task is right" is "$(of verify .verdict) $(of time .verdict)" 'ok ok'
+done
+check 'shapes share the runners of their kernel' is "$(logged_of runner) $(running runner)" "0 $first"
+check 'each is recorded by a process of its own' is "$(logged_of recorder)" 3
+for i in 1 2 3; do KP_FAKE_MEMORY=$(((1 << 30) + (6 << 20))) shape ok_relu relu64; done
+check 'they take no more memory than one' is "$(of time .verdict)" ok
+shape ok_matmul matmul8
+check 'another kernel has others' is "$(of time .verdict) $(logged_of runner)" 'ok 2'
+shape one_off relu64
+shape ok_relu relu64
+other=$(running runner)
+suite=another shape ok_relu relu64
+check 'a kernel that is not that of its suite shares none' is "$(comm -12 <(tr ' ' '\n' <<< "$other" | sort) <(running runner | tr ' ' '\n' | sort))" ''
+shape one_off relu64
+check 'a wrong shape leaves none' is "$(of time .verdict) $(running runner | wc -w)" 'wrong 2'
+shape wrong_once relu64 -DRUN=1000
+before=$(running runner | tr ' ' '\n' | sort)
+shape wrong_once relu64 -DRUN=16
+check 'nor does one that is wrong when it is timed' is \
+    "$(of verify .verdict) $(of time .verdict) $(comm -12 <(echo "$before") <(running runner | tr ' ' '\n' | sort) | wc -l)" "ok wrong $(($(wc -l <<< "$before") - 1))"
 
 # ---- One library call ---------------------------------------------------------------------------
 

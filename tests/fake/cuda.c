@@ -242,6 +242,10 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     return *module ? CUDA_SUCCESS : CUDA_ERROR_INVALID_IMAGE;
 }
 
+CUresult cuModuleUnload(CUmodule module) {
+    return dlclose(module) ? CUDA_ERROR_INVALID_HANDLE : CUDA_SUCCESS;
+}
+
 CUresult cuModuleGetFunction(CUfunction *f, CUmodule module, const char *name) {
     *f = dlsym(module, name);
     return *f ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;

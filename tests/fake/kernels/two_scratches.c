@@ -4,8 +4,6 @@
 /* Requests a different amount of memory each time. */
 #include "kernel.h"
 
-#include <unistd.h>
-
 KERNEL(relu, 8, 8) {
     relu_of(PARAM(0, const float *), PARAM(1, float *), COUNT);
 }
@@ -15,5 +13,6 @@ LAUNCH {
 }
 
 size_t scratch_bytes(void) {
-    return (size_t)getpid();
+    static size_t recordings;
+    return ++recordings;
 }
