@@ -151,14 +151,30 @@ static bool has(const struct group *g, const char *path) {
     return false;
 }
 
+/* Whether a header is a table of what was chosen for each shape of a family. */
+static bool is_table(const char *path) {
+    static const char end[] = "_table.cuh";
+    size_t n = strlen(path), m = sizeof end - 1;
+    return n > m && !strcmp(path + n - m, end);
+}
+
+/* Of a table the line of one shape: "{64,64,128," begins it.  Nothing, if it has none. */
+static void add_line(struct text *all, const char *table, const char *begin) {
+    const char *line = *begin ? strstr(table, begin) : NULL;
+    if (line) text_add(all, line, strcspn(line, "}"));
+}
+
 /* A kernel and its headers, in the order in which they are met.  A header that is none of ours,
- * such as task.h, is left out. */
-static void hash_kernel(struct text *all, const char *kernel) {
+ * such as task.h, is left out.  `shape` begins the task's line in a table. */
+static void hash_kernel(struct text *all, const char *kernel, const char *shape) {
     static const char mark[] = "#include\"";
     struct group g = {0};
     add(&g, kernel);
     for (int i = 0; i < g.n; i++) {
-        add_text(all, g.of[i].text);
+        if (is_table(g.of[i].path))
+            add_line(all, g.of[i].text, shape);
+        else
+            add_text(all, g.of[i].text);
         for (const char *p = g.of[i].text; (p = strstr(p, mark));) {
             p += strlen(mark);
             char *path = text_format("%s/%.*s", headers, (int)strcspn(p, "\"\n"), p);
@@ -171,6 +187,19 @@ static void hash_kernel(struct text *all, const char *kernel) {
         }
     }
     release(&g);
+}
+
+/* How the line of a task in a table begins, by the numbers that end its name: hgemm_64_64_128 gives
+ * "{64,64,128,".  "" where there are none. */
+static void line_of(const char *task, char begin[64]) {
+    size_t n = strlen(task), from = n, used = 0;
+    for (size_t i = n; i > 0 && strchr("_0123456789", task[i - 1]); i--)
+        if (task[i - 1] == '_') from = i;
+    *begin = 0;
+    if (from == n || n - from > 60) return;
+    begin[used++] = '{';
+    for (; from < n; from++) begin[used++] = task[from] == '_' ? ',' : task[from];
+    strcpy(begin + used, ",");
 }
 
 /* ---- the reference ---- */
@@ -326,6 +355,8 @@ void inputs_of_programs(struct sources *s, const char *task, struct inputs *in) 
 void inputs_of(struct sources *s, const char *task, const char *kernel, struct inputs *in) {
     static const char *const unmeant[] = {"title", "source", "notes"};
     cJSON *json = parsed(task);
+    char shape[64];
+    line_of(json_text(json, "task", ""), shape);
     hash_programs(s, json, in);
     for (int i = 0; i < 3; i++) cJSON_DeleteItemFromObjectCaseSensitive(json, unmeant[i]);
     char *meaning = cJSON_PrintUnformatted(json);
@@ -334,9 +365,10 @@ void inputs_of(struct sources *s, const char *task, const char *kernel, struct i
     free(meaning);
     if (!kernel) return;
     struct text all = {0};
-    char *hash = known(s, kernel);
-    if (!*hash) hash_kernel(&all, kernel), hash_text(&all, hash);
+    char *key = text_format("%s %s", kernel, shape), *hash = known(s, key);
+    if (!*hash) hash_kernel(&all, kernel, shape), hash_text(&all, hash);
     strcpy(in->hash[INPUT_KERNEL], hash);
+    free(key);
 }
 
 cJSON *inputs_json(const struct inputs *in) {

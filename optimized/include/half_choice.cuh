@@ -42,21 +42,12 @@ constexpr int half_walk(int walk, int tiles) {
     return walk;
 }
 
-/* How many slabs of a tile of M x N, with their barriers, fit into memory; 16 at most are of use.
- */
-constexpr int half_stages(int memory, int m, int n) {
-    const int fit = memory / ((m + n) * 128 + 16);
-    return fit < 16 ? fit : 16;
-}
-
 /* Whether a choice can be compiled; the kernels' static_asserts say the same. */
 constexpr bool half_possible(const HalfChoice &c) {
     const int share = c.way == HALF_MAPPED ? 2 : 1;
     if (c.m % (c.tile_m * share) || c.n % c.tile_n) return false;
     if (c.way == HALF_DIRECT) return c.k % (32 * c.split) == 0 && c.parts == 1 && c.split <= 16;
     if (c.k % (64 * c.split * c.parts)) return false;
-    if (c.way == HALF_APART && c.k / 64 >= half_stages(HALF_MEMORY - 16, c.tile_m, c.tile_n))
-        return false;
     if (c.split * c.parts == 1) return true;
     if (c.way != HALF_TOGETHER || c.tile_m / c.split < 8) return false;
     const int memory = HALF_MEMORY - c.tile_m * c.tile_n * 4 - 16;

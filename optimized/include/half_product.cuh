@@ -4,9 +4,8 @@
  * ahead across tiles. half_choice.cuh says which tiles there are and which suit a shape.
  *
  * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
- * columns. APART: each has tiles of its own, so that one stores while the other multiplies. A ring
- * then holds more than a tile's slabs: of a stage that is filled twice before a warpgroup's turn
- * comes, its parity would tell nothing.
+ * columns. APART: each has tiles of its own, so that one stores while the other multiplies. They
+ * take turns: of a stage that is filled twice before a warpgroup looks, parity tells nothing.
  * MAPPED: as TOGETHER, but one thread has the copy engine fetch, by tensor maps, and two blocks, a
  * cluster, have tiles below each other and share B: each fetches a half for both.
  * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
@@ -15,7 +14,7 @@
  * always in the same order. */
 #pragma once
 #include "half_choice.cuh"
-#include "hopper_f16.cuh"
+#include "half_ring.cuh"
 
 namespace kp {
 
@@ -35,11 +34,12 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int WALK = half_walk(WALK_, ROW_TILES), WALKED = WALK * COLUMN_TILES;
     static constexpr int A_BYTES = M * 128, STAGE = A_BYTES + N * 128;
     static constexpr int MAPS = MAPPED ? 256 : 0, SUM_BYTES = REDUCES ? M * N * 4 : 0;
-    static constexpr int FIT = half_stages(HALF_MEMORY - MAPS - SUM_BYTES - 16, M, N);
+    static constexpr int FIT = (HALF_MEMORY - MAPS - SUM_BYTES - 16) / (STAGE + 16);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
-    static constexpr int STAGES = ONCE && !APART && SLABS < FIT ? SLABS : FIT;
+    static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
     static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
-    static constexpr int BYTES = BARS + STAGES * 16 + 16, THREADS = 384;
+    static constexpr int TURNS = BARS + STAGES * 16; /* APART: two barriers; REDUCES: a flag */
+    static constexpr int BYTES = TURNS + 16, THREADS = 384;
     static constexpr int FETCHER = MAPPED ? 40 : 72,
                          MULTIPLIER = MAPPED ? 232 : 216; /* registers */
     static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4
@@ -49,25 +49,6 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
                   "whole tiles and slabs");
     static_assert(OWN_M % 64 == 0 && OWN_M * OWN_N <= 128 * 128, "sums fit into registers");
     static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && (APART || MAPPED)), "a choice");
-    static_assert(!APART || SLABS < STAGES, "a stage is filled once from turn to turn");
-};
-
-/* A place in the ring, and the parity of its barriers. */
-template <class T> struct HalfRing {
-    uint32_t base;
-    int stage = 0, parity = 0;
-    __device__ __forceinline__ uint32_t a() const { return base + stage * T::STAGE; }
-    __device__ __forceinline__ uint32_t b() const { return a() + T::A_BYTES; }
-    __device__ __forceinline__ uint32_t full() const { return base + T::BARS + stage * 16; }
-    __device__ __forceinline__ uint32_t empty() const { return full() + 8; }
-    __device__ __forceinline__ void next() {
-        if (++stage == T::STAGES) stage = 0, parity ^= 1;
-    }
-    __device__ __forceinline__ void skip(int slabs) {
-        stage += slabs;
-        parity ^= stage / T::STAGES & 1;
-        stage %= T::STAGES;
-    }
 };
 
 /* What a block does: tiles first, first + step, ... of all TILES, its part of their depth. */
@@ -155,23 +136,6 @@ __device__ __forceinline__ void half_slab(HalfSums<T> &sums, uint32_t a, uint32_
     wgmma_end();
 }
 
-/* Transposes 4 x 4 words over the four threads of a quad, so that each holds 16 bytes of a row. */
-__device__ __forceinline__ void half_transpose(uint32_t (&r)[4]) {
-#pragma unroll
-    for (int step = 1; step < 4; step *= 2) {
-        const bool odd = threadIdx.x & step;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            if (i & step) continue;
-            const uint32_t got = __shfl_xor_sync(~0u, odd ? r[i] : r[i + step], step);
-            if (odd)
-                r[i] = got;
-            else
-                r[i + step] = got;
-        }
-    }
-}
-
 __device__ __forceinline__ uint32_t half_pair(float x, float y) {
     const __half2 v = __floats2half2_rn(x, y);
     return *(const uint32_t *)&v;
@@ -236,10 +200,14 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
             bar_arrive(empty);
     };
     HalfSums<T> sums;
+    const uint32_t turns = ring.base + T::TURNS;
+    int turn = 0; /* how many this warpgroup has had */
     if (T::APART && group) ring.skip(T::SLABS);
     for (int tile = work.first + (T::APART ? group * work.step : 0); tile < T::TILES;
          tile += T::APART ? 2 * work.step : work.step) {
         uint32_t used = 0;
+        /* The other has seen all slabs of the tile before. */
+        if (T::APART && group + turn > 0) bar_wait(turns + !group * 8, (turn + group - 1) & 1);
         for (int k = 0; k < T::SLABS; k++, ring.next()) {
             bar_wait(ring.full(), ring.parity);
             if (!T::MAPPED) fence_async(); /* the copies' writes, before the tensor cores' reads */
@@ -248,9 +216,10 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
             if (k > 0) release(used);
             used = ring.empty();
         }
+        if (T::APART && thread == 0) bar_arrive(turns + group * 8);
         wgmma_wait<0>();
         release(used);
-        if (T::APART) ring.skip(T::SLABS);
+        if (T::APART) ring.skip(T::SLABS), turn++;
         if (!T::REDUCES)
             half_store<S, T>(out + (work.row(tile) + row) * S::N + work.column(tile) + columns,
                              sums);
@@ -332,6 +301,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
             bar_init(r.full(), T::MAPPED ? 1 : 128);
             bar_init(r.empty(), (T::APART ? 1 : 2) * T::SHARE);
         }
+        if (T::APART) bar_init(ring.base + T::TURNS, 1), bar_init(ring.base + T::TURNS + 8, 1);
         bar_init_done();
     }
     __syncthreads();
@@ -355,7 +325,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
             cluster_sync();
         else
             __syncthreads();
-        half_reduce<S, T>(work, memory + T::SUMS, (int *)(memory + T::BARS + T::STAGES * 16), out,
+        half_reduce<S, T>(work, memory + T::SUMS, (int *)(memory + T::TURNS), out,
                           (float *)scratch);
     }
 }

@@ -9,7 +9,7 @@
  * rows x 64 of the depth, low then high, 16 KiB each (hopper_f16.cuh has the layout within). One
  * bulk copy brings a block. The CTAs of a cluster have the same A: each copies a part for all. */
 #pragma once
-#include "half_product.cuh"
+#include "half_ring.cuh"
 #include "hopper_split.cuh"
 
 namespace kp {
@@ -267,7 +267,7 @@ __global__ void __launch_bounds__(T::THREADS, 1) split_product_kernel(const Job 
 
 /* Enqueues the product. */
 template <class T, class Job> static void split_product(const Job &job, cudaStream_t stream) {
-    int device = 0, processors = HALF_PROCESSORS;
+    int device = 0, processors = T::CTAS;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     launch_sized<T::CTAS>(split_product_kernel<T, Job>, processors / T::CTAS * T::CTAS, T::THREADS,

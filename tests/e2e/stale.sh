@@ -46,6 +46,9 @@ changed 'a comment in a kernel changes nothing' '' optimized/portable/l1_019_rel
 changed 'a kernel does' 'l1_019_relu: kernel' optimized/portable/l1_019_relu.cu '$a int more;'
 header=optimized/include/$(sed -n 's/^#include "\(.*\.cuh\)".*/\1/p' "$(kernel l1_023_softmax)" | head -n 1)
 changed 'so does a header that it includes' 'l1_023_softmax: kernel' "$header" '$a int more;'
+table=optimized/include/half_table.cuh
+changed "a table's line of another shape changes nothing" '' $table '$a {64, 64, 640, kp::HALF_DIRECT, 16, 16, 1, 1, 32},'
+changed 'that of its own does' 'hgemm_64_64_64: kernel' $table '$a {64, 64, 64, kp::HALF_DIRECT, 16, 16, 1, 1, 32},'
 cp "$header" whole && echo 'int a;' > optimized/include/deeper.cuh
 sed -i '1i #include "deeper.cuh"' "$header" && measured level1/l1_023_softmax
 changed 'and one that a header includes' 'l1_023_softmax: kernel' optimized/include/deeper.cuh '$a int more;'
