@@ -1,0 +1,1 @@
+../portable/l3_038_lstm_bidirectional.cu

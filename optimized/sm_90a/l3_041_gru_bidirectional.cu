@@ -1,0 +1,1 @@
+../portable/l3_041_gru_bidirectional.cu

@@ -1,0 +1,1 @@
+../portable/l3_042_gru_bidirectional_hidden.cu
