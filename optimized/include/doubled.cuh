@@ -64,22 +64,18 @@ template <int CHANNELS_, int FILTERS_, int Z_, int Y_, int X_, bool EVEN> struct
         return {row / (ROWS * Z), row / ROWS % Z, row % ROWS * WINDOWS, i % X};
     }
 
-    /* What a thread's windows read, along z, x and y, and zeros beyond the end. */
-    struct Inputs {
-        float v[CHANNELS][2][2][WINDOWS + 1];
-    };
-    static __device__ __forceinline__ void load(const float *__restrict__ x, const Place &at,
-                                                Inputs &in) {
+    /* What a thread's windows read of a channel, along z, x and y, and zeros beyond the end. */
+    using Channel = float[2][2][WINDOWS + 1];
+    static __device__ __forceinline__ void load(const float *__restrict__ x, const Place &at, int c,
+                                                Channel &to) {
 #pragma unroll
-        for (int c = 0; c < CHANNELS; c++)
-#pragma unroll
-            for (int i = 0; i < 4 * (WINDOWS + 1); i++) {
-                const int dz = i / 2 % 2, dx = i % 2, dy = i / 4;
-                const bool inside = at.z + dz < Z && at.y + dy < Y && at.x + dx < X;
-                const long long plane = ((long long)at.image * CHANNELS + c) * Z + at.z + dz;
-                const float *p = x + (plane * Y + at.y + dy) * X + at.x + dx;
-                in.v[c][dz][dx][dy] = inside ? __ldg(p) : 0.0f;
-            }
+        for (int i = 0; i < 4 * (WINDOWS + 1); i++) {
+            const int dz = i / 2 % 2, dx = i % 2, dy = i / 4;
+            const bool inside = at.z + dz < Z && at.y + dy < Y && at.x + dx < X;
+            const long long plane = ((long long)at.image * CHANNELS + c) * Z + at.z + dz;
+            const float *p = x + (plane * Y + at.y + dy) * X + at.x + dx;
+            to[dz][dx][dy] = inside ? __ldg(p) : 0.0f;
+        }
     }
 
     struct Weights { /* of four filters each */
@@ -94,31 +90,41 @@ template <int CHANNELS_, int FILTERS_, int Z_, int Y_, int X_, bool EVEN> struct
         for (int i = threadIdx.x; i < FILTERS; i += THREADS) ((float *)w.bias)[i] = bias[i];
     }
 
-    /* Results `part` of all windows, of filters 4 group to 4 group + 3. Along an axis a window's
-     * first result has one tap, of its own input; its second has two, of the next input and of its
-     * own. */
-    static __device__ __forceinline__ void multiply(const Inputs &in, const Weights &w, int group,
-                                                    int part, float (&v)[WINDOWS][4]) {
-        const int pz = part / 4, py = part / 2 % 2, px = part % 2;
-        const float4 b = w.bias[group];
+    /* Of the four filters from `filter` on. */
+    using FourTaps = float4[27][CHANNELS];
+    static __device__ __forceinline__ void load(const float *__restrict__ weight, int filter,
+                                                FourTaps &to) {
+        for (int i = threadIdx.x; i < CHANNELS * 4 * 27; i += THREADS) {
+            const int tap = i % 27, f = i / 27 % 4, c = i / 27 / 4;
+            ((float *)&to[tap][c])[f] = weight[(c * FILTERS + filter + f) * 27 + tap];
+        }
+    }
+
+    static __device__ __forceinline__ void fill(const float4 &b, float (&v)[WINDOWS][4]) {
 #pragma unroll
         for (int i = 0; i < WINDOWS; i++)
             v[i][0] = b.x, v[i][1] = b.y, v[i][2] = b.z, v[i][3] = b.w;
+    }
+
+    /* v += a channel's share of results `part` of all windows, of four filters; tap(k): their
+     * weights. Along an axis a window's first result has one tap, of its own input; its second has
+     * two, of the next input and of its own. */
+    template <class Tap>
+    static __device__ __forceinline__ void multiply(const Channel &in, const Tap &tap, int part,
+                                                    float (&v)[WINDOWS][4]) {
+        const int pz = part / 4, py = part / 2 % 2, px = part % 2;
 #pragma unroll
         for (int t = 0; t < 8; t++) {
             const int a = t / 4, e = t / 2 % 2, d = t % 2;
             if (a > pz || e > py || d > px) continue;
             const int kz = pz ? 2 * a : 1, ky = py ? 2 * e : 1, kx = px ? 2 * d : 1;
+            const float4 four = tap((kz * 3 + ky) * 3 + kx);
+            const float(&from)[WINDOWS + 1] = in[pz & !a][px & !d];
 #pragma unroll
-            for (int c = 0; c < CHANNELS; c++) {
-                const float4 four = w.tap[(kz * 3 + ky) * 3 + kx][c][group];
-                const float(&from)[WINDOWS + 1] = in.v[c][pz & !a][px & !d];
-#pragma unroll
-                for (int i = 0; i < WINDOWS; i++) {
-                    const float x = from[i + (py & !e)];
-                    v[i][0] = fmaf(x, four.x, v[i][0]), v[i][1] = fmaf(x, four.y, v[i][1]);
-                    v[i][2] = fmaf(x, four.z, v[i][2]), v[i][3] = fmaf(x, four.w, v[i][3]);
-                }
+            for (int i = 0; i < WINDOWS; i++) {
+                const float x = from[i + (py & !e)];
+                v[i][0] = fmaf(x, four.x, v[i][0]), v[i][1] = fmaf(x, four.y, v[i][1]);
+                v[i][2] = fmaf(x, four.z, v[i][2]), v[i][3] = fmaf(x, four.w, v[i][3]);
             }
         }
     }
@@ -144,16 +150,18 @@ __device__ __forceinline__ void store_pair(float *to, const typename D::Place &a
     }
 }
 
+/* Of so few channels that a thread has the inputs of all. */
 template <class D, class Use>
 __global__ void __launch_bounds__(D::THREADS, Use::BLOCKS)
     doubled_kernel(const float *__restrict__ x, const float *__restrict__ weight,
                    const float *__restrict__ bias, const Use use) {
     __shared__ typename D::Weights weights;
     const typename D::Place at = D::place();
-    typename D::Inputs in;
+    typename D::Channel in[D::CHANNELS];
     typename Use::State state;
     D::load(weight, bias, weights);
-    D::load(x, at, in);
+#pragma unroll
+    for (int c = 0; c < D::CHANNELS; c++) D::load(x, at, c, in[c]);
     __syncthreads();
     use.begin(state);
 #pragma unroll 1
@@ -161,10 +169,48 @@ __global__ void __launch_bounds__(D::THREADS, Use::BLOCKS)
 #pragma unroll
         for (int part = 0; part < 8; part++) {
             float v[D::WINDOWS][4];
-            D::multiply(in, weights, group, part, v);
+            D::fill(weights.bias[group], v);
+#pragma unroll
+            for (int c = 0; c < D::CHANNELS; c++)
+                D::multiply(
+                    in[c], [&](int k) { return weights.tap[k][c][group]; }, part, v);
             use.take(state, at, part, v);
         }
         use.next(state, at, group * 4);
+    }
+    use.end(state, at);
+}
+
+/* Of more channels: a thread has all results of its windows instead, of four filters, and reads the
+ * inputs again for each four. */
+template <class D, class Use>
+__global__ void __launch_bounds__(D::THREADS, Use::BLOCKS)
+    doubled_in_turn_kernel(const float *__restrict__ x, const float *__restrict__ weight,
+                           const float *__restrict__ bias, const Use use) {
+    __shared__ typename D::FourTaps taps;
+    const typename D::Place at = D::place();
+    typename Use::State state;
+    use.begin(state);
+#pragma unroll 1
+    for (int filter = 0; filter < D::FILTERS; filter += 4) {
+        float v[8][D::WINDOWS][4];
+        __syncthreads(); /* nobody reads the last ones */
+        D::load(weight, filter, taps);
+        __syncthreads();
+#pragma unroll
+        for (int part = 0; part < 8; part++) D::fill(*(const float4 *)(bias + filter), v[part]);
+#pragma unroll 1
+        for (int c = 0; c < D::CHANNELS; c++) {
+            typename D::Channel in;
+            D::load(x, at, c, in);
+#pragma unroll
+            for (int part = 0; part < 8; part++)
+                D::multiply(
+                    in, [&](int k) { return taps[k][c]; }, part, v[part]);
+        }
+#pragma unroll
+        for (int part = 0; part < 8; part++) use.take(state, at, part, v[part]);
+        use.next(state, at, filter);
     }
     use.end(state, at);
 }
@@ -174,7 +220,11 @@ __global__ void __launch_bounds__(D::THREADS, Use::BLOCKS)
 template <class D, class Use>
 static void doubled(const float *x, const float *weight, const float *bias, int images,
                     const Use &use, cudaStream_t stream) {
-    doubled_kernel<D, Use><<<images * D::BLOCKS, D::THREADS, 0, stream>>>(x, weight, bias, use);
+    if constexpr (D::CHANNELS <= 4)
+        doubled_kernel<D, Use><<<images * D::BLOCKS, D::THREADS, 0, stream>>>(x, weight, bias, use);
+    else
+        doubled_in_turn_kernel<D, Use>
+            <<<images * D::BLOCKS, D::THREADS, 0, stream>>>(x, weight, bias, use);
 }
 
 } // namespace kp

@@ -104,5 +104,6 @@ int main() {
     test<kp::Doubled<3, 16, 4, 16, 32, true>>(2);
     test<kp::Doubled<1, 4, 1, 4, 128, false>>(3);
     test<kp::Doubled<2, 8, 3, 8, 64, true>>(1);
+    test<kp::Doubled<7, 8, 2, 16, 32, false>>(2);
     finish();
 }
