@@ -76,7 +76,7 @@ rule_modes_plan() {
     check 'one is enough where it exceeds the cache' is "$(mode offline '[.placements, .beyond_l2] | join(" ")')" '1 true'
     check 'a burst lasts two milliseconds' is "$(mode offline .replays)" 33
     moded candidate=45
-    check 'short kernels are measured in eight sets of processes' is "$(mode offline .speedup.processes), $(logged '^runner open')" '8, 9'
+    check 'short kernels are measured in eight sets of processes' is "$(mode offline .speedup.processes), $(logged '^runner open')" '8, 8'
     check 'with as many rounds' is "$(mode offline .speedup.rounds) $(mode server .speedup.rounds)" '80 80'
     for i in 1 2 3; do
         moded candidate=15 mood=0.2
