@@ -5,7 +5,7 @@
  * Idea: a thread has all filters of two windows' columns of four by four along z and y, in fp32
  * (few_channels.cuh); four lanes have a window. What no window has is not computed.
  * Floor: 3.1 GFLOP in fp32, 61 us; 0.02 GiB read, 6 us.
- * Measured: not yet. */
+ * Measured: 139 us on an H200, 44 % of the floor. */
 #include "task.h"
 #include "extremes.cuh"
 #include "few_channels.cuh"

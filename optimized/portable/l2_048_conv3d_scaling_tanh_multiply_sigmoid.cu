@@ -5,7 +5,7 @@
  *
  * Idea: eight results along y of all filters a thread, in fp32 (few_channels.cuh).
  * Floor: 17.9 GFLOP in fp32, 352 us; 0.41 GiB written, 97 us.
- * Measured: not yet. */
+ * Measured: 898 us on an H200, 39 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "few_channels.cuh"

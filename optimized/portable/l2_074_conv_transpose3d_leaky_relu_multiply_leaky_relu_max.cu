@@ -5,7 +5,7 @@
  *
  * Idea: a window is computed by one thread, and only its largest is stored (doubled.cuh).
  * Floor: 7.2 GFLOP in fp32, 142 us; 0.02 GiB read and 0.03 GiB written, 12 us.
- * Measured: not yet. */
+ * Measured: 290 us on an H200, 49 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "doubled.cuh"
