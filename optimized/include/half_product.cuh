@@ -6,12 +6,14 @@
  * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
  * columns. APART: each has tiles of its own, so that one stores while the other multiplies. They
  * take turns: of a stage that is filled twice before a warpgroup looks, parity tells nothing.
- * MAPPED: as TOGETHER, but one thread has the copy engine fetch, by tensor maps, and two blocks, a
- * cluster, have tiles below each other and share B: each fetches a half for both.
- * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
- * their sums to that block of the cluster which adds up the rows. If that is still too few blocks,
- * PARTS of such clusters share it: each leaves its sums in scratch, and the last adds them up,
- * always in the same order. */
+ * MAPPED: as TOGETHER, but the copy engine fetches and stores, by tensor maps, asked by one thread
+ * for each operand and by one of each warp that multiplies. Two blocks, a cluster, have tiles below
+ * each other and share B: each fetches a half for both. Of tiles up to 128 x 192 a warpgroup has
+ * two sets of sums: it stores one while the tensor cores add to the other. Where there are few
+ * tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send their sums to that
+ * block of the cluster which adds up the rows. If that is still too few blocks, PARTS of such
+ * clusters share it: each leaves its sums in scratch, and the last adds them up, always in the same
+ * order. */
 #pragma once
 #include "half_choice.cuh"
 #include "half_ring.cuh"
@@ -28,25 +30,34 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr bool REDUCES = SPLIT * PARTS > 1;
     static constexpr int OWN_M = APART || BESIDE ? M : M / 2, OWN_N = BESIDE ? N / 2 : N;
     static constexpr int SHARE = MAPPED ? 2 : 1, CLUSTER = SHARE * SPLIT;
-    static constexpr int ROW_TILES = S::M / (M * SHARE), COLUMN_TILES = S::N / N;
+    static constexpr int ROW_TILES = half_rounds(S::M, M *SHARE);
+    static constexpr int COLUMN_TILES = half_rounds(S::N, N);
     static constexpr int TILES = ROW_TILES * COLUMN_TILES; /* of all blocks that share B */
     static constexpr int SLABS = S::K / 64 / SPLIT / PARTS, ROWS = M / SPLIT;
     static constexpr int WALK = half_walk(WALK_, ROW_TILES), WALKED = WALK * COLUMN_TILES;
     static constexpr int A_BYTES = M * 128, STAGE = A_BYTES + N * 128;
-    static constexpr int MAPS = MAPPED ? 256 : 0, SUM_BYTES = REDUCES ? M * N * 4 : 0;
+    /* MAPPED: 64 columns of a warp's 16 rows are a box, and stored at a time; ROOMS of them have
+     * room, which the boxes of a tile, and then of the next, take in turns. */
+    static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);
+    static constexpr int ROOMS = BOXES % 2 ? 3 : 2;
+    static constexpr bool LAPS = MAPPED && BOXES <= 3; /* two sets of sums fit into registers */
+    static constexpr int MAPS = MAPPED ? 3 * 128 : 0;
+    static constexpr int SUM_BYTES = REDUCES ? M * N * 4 : MAPPED ? 8 * ROOMS * BOX : 0;
     static constexpr int FIT = (HALF_MEMORY - MAPS - SUM_BYTES - 16) / (STAGE + 16);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
     static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
-    static constexpr int TURNS = BARS + STAGES * 16; /* APART: two barriers; REDUCES: a flag */
+    /* APART: two barriers; MAPPED: one, for the map of `out`; REDUCES: a flag. */
+    static constexpr int TURNS = BARS + STAGES * 16;
     static constexpr int BYTES = TURNS + 16, THREADS = 384;
     static constexpr int FETCHER = MAPPED ? 40 : 72,
                          MULTIPLIER = MAPPED ? 232 : 216; /* registers */
     static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4
-                                      : MAPPED  ? (size_t)TILES *SHARE * 256
+                                      : MAPPED  ? (size_t)TILES *SHARE *MAPS
                                                 : 0;
-    static_assert(S::M % (M * SHARE) == 0 && S::N % N == 0 && SLABS * 64 * SPLIT * PARTS == S::K,
-                  "whole tiles and slabs");
+    static_assert((MAPPED || (S::M % M == 0 && S::N % N == 0)) &&
+                      SLABS * 64 * SPLIT * PARTS == S::K,
+                  "whole tiles and slabs; maps know where a matrix ends");
     static_assert(OWN_M % 64 == 0 && OWN_M * OWN_N <= 128 * 128, "sums fit into registers");
     static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && (APART || MAPPED)), "a choice");
 };
@@ -98,25 +109,33 @@ __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> w
     }
 }
 
-/* Fetches by the copy engine, which one thread asks; called by a warp. */
+/* Fetches by the copy engine: one warp asks for slabs of A, another for those of B transposed, and
+ * a third makes the map that HalfBoxes needs. */
 template <class S, class T>
-__device__ __forceinline__ void half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work,
-                                                  const __half *a, const __half *bt,
-                                                  TensorMap *maps, TensorMap *room) {
+__device__ __forceinline__ void
+half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work, const __half *a, const __half *bt,
+                  const __half *out, TensorMap *maps, TensorMap *room) {
     constexpr int SHARED = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
-    map_make(maps, room, a, S::M, S::K, T::M);
-    map_make(maps + 1, room + 1, bt, S::N, S::K, SHARED);
-    if (threadIdx.x % 32 == 0)
-        for (int tile = work.first; tile < T::TILES; tile += work.step) {
+    const int warp = threadIdx.x / 32 - 8;
+    maps += warp, room += warp;
+    if (warp == 0) map_make(maps, room, a, S::M, S::K, T::M);
+    if (warp == 1) map_make(maps, room, bt, S::N, S::K, SHARED);
+    if (warp == 2) map_make(maps, room, out, S::M, S::N, 16);
+    if (threadIdx.x % 32 == 0) {
+        if (warp == 2) bar_arrive(ring.base + T::TURNS);
+        for (int tile = work.first; tile < T::TILES && warp < 2; tile += work.step) {
             const int row = work.row(tile), column = work.column(tile) + work.rank * SHARED;
             for (int k = 0; k < T::SLABS; k++, ring.next()) {
                 bar_wait(ring.empty(), ring.parity ^ 1);
-                bar_expect(ring.full(), T::STAGE);
-                copy_box<1>(ring.a(), maps, row, k * 64, ring.full());
-                copy_box<T::SHARE>(ring.b() + work.rank * SHARED * 128, maps + 1, column, k * 64,
-                                   ring.full());
+                bar_expect(ring.full(), warp ? T::STAGE - T::A_BYTES : T::A_BYTES);
+                if (warp)
+                    copy_box<T::SHARE>(ring.b() + work.rank * SHARED * 128, maps, column, k * 64,
+                                       ring.full());
+                else
+                    copy_box<1>(ring.a(), maps, row, k * 64, ring.full());
             }
         }
+    }
     __syncwarp();
 }
 
@@ -161,6 +180,35 @@ __device__ __forceinline__ void half_store(__half *out, const HalfSums<T> &sums)
             }
 }
 
+/* Stores by the copy engine, one box of a warp's sums at a time. */
+template <class S, class T> struct HalfBoxes {
+    const TensorMap *map;
+    uint32_t rooms;
+    int row, column;
+    /* Box `b` of sums for the tile at (row, column). */
+    __device__ __forceinline__ void store(int b, const HalfSums<T> &sums) const {
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, i = b / (T::OWN_N / 64);
+        const int j = b % (T::OWN_N / 64) * 8;
+        const uint32_t box = rooms + (warp * T::ROOMS + b % T::ROOMS) * T::BOX;
+        if (lane == 0) copies_out_wait<T::ROOMS - 1>(); /* what was in this room before has left */
+        __syncwarp();
+#pragma unroll
+        for (int c = 0; c < 8; c += 2) {
+            uint32_t r[4];
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const int at = (j + c + e / 2) * 4 + e % 2 * 2;
+                r[e] = half_pair(sums[i][at], sums[i][at + 1]);
+            }
+            store_matrices(box + lane % 16 * 128 + ((c + lane / 16) ^ lane % 8) * 16, r);
+        }
+        fence_async();
+        __syncwarp();
+        const int rows = T::OWN_M * (warp / 4) + i * 64 + warp % 4 * 16;
+        if (lane == 0) copy_box_out(map, row + rows, column + j * 8, box);
+    }
+};
+
 /* Where the sums of block `from` for a row go, in the memory of the block that adds it up. Pieces
  * of 8 floats are permuted, so that neighbouring rows fall into different banks. */
 template <class T> __device__ __forceinline__ uint32_t half_sum_at(int from, int row) {
@@ -194,10 +242,7 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
     const int columns = T::BESIDE ? group * T::OWN_N : 0;
     const int row = rows + thread / 32 * 16 + thread % 32 / 4;
     auto release = [&](uint32_t empty) {
-        if (T::SHARE > 1) {
-            if (thread < T::SHARE) bar_arrive_at(empty, thread);
-        } else if (thread == 0)
-            bar_arrive(empty);
+        if (thread == 0) bar_arrive(empty);
     };
     HalfSums<T> sums;
     const uint32_t turns = ring.base + T::TURNS;
@@ -210,7 +255,7 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
         if (T::APART && group + turn > 0) bar_wait(turns + !group * 8, (turn + group - 1) & 1);
         for (int k = 0; k < T::SLABS; k++, ring.next()) {
             bar_wait(ring.full(), ring.parity);
-            if (!T::MAPPED) fence_async(); /* the copies' writes, before the tensor cores' reads */
+            fence_async(); /* the copies' writes, before the tensor cores' reads */
             half_slab<T>(sums, ring.a() + rows * 128, ring.b() + columns * 128, k);
             wgmma_wait<1>();
             if (k > 0) release(used);
@@ -228,6 +273,77 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
             half_send<T>(ring.base + T::SUMS, work.rank, row, columns, sums);
         }
     }
+}
+
+template <int N, int R> __device__ __forceinline__ void half_hold(float (&sums)[N][R]) {
+#pragma unroll
+    for (int i = 0; i < N; i++) wgmma_hold(sums[i]);
+}
+
+/* Multiplies by a warpgroup, and stores, where there are maps. */
+template <class S, class T>
+__device__ __forceinline__ void half_multiply_mapped(HalfRing<T> ring, const HalfWork<T> work,
+                                                     const TensorMap *map) {
+    const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
+    HalfBoxes<S, T> boxes = {map, ring.base + T::SUMS, 0, 0};
+    uint32_t used = 0;
+    auto release = [&] { /* of the stage that is multiplied, if any, by both blocks */
+                         if (used && thread < T::SHARE) bar_arrive_at(used, thread);
+    };
+    auto slab = [&](HalfSums<T> &sums, int k) {
+        bar_wait(ring.full(), ring.parity);
+        half_slab<T>(sums, ring.a() + group * T::OWN_M * 128, ring.b(), k);
+        wgmma_wait<1>();
+        release();
+        used = ring.empty(), ring.next();
+    };
+    auto place = [&](int tile) {
+        if (tile == work.first) bar_wait(ring.base + T::TURNS, 0), map_see(map);
+        boxes.row = work.row(tile), boxes.column = work.column(tile);
+    };
+    auto store = [&](HalfSums<T> &sums, int tile) {
+        wgmma_wait<0>();
+        release(), used = 0;
+        half_hold(sums);
+        place(tile);
+#pragma unroll
+        for (int b = 0; b < T::BOXES; b++) boxes.store(b, sums);
+    };
+    /* Adds up a tile while sums of the tile before are stored. */
+    auto lap = [&](HalfSums<T> &sums, HalfSums<T> &before, int tile) {
+        if (tile > work.first) place(tile - work.step);
+#pragma unroll
+        for (int b = 0; b < T::BOXES; b++) {
+            if (b < T::SLABS) slab(sums, b);
+            if (b == 0) half_hold(before);
+            if (tile > work.first) boxes.store(b, before);
+        }
+        for (int k = T::BOXES; k < T::SLABS; k++) slab(sums, k);
+    };
+    HalfSums<T> sums;
+    int tile = work.first;
+    if constexpr (T::LAPS) {
+        HalfSums<T> other;
+        while (true) {
+            lap(sums, other, tile);
+            tile += work.step;
+            if (tile >= T::TILES) {
+                store(sums, tile - work.step);
+                break;
+            }
+            lap(other, sums, tile);
+            tile += work.step;
+            if (tile >= T::TILES) {
+                store(other, tile - work.step);
+                break;
+            }
+        }
+    } else
+        for (; tile < T::TILES; tile += work.step) {
+            for (int k = 0; k < T::SLABS; k++) slab(sums, k);
+            store(sums, tile);
+        }
+    if (thread % 32 == 0) copies_out_wait<0>(); /* before the memory is given back */
 }
 
 template <class T> __device__ unsigned half_arrivals[T::TILES * T::SPLIT]; /* 0 after each launch */
@@ -298,12 +414,14 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     if (threadIdx.x == 0) {
         HalfRing<T> r = ring;
         for (int s = 0; s < T::STAGES; s++, r.next()) {
-            bar_init(r.full(), T::MAPPED ? 1 : 128);
+            bar_init(r.full(), T::MAPPED ? 2 : 128);
             bar_init(r.empty(), (T::APART ? 1 : 2) * T::SHARE);
         }
+        if (T::MAPPED) bar_init(ring.base + T::TURNS, 1);
         if (T::APART) bar_init(ring.base + T::TURNS, 1), bar_init(ring.base + T::TURNS + 8, 1);
         bar_init_done();
     }
+    TensorMap *maps = (TensorMap *)scratch + blockIdx.x * 3;
     __syncthreads();
     if (T::CLUSTER > 1) cluster_arrive();
     if (T::SHARE > 1) cluster_wait();
@@ -311,13 +429,16 @@ __global__ void __launch_bounds__(T::THREADS, 1)
         registers_give<T::FETCHER>();
         if constexpr (!T::MAPPED)
             half_fetch<S, T>(ring, work, a, bt);
-        else if (threadIdx.x < 288)
-            half_fetch_mapped<S, T>(ring, work, a, bt, (TensorMap *)scratch + blockIdx.x * 2,
+        else
+            half_fetch_mapped<S, T>(ring, work, a, bt, out, maps,
                                     (TensorMap *)(memory + T::MAPS_AT));
         if (T::SPLIT > 1) cluster_wait();
     } else {
         registers_take<T::MULTIPLIER>();
-        half_multiply<S, T>(ring, work, out);
+        if constexpr (T::MAPPED)
+            half_multiply_mapped<S, T>(ring, work, maps + 2);
+        else
+            half_multiply<S, T>(ring, work, out);
     }
     if (T::SHARE > 1) cluster_sync(); /* nobody leaves while others still send to it */
     if constexpr (T::REDUCES) {
