@@ -47,6 +47,11 @@ constexpr int half_walk(int walk, int tiles) {
     return walk;
 }
 
+/* Whether a warpgroup has two sets of sums, and stores one by a map while it adds to the other. */
+constexpr bool half_laps(HalfWay way, int tile_m, int tile_n) {
+    return way == HALF_MAPPED && tile_m * tile_n <= 128 * 192;
+}
+
 /* Rows and columns of tiles; blocks that share B have theirs below each other. */
 constexpr int half_rows_of_tiles(const HalfChoice &c) {
     return half_rounds(c.m, c.way == HALF_MAPPED ? 2 * c.tile_m : c.tile_m);
@@ -56,14 +61,16 @@ constexpr int half_columns_of_tiles(const HalfChoice &c) {
     return half_rounds(c.n, c.tile_n);
 }
 
-/* Whether a choice can be compiled, as the kernels' static_asserts say, and is no waste: tiles by
- * maps may reach beyond the matrix. */
+/* Whether a choice can be compiled, as the kernels' static_asserts say, and is no waste: tiles that
+ * are stored by maps may reach beyond the matrix. */
 constexpr bool half_possible(const HalfChoice &c) {
-    if (c.way == HALF_MAPPED)
-        return c.k % 64 == 0 && c.split * c.parts == 1 &&
-               2.0 * c.tile_m * half_rows_of_tiles(c) * c.tile_n * half_columns_of_tiles(c) <=
-                   1.2 * c.m * c.n;
-    if (c.m % c.tile_m || c.n % c.tile_n) return false;
+    const int share = c.way == HALF_MAPPED ? 2 : 1;
+    if (half_laps(c.way, c.tile_m, c.tile_n)) {
+        if (2.0 * c.tile_m * half_rows_of_tiles(c) * c.tile_n * half_columns_of_tiles(c) >
+            1.2 * c.m * c.n)
+            return false;
+    } else if (c.m % (c.tile_m * share) || c.n % c.tile_n)
+        return false;
     if (c.way == HALF_DIRECT) return c.k % (32 * c.split) == 0 && c.parts == 1 && c.split <= 16;
     if (c.k % (64 * c.split * c.parts)) return false;
     if (c.split * c.parts == 1) return true;

@@ -6,14 +6,15 @@
  * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
  * columns. APART: each has tiles of its own, so that one stores while the other multiplies. They
  * take turns: of a stage that is filled twice before a warpgroup looks, parity tells nothing.
- * MAPPED: as TOGETHER, but the copy engine fetches and stores, by tensor maps, asked by one thread
- * for each operand and by one of each warp that multiplies. Two blocks, a cluster, have tiles below
- * each other and share B: each fetches a half for both. Of tiles up to 128 x 192 a warpgroup has
- * two sets of sums: it stores one while the tensor cores add to the other. Where there are few
- * tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send their sums to that
- * block of the cluster which adds up the rows. If that is still too few blocks, PARTS of such
- * clusters share it: each leaves its sums in scratch, and the last adds them up, always in the same
- * order. */
+ * MAPPED: as TOGETHER, but the copy engine fetches, by tensor maps, asked by one thread for each
+ * operand, and two blocks, a cluster, have tiles below each other and share B: each fetches a half
+ * for both. Of tiles up to 128 x 192 a warpgroup has two sets of sums, and the copy engine stores,
+ * too: one set while the tensor cores add to the other.
+ *
+ * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
+ * their sums to that block of the cluster which adds up the rows. If that is still too few blocks,
+ * PARTS of such clusters share it: each leaves its sums in scratch, and the last adds them up,
+ * always in the same order. */
 #pragma once
 #include "half_choice.cuh"
 #include "half_ring.cuh"
@@ -36,18 +37,18 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int SLABS = S::K / 64 / SPLIT / PARTS, ROWS = M / SPLIT;
     static constexpr int WALK = half_walk(WALK_, ROW_TILES), WALKED = WALK * COLUMN_TILES;
     static constexpr int A_BYTES = M * 128, STAGE = A_BYTES + N * 128;
-    /* MAPPED: 64 columns of a warp's 16 rows are a box, and stored at a time; ROOMS of them have
+    /* LAPS: 64 columns of a warp's 16 rows are a box, and stored at a time; ROOMS of them have
      * room, which the boxes of a tile, and then of the next, take in turns. */
     static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);
     static constexpr int ROOMS = BOXES % 2 ? 3 : 2;
-    static constexpr bool LAPS = MAPPED && BOXES <= 3; /* two sets of sums fit into registers */
+    static constexpr bool LAPS = half_laps(WAY, M, N);
     static constexpr int MAPS = MAPPED ? 3 * 128 : 0;
-    static constexpr int SUM_BYTES = REDUCES ? M * N * 4 : MAPPED ? 8 * ROOMS * BOX : 0;
+    static constexpr int SUM_BYTES = REDUCES ? M * N * 4 : LAPS ? 8 * ROOMS * BOX : 0;
     static constexpr int FIT = (HALF_MEMORY - MAPS - SUM_BYTES - 16) / (STAGE + 16);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
     static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
-    /* APART: two barriers; MAPPED: one, for the map of `out`; REDUCES: a flag. */
+    /* APART: two barriers; LAPS: one, for the map of `out`; REDUCES: a flag. */
     static constexpr int TURNS = BARS + STAGES * 16;
     static constexpr int BYTES = TURNS + 16, THREADS = 384;
     static constexpr int FETCHER = MAPPED ? 40 : 72,
@@ -55,7 +56,7 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4
                                       : MAPPED  ? (size_t)TILES *SHARE *MAPS
                                                 : 0;
-    static_assert((MAPPED || (S::M % M == 0 && S::N % N == 0)) &&
+    static_assert((LAPS || (S::M % (M * SHARE) == 0 && S::N % N == 0)) &&
                       SLABS * 64 * SPLIT * PARTS == S::K,
                   "whole tiles and slabs; maps know where a matrix ends");
     static_assert(OWN_M % 64 == 0 && OWN_M * OWN_N <= 128 * 128, "sums fit into registers");
@@ -120,9 +121,9 @@ half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work, const __half *a, con
     maps += warp, room += warp;
     if (warp == 0) map_make(maps, room, a, S::M, S::K, T::M);
     if (warp == 1) map_make(maps, room, bt, S::N, S::K, SHARED);
-    if (warp == 2) map_make(maps, room, out, S::M, S::N, 16);
+    if (T::LAPS && warp == 2) map_make(maps, room, out, S::M, S::N, 16);
     if (threadIdx.x % 32 == 0) {
-        if (warp == 2) bar_arrive(ring.base + T::TURNS);
+        if (T::LAPS && warp == 2) bar_arrive(ring.base + T::TURNS);
         for (int tile = work.first; tile < T::TILES && warp < 2; tile += work.step) {
             const int row = work.row(tile), column = work.column(tile) + work.rank * SHARED;
             for (int k = 0; k < T::SLABS; k++, ring.next()) {
@@ -242,7 +243,10 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
     const int columns = T::BESIDE ? group * T::OWN_N : 0;
     const int row = rows + thread / 32 * 16 + thread % 32 / 4;
     auto release = [&](uint32_t empty) {
-        if (thread == 0) bar_arrive(empty);
+        if (T::SHARE > 1) {
+            if (thread < T::SHARE) bar_arrive_at(empty, thread);
+        } else if (thread == 0)
+            bar_arrive(empty);
     };
     HalfSums<T> sums;
     const uint32_t turns = ring.base + T::TURNS;
@@ -255,7 +259,7 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
         if (T::APART && group + turn > 0) bar_wait(turns + !group * 8, (turn + group - 1) & 1);
         for (int k = 0; k < T::SLABS; k++, ring.next()) {
             bar_wait(ring.full(), ring.parity);
-            fence_async(); /* the copies' writes, before the tensor cores' reads */
+            if (!T::MAPPED) fence_async(); /* the copies' writes, before the tensor cores' reads */
             half_slab<T>(sums, ring.a() + rows * 128, ring.b() + columns * 128, k);
             wgmma_wait<1>();
             if (k > 0) release(used);
@@ -280,69 +284,58 @@ template <int N, int R> __device__ __forceinline__ void half_hold(float (&sums)[
     for (int i = 0; i < N; i++) wgmma_hold(sums[i]);
 }
 
-/* Multiplies by a warpgroup, and stores, where there are maps. */
+/* The same with two sets of sums: one is stored, box by box, while products add to the other. */
 template <class S, class T>
-__device__ __forceinline__ void half_multiply_mapped(HalfRing<T> ring, const HalfWork<T> work,
-                                                     const TensorMap *map) {
+__device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfWork<T> work,
+                                                   const TensorMap *map) {
     const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
     HalfBoxes<S, T> boxes = {map, ring.base + T::SUMS, 0, 0};
     uint32_t used = 0;
-    auto release = [&] { /* of the stage that is multiplied, if any, by both blocks */
-                         if (used && thread < T::SHARE) bar_arrive_at(used, thread);
-    };
+    /* Adds a slab, and gives back that before it, which is multiplied then. */
     auto slab = [&](HalfSums<T> &sums, int k) {
         bar_wait(ring.full(), ring.parity);
         half_slab<T>(sums, ring.a() + group * T::OWN_M * 128, ring.b(), k);
         wgmma_wait<1>();
-        release();
+        if (used && thread < T::SHARE) bar_arrive_at(used, thread);
         used = ring.empty(), ring.next();
     };
     auto place = [&](int tile) {
         if (tile == work.first) bar_wait(ring.base + T::TURNS, 0), map_see(map);
         boxes.row = work.row(tile), boxes.column = work.column(tile);
     };
-    auto store = [&](HalfSums<T> &sums, int tile) {
+    /* Adds up a tile while the one before is stored. */
+    auto lap = [&](HalfSums<T> &sums, HalfSums<T> &stored, int tile) {
+        if (tile > work.first) place(tile - work.step);
+#pragma unroll
+        for (int b = 0; b < T::BOXES; b++) {
+            if (b < T::SLABS) slab(sums, b);
+            if (b == 0) half_hold(stored);
+            if (tile > work.first) boxes.store(b, stored);
+        }
+        for (int k = T::BOXES; k < T::SLABS; k++) slab(sums, k);
+    };
+    auto last = [&](HalfSums<T> &sums, int tile) {
         wgmma_wait<0>();
-        release(), used = 0;
+        if (thread < T::SHARE) bar_arrive_at(used, thread);
         half_hold(sums);
         place(tile);
 #pragma unroll
         for (int b = 0; b < T::BOXES; b++) boxes.store(b, sums);
     };
-    /* Adds up a tile while sums of the tile before are stored. */
-    auto lap = [&](HalfSums<T> &sums, HalfSums<T> &before, int tile) {
-        if (tile > work.first) place(tile - work.step);
-#pragma unroll
-        for (int b = 0; b < T::BOXES; b++) {
-            if (b < T::SLABS) slab(sums, b);
-            if (b == 0) half_hold(before);
-            if (tile > work.first) boxes.store(b, before);
+    HalfSums<T> sums, others;
+    for (int tile = work.first;; tile += 2 * work.step) {
+        const int next = tile + work.step;
+        lap(sums, others, tile);
+        if (next >= T::TILES) {
+            last(sums, tile);
+            break;
         }
-        for (int k = T::BOXES; k < T::SLABS; k++) slab(sums, k);
-    };
-    HalfSums<T> sums;
-    int tile = work.first;
-    if constexpr (T::LAPS) {
-        HalfSums<T> other;
-        while (true) {
-            lap(sums, other, tile);
-            tile += work.step;
-            if (tile >= T::TILES) {
-                store(sums, tile - work.step);
-                break;
-            }
-            lap(other, sums, tile);
-            tile += work.step;
-            if (tile >= T::TILES) {
-                store(other, tile - work.step);
-                break;
-            }
+        lap(others, sums, next);
+        if (next + work.step >= T::TILES) {
+            last(others, next);
+            break;
         }
-    } else
-        for (; tile < T::TILES; tile += work.step) {
-            for (int k = 0; k < T::SLABS; k++) slab(sums, k);
-            store(sums, tile);
-        }
+    }
     if (thread % 32 == 0) copies_out_wait<0>(); /* before the memory is given back */
 }
 
@@ -417,7 +410,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
             bar_init(r.full(), T::MAPPED ? 2 : 128);
             bar_init(r.empty(), (T::APART ? 1 : 2) * T::SHARE);
         }
-        if (T::MAPPED) bar_init(ring.base + T::TURNS, 1);
+        if (T::LAPS) bar_init(ring.base + T::TURNS, 1);
         if (T::APART) bar_init(ring.base + T::TURNS, 1), bar_init(ring.base + T::TURNS + 8, 1);
         bar_init_done();
     }
@@ -435,8 +428,8 @@ __global__ void __launch_bounds__(T::THREADS, 1)
         if (T::SPLIT > 1) cluster_wait();
     } else {
         registers_take<T::MULTIPLIER>();
-        if constexpr (T::MAPPED)
-            half_multiply_mapped<S, T>(ring, work, maps + 2);
+        if constexpr (T::LAPS)
+            half_multiply_laps<S, T>(ring, work, maps + 2);
         else
             half_multiply<S, T>(ring, work, out);
     }

@@ -52,7 +52,8 @@ for shape in 64_64_64 256_64_512 128_256_64; do
 done
 for case in 64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TOGETHER,128,256,1,1,8 256_128_192:TOGETHER,256,128,1,1,8 \
     64_256_320:TOGETHER,64,256,1,1,8 128_64_512:TOGETHER,64,64,4,1,8 64_128_1024:TOGETHER,64,128,8,2,8 128_64_512:TOGETHER,128,64,1,4,8 \
-    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_320:MAPPED,128,256,1,1,8; do
+    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_320:MAPPED,128,256,1,1,8 \
+    1088_2048_64:MAPPED,128,128,1,1,8 3328_1152_64:MAPPED,128,192,1,1,8; do
     check "a product of ${case%:*} that is cut as ${case#*:} is right" way "${case%:*}" "${case#*:}"
 done
 check 'a portable product straight from memory is right' emulate 128_64_256 optimized/portable/hgemm.cu
@@ -70,3 +71,5 @@ wrong 'a cluster whose sums are read too early' 128_64_512 TOGETHER,64,64,4,1,8 
 wrong 'a warpgroup that does not wait for its turn' 1088_2048_384 APART,64,256,1,1,4 '/group + turn > 0/d'
 wrong 'a part that is left out' 64_64_512 TOGETHER,64,64,1,4,8 's/int p = 1; p < T::PARTS/int p = 2; p < T::PARTS/'
 wrong 'a block that does not share B' 512_256_320 MAPPED,128,256,1,1,8 's/copy_box<T::SHARE>/copy_box<1>/'
+wrong 'a box that is written before the copy engine has read it' 1088_2048_64 MAPPED,128,128,1,1,8 's/T::ROOMS - 1/T::ROOMS/'
+wrong 'a warp that ends before its boxes are read' 512_256_320 MAPPED,128,128,1,1,8 's/copies_out_wait<0>()/(void)0/'
