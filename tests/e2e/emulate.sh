@@ -154,7 +154,7 @@ mkdir -p "$scratch/my"
 cp tests/data/modules/*.json "$scratch/my"
 cp tests/data/modules/*.cu "$scratch/sm_90a"
 for module in block unet; do
-    SANITIZE='' tests/emulate --task "$scratch/my/$module.json" "tests/data/modules/$module.cu" "$scratch/sm_90a/$module.cu" > "$out" 2>&1
+    SANITIZE='' KP_EMULATE_SECONDS=300 tests/emulate --task "$scratch/my/$module.json" "tests/data/modules/$module.cu" "$scratch/sm_90a/$module.cu" > "$out" 2>&1
     check "the module $module is right, by FMA and by tensor cores" is "$(tail -n 1 "$out")" '2 passed, 0 failed'
 done
 
