@@ -38,9 +38,7 @@ void process_start_recorder(struct kp_process *p, const struct runner_recording 
 
 /* Start a runner of the candidate's, which opens the driver and waits for its cell: of the cell
  * that comes next, or now.  No code of a candidate's has run in it, unless it is of this family:
- * one that another shape has left is taken first.  The tape need not be there until the setup is
- * sent.
- */
+ * one that another shape has left is taken first.  The tape may come until the setup is sent. */
 void process_runner_ahead(void);
 void process_start_runner(struct kp_process *p, const char *name, const char *prefix);
 

@@ -149,8 +149,7 @@ static uint64_t recording_seed(const struct verify *v, uint64_t number) {
     return (kp_mix(v->master, RECORDING_SEED + number) & ~1ull) | number;
 }
 
-/* Map one placement's buffers in the recorder, at two sets of addresses, and wait for its sandbox.
- */
+/* Map a placement's buffers in the recorder, at two sets of addresses; wait for its sandbox. */
 static void set_up_recorder(struct verify *v) {
     struct runner_reply reply;
     for (uint64_t number = 0; number < KP_RECORDINGS; number++) {
