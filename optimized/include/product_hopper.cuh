@@ -22,7 +22,8 @@ template <bool A_ALONG_DEPTH> __host__ __device__ constexpr int depth_of_half_sl
 }
 
 __device__ __forceinline__ float nearest_tf32(float v) {
-    /* By hand: faster than cvt. Rounds halves away from zero; a NaN stays one in the rest. */
+    /* By hand: faster than cvt. Rounds halves away from zero; the NaN that arithmetic gives becomes
+     * zero, so that the rest of an infinity is, and a NaN must stay in the rest. */
     return __uint_as_float((__float_as_uint(v) + 0x1000) & 0xffffe000);
 }
 
@@ -41,7 +42,7 @@ __device__ __forceinline__ void write_block(const float (&slab)[TILE_K][T::N + 1
         for (int e = 0; e < 4; e++) {
             const float x = slab[depth_of_slot<A_ALONG_DEPTH>(piece * 4 + e)][n];
             big[e] = nearest_tf32(x);
-            if (!T::B_HALF) rest[e] = __float_as_uint(nearest_tf32(x - big[e]));
+            if (!T::B_HALF) rest[e] = __float_as_uint(x == x ? nearest_tf32(x - big[e]) : x);
         }
 #pragma unroll
         for (int e = 0; T::B_HALF && e < 4; e++) {
