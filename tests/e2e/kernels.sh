@@ -3,8 +3,8 @@
 # it is was compiled: of the others sixteen are, others for each commit, only their device code, not
 # optimised.  Of the specimens there is one for each way to be refused.
 # KERNELS=all, as continuous integration has it, compiles every kernel as users do, for each architecture that
-# it is for, and sees that it passes the gates and that its result has the hash of its headers; then
-# every specimen that needs no GPU to get its verdict, and the tests of optimized/include.
+# it is for, a family's for three of its shapes, and sees that it passes the gates and that its result has the
+# hash of its headers; then every specimen that needs no GPU to get its verdict, and the tests of optimized/include.
 # uses: build/gate build/confine build/task
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
@@ -27,16 +27,21 @@ seen_of() { grep -oE '[^ /]+\.cuh' "$1"; }
 # covers LEAST NAMES MOST - lists of which each holds the one before.
 covers() { [ -z "$(comm -23 <(sort -u <<< "$1") <(sort -u <<< "$2"))$(comm -23 <(sort -u <<< "$2") <(sort -u <<< "$3"))" ]; }
 
+# tasks_of NAME - the task of this name, or three of this family.
+tasks_of() {
+    local shapes
+    mapfile -t shapes < <(cat "tasks/$1/shapes" 2> /dev/null)
+    if [ ${#shapes[@]} = 0 ]; then echo "$1"; else printf "$1_%s\n" "${shapes[0]}" "${shapes[${#shapes[@]} / 2]}" "${shapes[-1]}"; fi
+}
+
 # Every kernel and specimen, and the tests of the headers.
 all() {
     local kernel name result tests=() archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 '
-    make -k -j"$(nproc)" build ARCHS=all > "$out" 2>&1
+    make -k -j"$(nproc)" build ARCHS=all TASKS="$(for kernel in optimized/*/*.cu; do tasks_of "$(basename "$kernel" .cu)"; done | paste -sd' ')" > "$out" 2>&1
     check 'the kernels are compiled without an error of the machine' [ $? = 0 ]
     for kernel in optimized/*/*.cu; do
         name=${kernel#optimized/}
-        result=build/archs/${name%.cu}
-        [ ! -e "tasks/${result##*/}/shapes" ] || result+=_$(head -n 1 "tasks/${result##*/}/shapes") # a family's
-        result+=.build.json
+        result=build/archs/${name%/*}/$(tasks_of "$(basename "$kernel" .cu)" | head -n 1).build.json
         check "$name compiles" is "$(jq -r '.verdict, .reason // empty' "$result" | tr '\n' ' ')" 'ok '
         check "$name: the hash of the headers that the compiler saw" is "$(jq -r .kernel.headers_sha256 "$result")" \
             "$(seen_of "${result%.build.json}.d" | hash_of)"
