@@ -149,6 +149,37 @@ cp "$scratch/odd.cu" "$scratch/sm_90a/odd.cu"
 tests/emulate --task "$scratch/fake/odd.json" "$scratch/odd.cu" "$scratch/sm_90a/odd.cu" > "$out" 2>&1
 check 'a product of odd sizes is right, by FMA and by tensor cores' is "$(tail -n 1 "$out")" '2 passed, 0 failed'
 
+# A NaN of B, as arithmetic on a GPU gives it, is one where its rests are in TF32.
+cat > "$scratch/fake/nan.json" << 'END'
+{"schema": 1, "task": "nan", "suite": "fake", "inputs": [{"name": "S", "shape": [80, 80], "dtype": "f32", "fill": "normal(0,1)"}],
+ "parameters": [], "graph": ["a[80,80] = tanh(S)", "b[80,80] = sub(S, S)", "c[80,80] = add(S, b)", "y[80,80] = matmul(a, c)"],
+ "outputs": ["y"], "notes": [], "flags": []}
+END
+cat > "$scratch/sm_90a/nan.cu" << 'END'
+#include "task.h"
+#include "convolve.cuh"
+#include "operands.cuh"
+#include "stores.cuh"
+constexpr int N = S_DIM0, ALL = N * N;
+using Sizes = kp::Matrices<N, N, N>;
+using Tile = kp::TileFor<Sizes, 48>;
+static_assert(!Tile::B_HALF);
+__global__ void factors(const float *s, float *a, float *b) {
+    for (int i = threadIdx.x; i < ALL; i += 256) a[i] = tanhf(s[i]), b[i] = s[i] - s[i] == 0 ? s[i] : __uint_as_float(0x7fffffff);
+}
+extern "C" size_t scratch_bytes(void) { return ALL * 8 + kp::split_bytes<Sizes, Tile>(); }
+extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch, cudaStream_t stream) {
+    float *a = (float *)scratch, *b = a + ALL;
+    factors<<<1, 256, 0, stream>>>(in->S, a, b);
+    const kp::Along<N, N> left = {{}, a};
+    const kp::Across<N, N> right = {{}, b};
+    const kp::StoreRows<kp::Same, N, N> store = {{}, out->out};
+    kp::product<Sizes, Tile>(left, right, store, b + ALL, stream);
+}
+END
+DISTRIBUTION=infinite tests/emulate --task "$scratch/fake/nan.json" "$scratch/sm_90a/nan.cu" > "$out" 2>&1
+check 'a product keeps a NaN of its right operand' is "$(tail -n 1 "$out")" '1 passed, 0 failed'
+
 # Modules that are no task of a suite, each with a kernel of its own: tests/gpu/modules measures them.
 mkdir -p "$scratch/my"
 cp tests/data/modules/*.json "$scratch/my"
