@@ -30,8 +30,9 @@ covers() { [ -z "$(comm -23 <(sort -u <<< "$1") <(sort -u <<< "$2"))$(comm -23 <
 # tasks_of NAME - the task of this name, or three of this family.
 tasks_of() {
     local shapes
-    mapfile -t shapes < <(cat "tasks/$1/shapes" 2> /dev/null)
-    if [ ${#shapes[@]} = 0 ]; then echo "$1"; else printf "$1_%s\n" "${shapes[0]}" "${shapes[${#shapes[@]} / 2]}" "${shapes[-1]}"; fi
+    [ -e "tasks/$1/shapes" ] || { echo "$1" && return; }
+    mapfile -t shapes < "tasks/$1/shapes"
+    printf "$1_%s\n" "${shapes[0]}" "${shapes[${#shapes[@]} / 2]}" "${shapes[-1]}"
 }
 
 # Every kernel and specimen, and the tests of the headers.
