@@ -34,32 +34,59 @@ constexpr HalfShape HALF_SHAPES[] = {
     {HALF_TOGETHER, 256, 64},  {HALF_TOGETHER, 64, 256},  {HALF_TOGETHER, 128, 64},
     {HALF_TOGETHER, 64, 128},  {HALF_TOGETHER, 64, 64},   {HALF_APART, 128, 128},
     {HALF_APART, 64, 256},     {HALF_APART, 128, 64},     {HALF_APART, 64, 128},
-    {HALF_APART, 64, 64},      {HALF_MAPPED, 128, 256},   {HALF_MAPPED, 128, 128},
-    {HALF_MAPPED, 256, 128},   {HALF_DIRECT, 16, 16},     {HALF_DIRECT, 32, 32}};
+    {HALF_APART, 64, 64},      {HALF_MAPPED, 128, 256},   {HALF_MAPPED, 128, 192},
+    {HALF_MAPPED, 128, 128},   {HALF_MAPPED, 256, 128},   {HALF_MAPPED, 64, 256},
+    {HALF_MAPPED, 128, 64},    {HALF_MAPPED, 64, 128},    {HALF_MAPPED, 64, 64},
+    {HALF_DIRECT, 16, 16},     {HALF_DIRECT, 32, 32}};
+
+constexpr int half_rounds(long long work, int at_once) {
+    return (int)((work + at_once - 1) / at_once);
+}
 
 constexpr int half_walk(int walk, int tiles) {
     while (tiles % walk) walk /= 2;
     return walk;
 }
 
-/* Whether a choice can be compiled; the kernels' static_asserts say the same. */
+/* Whether a warpgroup has two sets of sums, and stores one by a map while it adds to the other. */
+constexpr bool half_laps(HalfWay way, int tile_m, int tile_n, int parts) {
+    return way == HALF_MAPPED && tile_m == 128 && tile_n <= 192 && parts == 1;
+}
+
+/* Blocks of a cluster whose tiles lie below each other. */
+constexpr int half_share(const HalfChoice &c) {
+    return c.way == HALF_MAPPED ? 2 : 1;
+}
+
+/* Rows and columns of tiles; blocks that share B have theirs below each other. */
+constexpr int half_rows_of_tiles(const HalfChoice &c) {
+    return half_rounds(c.m, half_share(c) * c.tile_m);
+}
+
+constexpr int half_columns_of_tiles(const HalfChoice &c) {
+    return half_rounds(c.n, c.tile_n);
+}
+
+/* Whether a choice can be compiled, as the kernels' static_asserts say, and is no waste: tiles that
+ * are stored by maps may reach beyond the matrix. */
 constexpr bool half_possible(const HalfChoice &c) {
-    const int share = c.way == HALF_MAPPED ? 2 : 1;
-    if (c.m % (c.tile_m * share) || c.n % c.tile_n) return false;
+    if (half_laps(c.way, c.tile_m, c.tile_n, c.parts)) {
+        if (2.0 * c.tile_m * half_rows_of_tiles(c) * c.tile_n * half_columns_of_tiles(c) >
+            1.2 * c.m * c.n)
+            return false;
+    } else if (c.m % (c.tile_m * half_share(c)) || c.n % c.tile_n)
+        return false;
     if (c.way == HALF_DIRECT) return c.k % (32 * c.split) == 0 && c.parts == 1 && c.split <= 16;
     if (c.k % (64 * c.split * c.parts)) return false;
     if (c.split * c.parts == 1) return true;
-    if (c.way != HALF_TOGETHER || c.tile_m / c.split < 8) return false;
-    const int memory = HALF_MEMORY - c.tile_m * c.tile_n * 4 - 16;
+    if (c.way == HALF_APART || (c.way == HALF_MAPPED && c.split > 1) || c.tile_m / c.split < 8)
+        return false;
+    const int memory = HALF_MEMORY - c.tile_m * c.tile_n * 4 - 16 - (half_share(c) - 1) * 3 * 128;
     return memory >= 3 * ((c.tile_m + c.tile_n) * 128 + 16);
 }
 
 constexpr double half_most(double x, double y) {
     return x > y ? x : y;
-}
-
-constexpr int half_rounds(long long work, int at_once) {
-    return (int)((work + at_once - 1) / at_once);
 }
 
 /* Rates in bytes a nanosecond, times in nanoseconds, of an H200: what a multiprocessor gets from
@@ -109,11 +136,10 @@ constexpr double half_end_time(const HalfChoice &c) {
 /* Modelled nanoseconds of a choice. */
 constexpr double half_time(const HalfChoice &c) {
     if (c.way == HALF_DIRECT) return half_direct_time(c);
-    const int share = c.way == HALF_MAPPED ? 2 : 1;
     /* Clusters at a time: not every part of the chip has a multiple of 4 or 8 left. */
     const int fits[] = {0, HALF_PROCESSORS, 66, 0, 30, 0, 0, 0, 14};
-    const long long tiles = (long long)c.m / c.tile_m / share * (c.n / c.tile_n) * c.parts;
-    const int rounds = half_rounds(tiles, fits[c.split * share]);
+    const long long tiles = (long long)half_rows_of_tiles(c) * half_columns_of_tiles(c) * c.parts;
+    const int rounds = half_rounds(tiles, fits[c.split * half_share(c)]);
     const double slabs = c.k / 64 / c.split / c.parts * half_slab_time(c);
     const double end = half_end_time(c);
     const double work = c.way == HALF_APART ? rounds * half_most(slabs, (slabs + end) / 2) + end
@@ -132,8 +158,8 @@ template <class F> constexpr void half_each(int m, int n, int k, F f) {
             for (int parts = 1; parts <= 64; parts *= 2) {
                 HalfChoice c = {m, n, k, s.way, s.tile_m, s.tile_n, split, parts, walks[0]};
                 if (!half_possible(c) || (s.way != HALF_DIRECT && split > 8)) continue;
-                const long long tiles = (long long)m / s.tile_m * (n / s.tile_n);
-                if (parts > 1 && tiles * split * parts > 160) continue;
+                const long long tiles = (long long)half_rows_of_tiles(c) * half_columns_of_tiles(c);
+                if (parts > 1 && tiles * half_share(c) * split * parts > 160) continue;
                 for (int i = 0; i < (tiles > HALF_PROCESSORS ? tried : 1); i++) {
                     c.walk = walks[i];
                     f(c);

@@ -6,8 +6,11 @@
  * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
  * columns. APART: each has tiles of its own, so that one stores while the other multiplies. They
  * take turns: of a stage that is filled twice before a warpgroup looks, parity tells nothing.
- * MAPPED: as TOGETHER, but one thread has the copy engine fetch, by tensor maps, and two blocks, a
- * cluster, have tiles below each other and share B: each fetches a half for both.
+ * MAPPED: as TOGETHER, but the copy engine fetches, by tensor maps, asked by one thread for each
+ * operand, and two blocks, a cluster, have tiles below each other and share B: each fetches a half
+ * for both. Of tiles of 128 rows and up to 192 columns a warpgroup has two sets of sums, and the copy
+ * engine stores, too: one set while the tensor cores add to the other.
+ *
  * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
  * their sums to that block of the cluster which adds up the rows. If that is still too few blocks,
  * PARTS of such clusters share it: each leaves its sums in scratch, and the last adds them up,
@@ -28,27 +31,37 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr bool REDUCES = SPLIT * PARTS > 1;
     static constexpr int OWN_M = APART || BESIDE ? M : M / 2, OWN_N = BESIDE ? N / 2 : N;
     static constexpr int SHARE = MAPPED ? 2 : 1, CLUSTER = SHARE * SPLIT;
-    static constexpr int ROW_TILES = S::M / (M * SHARE), COLUMN_TILES = S::N / N;
+    static constexpr int ROW_TILES = half_rounds(S::M, M *SHARE);
+    static constexpr int COLUMN_TILES = half_rounds(S::N, N);
     static constexpr int TILES = ROW_TILES * COLUMN_TILES; /* of all blocks that share B */
     static constexpr int SLABS = S::K / 64 / SPLIT / PARTS, ROWS = M / SPLIT;
     static constexpr int WALK = half_walk(WALK_, ROW_TILES), WALKED = WALK * COLUMN_TILES;
     static constexpr int A_BYTES = M * 128, STAGE = A_BYTES + N * 128;
-    static constexpr int MAPS = MAPPED ? 256 : 0, SUM_BYTES = REDUCES ? M * N * 4 : 0;
+    /* LAPS: 64 columns of a warp's 16 rows are a box, and stored at a time; ROOMS of them have
+     * room, which the boxes of a tile, and then of the next, take in turns. */
+    static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);
+    static constexpr int ROOMS = BOXES % 2 ? 3 : 2;
+    static constexpr bool LAPS = half_laps(WAY, M, N, PARTS);
+    static constexpr int MAPS = MAPPED ? 3 * 128 : 0;
+    static constexpr int SUM_BYTES = REDUCES ? M * N * 4 : LAPS ? 8 * ROOMS * BOX : 0;
     static constexpr int FIT = (HALF_MEMORY - MAPS - SUM_BYTES - 16) / (STAGE + 16);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
     static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
-    static constexpr int TURNS = BARS + STAGES * 16; /* APART: two barriers; REDUCES: a flag */
+    /* APART: two barriers; LAPS: one, for the map of `out`; REDUCES: a flag. */
+    static constexpr int TURNS = BARS + STAGES * 16;
     static constexpr int BYTES = TURNS + 16, THREADS = 384;
     static constexpr int FETCHER = MAPPED ? 40 : 72,
                          MULTIPLIER = MAPPED ? 232 : 216; /* registers */
-    static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4
-                                      : MAPPED  ? (size_t)TILES *SHARE * 256
-                                                : 0;
-    static_assert(S::M % (M * SHARE) == 0 && S::N % N == 0 && SLABS * 64 * SPLIT * PARTS == S::K,
-                  "whole tiles and slabs");
+    /* Of scratch: the sums of all parts, and behind them the maps of all blocks. */
+    static constexpr size_t PARTS_BYTES = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4 : 0;
+    static constexpr size_t SCRATCH = PARTS_BYTES + (size_t)TILES * PARTS * SHARE * MAPS;
+    static_assert((LAPS || (S::M % (M * SHARE) == 0 && S::N % N == 0)) &&
+                      SLABS * 64 * SPLIT * PARTS == S::K,
+                  "whole tiles and slabs; maps know where a matrix ends");
     static_assert(OWN_M % 64 == 0 && OWN_M * OWN_N <= 128 * 128, "sums fit into registers");
-    static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && (APART || MAPPED)), "a choice");
+    static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && APART) && !(SPLIT > 1 && MAPPED),
+                  "a choice");
 };
 
 /* What a block does: tiles first, first + step, ... of all TILES, its part of their depth. */
@@ -68,8 +81,10 @@ template <class T> struct HalfWork {
     __device__ __forceinline__ int column(int tile) const {
         return tile % T::WALKED / T::WALK * T::N;
     }
+    /* Which of the blocks of a cluster that share a tile this is. */
+    __device__ __forceinline__ int sharer() const { return T::SPLIT > 1 ? rank : 0; }
     __device__ __forceinline__ int depth() const {
-        return (part * T::SPLIT + (T::SPLIT > 1 ? rank : 0)) * T::SLABS * 64;
+        return (part * T::SPLIT + sharer()) * T::SLABS * 64;
     }
 };
 
@@ -98,25 +113,34 @@ __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> w
     }
 }
 
-/* Fetches by the copy engine, which one thread asks; called by a warp. */
+/* Fetches by the copy engine: one warp asks for slabs of A, another for those of B transposed, and
+ * a third makes the map that HalfBoxes needs. */
 template <class S, class T>
-__device__ __forceinline__ void half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work,
-                                                  const __half *a, const __half *bt,
-                                                  TensorMap *maps, TensorMap *room) {
+__device__ __forceinline__ void
+half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work, const __half *a, const __half *bt,
+                  const __half *out, TensorMap *maps, TensorMap *room) {
     constexpr int SHARED = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
-    map_make(maps, room, a, S::M, S::K, T::M);
-    map_make(maps + 1, room + 1, bt, S::N, S::K, SHARED);
-    if (threadIdx.x % 32 == 0)
-        for (int tile = work.first; tile < T::TILES; tile += work.step) {
+    const int warp = threadIdx.x / 32 - 8;
+    maps += warp, room += warp;
+    if (warp == 0) map_make(maps, room, a, S::M, S::K, T::M);
+    if (warp == 1) map_make(maps, room, bt, S::N, S::K, SHARED);
+    if (T::LAPS && warp == 2) map_make(maps, room, out, S::M, S::N, 16);
+    if (threadIdx.x % 32 == 0) {
+        if (T::LAPS && warp == 2) bar_arrive(ring.base + T::TURNS);
+        for (int tile = work.first; tile < T::TILES && warp < 2; tile += work.step) {
             const int row = work.row(tile), column = work.column(tile) + work.rank * SHARED;
             for (int k = 0; k < T::SLABS; k++, ring.next()) {
                 bar_wait(ring.empty(), ring.parity ^ 1);
-                bar_expect(ring.full(), T::STAGE);
-                copy_box<1>(ring.a(), maps, row, k * 64, ring.full());
-                copy_box<T::SHARE>(ring.b() + work.rank * SHARED * 128, maps + 1, column, k * 64,
-                                   ring.full());
+                bar_expect(ring.full(), warp ? T::STAGE - T::A_BYTES : T::A_BYTES);
+                const int depth = work.depth() + k * 64;
+                if (warp)
+                    copy_box<T::SHARE>(ring.b() + work.rank * SHARED * 128, maps, column, depth,
+                                       ring.full());
+                else
+                    copy_box<1>(ring.a(), maps, row, depth, ring.full());
             }
         }
+    }
     __syncwarp();
 }
 
@@ -160,6 +184,35 @@ __device__ __forceinline__ void half_store(__half *out, const HalfSums<T> &sums)
                     make_uint4(r[0], r[1], r[2], r[3]);
             }
 }
+
+/* Stores by the copy engine, one box of a warp's sums at a time. */
+template <class S, class T> struct HalfBoxes {
+    const TensorMap *map;
+    uint32_t rooms;
+    int row, column;
+    /* Box `b` of sums for the tile at (row, column). */
+    __device__ __forceinline__ void store(int b, const HalfSums<T> &sums) const {
+        const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, i = b / (T::OWN_N / 64);
+        const int j = b % (T::OWN_N / 64) * 8;
+        const uint32_t box = rooms + (warp * T::ROOMS + b % T::ROOMS) * T::BOX;
+        if (lane == 0) copies_out_wait<T::ROOMS - 1>(); /* what was in this room before has left */
+        __syncwarp();
+#pragma unroll
+        for (int c = 0; c < 8; c += 2) {
+            uint32_t r[4];
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                const int at = (j + c + e / 2) * 4 + e % 2 * 2;
+                r[e] = half_pair(sums[i][at], sums[i][at + 1]);
+            }
+            store_matrices(box + lane % 16 * 128 + ((c + lane / 16) ^ lane % 8) * 16, r);
+        }
+        fence_async();
+        __syncwarp();
+        const int rows = T::OWN_M * (warp / 4) + i * 64 + warp % 4 * 16;
+        if (lane == 0) copy_box_out(map, row + rows, column + j * 8, box);
+    }
+};
 
 /* Where the sums of block `from` for a row go, in the memory of the block that adds it up. Pieces
  * of 8 floats are permuted, so that neighbouring rows fall into different banks. */
@@ -225,12 +278,72 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
                              sums);
         else {
             if (T::SPLIT > 1) cluster_wait(); /* all blocks of it have started */
-            half_send<T>(ring.base + T::SUMS, work.rank, row, columns, sums);
+            half_send<T>(ring.base + T::SUMS, work.sharer(), row, columns, sums);
         }
     }
 }
 
-template <class T> __device__ unsigned half_arrivals[T::TILES * T::SPLIT]; /* 0 after each launch */
+template <int N, int R> __device__ __forceinline__ void half_hold(float (&sums)[N][R]) {
+#pragma unroll
+    for (int i = 0; i < N; i++) wgmma_hold(sums[i]);
+}
+
+/* The same with two sets of sums: one is stored, box by box, while products add to the other. */
+template <class S, class T>
+__device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfWork<T> work,
+                                                   const TensorMap *map) {
+    const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
+    HalfBoxes<S, T> boxes = {map, ring.base + T::SUMS, 0, 0};
+    uint32_t used = 0;
+    /* Adds a slab, and gives back that before it, which is multiplied then. */
+    auto slab = [&](HalfSums<T> &sums, int k) {
+        bar_wait(ring.full(), ring.parity);
+        half_slab<T>(sums, ring.a() + group * T::OWN_M * 128, ring.b(), k);
+        wgmma_wait<1>();
+        if (used && thread < T::SHARE) bar_arrive_at(used, thread);
+        used = ring.empty(), ring.next();
+    };
+    auto place = [&](int tile) {
+        if (tile == work.first) bar_wait(ring.base + T::TURNS, 0), map_see(map);
+        boxes.row = work.row(tile), boxes.column = work.column(tile);
+    };
+    /* Adds up a tile while the one before is stored. */
+    auto lap = [&](HalfSums<T> &sums, HalfSums<T> &stored, int tile) {
+        if (tile > work.first) place(tile - work.step);
+#pragma unroll
+        for (int b = 0; b < T::BOXES; b++) {
+            if (b < T::SLABS) slab(sums, b);
+            if (b == 0) half_hold(stored);
+            if (tile > work.first) boxes.store(b, stored);
+        }
+        for (int k = T::BOXES; k < T::SLABS; k++) slab(sums, k);
+    };
+    auto last = [&](HalfSums<T> &sums, int tile) {
+        wgmma_wait<0>();
+        if (thread < T::SHARE) bar_arrive_at(used, thread);
+        half_hold(sums);
+        place(tile);
+#pragma unroll
+        for (int b = 0; b < T::BOXES; b++) boxes.store(b, sums);
+    };
+    HalfSums<T> sums, others;
+    for (int tile = work.first;; tile += 2 * work.step) {
+        const int next = tile + work.step;
+        lap(sums, others, tile);
+        if (next >= T::TILES) {
+            last(sums, tile);
+            break;
+        }
+        lap(others, sums, next);
+        if (next + work.step >= T::TILES) {
+            last(others, next);
+            break;
+        }
+    }
+    if (thread % 32 == 0) copies_out_wait<0>(); /* before the memory is given back */
+}
+
+template <class T> __device__ unsigned half_arrivals[T::TILES * T::CLUSTER]; /* 0 after each launch */
 
 __device__ __forceinline__ float4 half_add(float4 x, float4 y) {
     return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
@@ -244,7 +357,7 @@ __device__ __forceinline__ void half_store_four(__half *to, float4 v) {
 template <class S, class T, class F>
 __device__ __forceinline__ void half_each(const HalfWork<T> work, const F &f) {
     for (int i = threadIdx.x; i < T::ROWS * T::N / 4; i += 256) {
-        const int row = (T::SPLIT > 1 ? work.rank : 0) * T::ROWS + i / (T::N / 4);
+        const int row = work.sharer() * T::ROWS + i / (T::N / 4);
         const int four = i % (T::N / 4);
         f(row, four, (work.row(work.first) + row) * S::N + work.column(work.first) + four * 4);
     }
@@ -270,7 +383,7 @@ __device__ __forceinline__ void half_reduce(const HalfWork<T> work, const unsign
                 __stcg((float4 *)(scratch + (size_t)work.part * (S::M * S::N) + at), v[0]);
         });
     if constexpr (T::PARTS > 1) {
-        unsigned *arrivals = half_arrivals<T> + work.first * T::SPLIT + work.rank;
+        unsigned *arrivals = half_arrivals<T> + work.first * T::CLUSTER + work.rank;
         __threadfence();
         __syncthreads();
         if (threadIdx.x == 0) *flag = atomicInc(arrivals, T::PARTS - 1) == T::PARTS - 1;
@@ -298,12 +411,14 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     if (threadIdx.x == 0) {
         HalfRing<T> r = ring;
         for (int s = 0; s < T::STAGES; s++, r.next()) {
-            bar_init(r.full(), T::MAPPED ? 1 : 128);
+            bar_init(r.full(), T::MAPPED ? 2 : 128);
             bar_init(r.empty(), (T::APART ? 1 : 2) * T::SHARE);
         }
+        if (T::LAPS) bar_init(ring.base + T::TURNS, 1);
         if (T::APART) bar_init(ring.base + T::TURNS, 1), bar_init(ring.base + T::TURNS + 8, 1);
         bar_init_done();
     }
+    TensorMap *maps = (TensorMap *)((unsigned char *)scratch + T::PARTS_BYTES) + blockIdx.x * 3;
     __syncthreads();
     if (T::CLUSTER > 1) cluster_arrive();
     if (T::SHARE > 1) cluster_wait();
@@ -311,13 +426,16 @@ __global__ void __launch_bounds__(T::THREADS, 1)
         registers_give<T::FETCHER>();
         if constexpr (!T::MAPPED)
             half_fetch<S, T>(ring, work, a, bt);
-        else if (threadIdx.x < 288)
-            half_fetch_mapped<S, T>(ring, work, a, bt, (TensorMap *)scratch + blockIdx.x * 2,
+        else
+            half_fetch_mapped<S, T>(ring, work, a, bt, out, maps,
                                     (TensorMap *)(memory + T::MAPS_AT));
         if (T::SPLIT > 1) cluster_wait();
     } else {
         registers_take<T::MULTIPLIER>();
-        half_multiply<S, T>(ring, work, out);
+        if constexpr (T::LAPS)
+            half_multiply_laps<S, T>(ring, work, maps + 2);
+        else
+            half_multiply<S, T>(ring, work, out);
     }
     if (T::SHARE > 1) cluster_sync(); /* nobody leaves while others still send to it */
     if constexpr (T::REDUCES) {

@@ -82,7 +82,7 @@ struct __align__(128) TensorMap {
 
 /* Makes the map of a row-major matrix of f16, which is read in boxes of 64 columns (128 bytes) by
  * `box` rows, laid out as operands. A whole warp calls it. `room` is 128 bytes of its shared
- * memory; the map is `to`, in global memory, and only this warp may use it. */
+ * memory; the map is `to`, in global memory, and other warps may use it after map_see(). */
 __device__ __forceinline__ void map_make(TensorMap *to, TensorMap *room, const __half *matrix,
                                          int rows, int columns, int box) {
     const uint32_t at = shared_address(room);
@@ -140,7 +140,41 @@ __device__ __forceinline__ void copy_box(uint32_t to, const TensorMap *map, int 
                      : "memory");
 }
 
+/* Has this thread see a map that another warp made. */
+__device__ __forceinline__ void map_see(const TensorMap *map) {
+    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
+}
+
+/* Starts the copy of a box of this block's shared memory to (row, column), as a group. */
+__device__ __forceinline__ void copy_box_out(const TensorMap *map, int row, int column,
+                                             uint32_t from) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%1, %2}], [%3];\n"
+        "cp.async.bulk.commit_group;" ::"l"(map),
+        "r"(column), "r"(row), "r"(from)
+        : "memory");
+}
+
+/* Waits until all but LEFT of this thread's groups have read what they copy. */
+template <int LEFT> __device__ __forceinline__ void copies_out_wait() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LEFT) : "memory");
+}
+
+/* Stores four 8 x 8 matrices of f16, which lie over a warp as sums of products do; lane l says
+ * where row l % 8 of matrix l / 8 goes. */
+__device__ __forceinline__ void store_matrices(uint32_t to, const uint32_t (&r)[4]) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to),
+                 "r"(r[0]), "r"(r[1]), "r"(r[2]), "r"(r[3])
+                 : "memory");
+}
+
 /* ---- products ---- */
+
+/* Keeps the compiler from reading sums before a wait for the products that add to them. */
+template <int N> __device__ __forceinline__ void wgmma_hold(float (&d)[N]) {
+#pragma unroll
+    for (int i = 0; i < N; i++) asm volatile("" : "+f"(d[i])::"memory");
+}
 
 /* d (64 x N, fp32) = a * b, or += where `add` is set: a step of 16 of the depth, both operands by
  * wgmma_operand(). Who has what of d is as in Wgmma. */
@@ -155,9 +189,9 @@ template <int N> struct WgmmaShared;
 #define KP_R32 KP_R16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define KP_R64 KP_R32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
     "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define KP_R128 KP_R64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
-    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
-    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+#define KP_R96 KP_R64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
+    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define KP_R128 KP_R96 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
     "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
 #define KP_WGMMA(N, D, A, B, ADDS, ...) \
     template <> struct WgmmaShared<N> { \
@@ -170,9 +204,11 @@ template <int N> struct WgmmaShared;
 KP_WGMMA(32, KP_R16, "%16", "%17", "%18", KP_D16(0))
 KP_WGMMA(64, KP_R32, "%32", "%33", "%34", KP_D16(0), KP_D16(16))
 KP_WGMMA(128, KP_R64, "%64", "%65", "%66", KP_D64(0))
+KP_WGMMA(192, KP_R96, "%96", "%97", "%98", KP_D64(0), KP_D16(64), KP_D16(80))
 KP_WGMMA(256, KP_R128, "%128", "%129", "%130", KP_D64(0), KP_D64(64))
 #undef KP_WGMMA
 #undef KP_R128
+#undef KP_R96
 #undef KP_R64
 #undef KP_R32
 #undef KP_R16

@@ -52,16 +52,22 @@ for shape in 64_64_64 256_64_512 128_256_64; do
 done
 for case in 64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TOGETHER,128,256,1,1,8 256_128_192:TOGETHER,256,128,1,1,8 \
     64_256_320:TOGETHER,64,256,1,1,8 128_64_512:TOGETHER,64,64,4,1,8 64_128_1024:TOGETHER,64,128,8,2,8 128_64_512:TOGETHER,128,64,1,4,8 \
-    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_320:MAPPED,128,256,1,1,8; do
+    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_320:MAPPED,128,256,1,1,8 \
+    256_256_320:MAPPED,64,128,1,1,8 128_64_256:MAPPED,64,64,1,1,8 256_128_512:MAPPED,64,128,1,2,8 256_128_768:MAPPED,128,128,1,4,8; do
     check "a product of ${case%:*} that is cut as ${case#*:} is right" way "${case%:*}" "${case#*:}"
+done
+# Two clusters take turns with all tiles, of which the last rows reach beyond the matrix.
+few='s|processors / T::SHARE|2|'
+for case in 1088_384_320:MAPPED,128,128,1,1,8 1152_384_320:MAPPED,128,192,1,1,8; do
+    check "a product of ${case%:*} that is cut as ${case#*:}, by two clusters, is right" way "${case%:*}" "${case#*:}" "$few"
 done
 check 'a portable product straight from memory is right' emulate 128_64_256 optimized/portable/hgemm.cu
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
-# wrong WHAT M_N_K WAY SED - so edited it is found to be wrong.
+# wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong.
 wrong() {
     check "$1: the edit is made" not cmp -s <(sed "$4" optimized/include/half_product.cuh) optimized/include/half_product.cuh
-    way "$2" "$3" "$4"
+    way "$2" "$3" "$4; ${5-}"
     check "$1 is found" grep -qE 'wrong|deadlock|too many' "$out"
 }
 wrong 'a fetcher that does not wait for an empty stage' 128_256_512 TOGETHER,128,256,1,1,8 's/bar_wait(ring.empty(), ring.parity ^ 1);//'
@@ -70,3 +76,5 @@ wrong 'a cluster whose sums are read too early' 128_64_512 TOGETHER,64,64,4,1,8 
 wrong 'a warpgroup that does not wait for its turn' 1088_2048_384 APART,64,256,1,1,4 '/group + turn > 0/d'
 wrong 'a part that is left out' 64_64_512 TOGETHER,64,64,1,4,8 's/int p = 1; p < T::PARTS/int p = 2; p < T::PARTS/'
 wrong 'a block that does not share B' 512_256_320 MAPPED,128,256,1,1,8 's/copy_box<T::SHARE>/copy_box<1>/'
+wrong 'a box that is written before the copy engine has read it' 1088_384_320 MAPPED,128,128,1,1,8 's/T::ROOMS - 1/T::ROOMS/' "$few"
+wrong 'a warp that ends before its boxes are read' 512_256_320 MAPPED,128,128,1,1,8 's/copies_out_wait<0>()/(void)0/'

@@ -1,6 +1,8 @@
 /* hopper_f16.cuh: optimized/include/hopper_f16.cuh for tests/emulate. Copies and products happen as
  * late as they may. */
 #pragma once
+#include <deque>
+#include <functional>
 #include "hopper.cuh"
 namespace emulator {
 /* Blocks of a cluster arrive, and wait later. */
@@ -27,6 +29,8 @@ inline void copy_rows(uint32_t to, const Map &map, int row, int column) {
                 memset(piece, 0, 16);
         }
 }
+/* What threads have asked to be copied to a matrix, and is not yet read. */
+inline std::map<Thread *, std::deque<std::function<void()>>> copies_out;
 } // namespace emulator
 namespace kp {
 inline void fence_async() {}
@@ -61,6 +65,7 @@ void launch_sized(void (*kernel)(P...), int blocks, int threads, int bytes, cuda
                   const A &...a) {
     if (blocks % CLUSTER) emulator::fail("%d blocks are not whole clusters", blocks);
     emulator::bars.clear(), emulator::warpgroups.clear(), emulator::cluster_arrived.clear();
+    emulator::copies_out.clear();
     emulator::cluster_bar = emulator::cluster_split = emulator::Barrier();
     emulator::cluster_size = CLUSTER;
     emulator::launch(emulator::Config(blocks, threads, bytes), [=] { kernel(a...); });
@@ -100,6 +105,34 @@ void copy_box(uint32_t to, const TensorMap *at, int row, int column, uint32_t ba
         });
     }
 }
+inline void map_see(const TensorMap *) {}
+inline void copy_box_out(const TensorMap *at, int row, int column, uint32_t from) {
+    emulator::Map map;
+    memcpy(&map, at, sizeof map);
+    if (map.sign != emulator::MAP_SIGN) emulator::fail("no tensor map");
+    if (from % 1024) emulator::fail("a box is not aligned");
+    const char *box = emulator::shared_at(from);
+    emulator::copies_out[emulator::self].push_back([=] {
+        for (int r = 0; r < map.box; r++)
+            for (int p = 0; p < 8; p++)
+                if (row + r < map.rows && column + p * 8 < map.columns)
+                    memcpy((char *)map.matrix + (row + r) * map.pitch + (column + p * 8) * 2,
+                           box + r * 128 + ((p ^ (r & 7)) * 16), 16);
+    });
+}
+template <int LEFT> void copies_out_wait() {
+    auto &mine = emulator::copies_out[emulator::self];
+    for (; mine.size() > LEFT; mine.pop_front()) mine.front()();
+}
+inline void store_matrices(uint32_t to, const uint32_t (&r)[4]) {
+    const int lane = threadIdx.x % 32;
+    for (int m = 0; m < 4; m++)
+        for (int row = 0; row < 8; row++) {
+            const uint32_t there = __shfl_sync(~0u, to, m * 8 + row);
+            if (lane / 4 == row) memcpy(emulator::shared_at(there) + lane % 4 * 4, &r[m], 4);
+        }
+}
+template <int N> void wgmma_hold(float (&)[N]) {}
 /* Both operands lie in shared memory, where they must stay until they are multiplied. */
 template <int N> struct WgmmaShared {
     static void multiply(float (&d)[N / 2], uint64_t a, uint64_t b, int add) {
