@@ -34,10 +34,11 @@ constexpr HalfShape HALF_SHAPES[] = {
     {HALF_TOGETHER, 256, 64},  {HALF_TOGETHER, 64, 256},  {HALF_TOGETHER, 128, 64},
     {HALF_TOGETHER, 64, 128},  {HALF_TOGETHER, 64, 64},   {HALF_APART, 128, 128},
     {HALF_APART, 64, 256},     {HALF_APART, 128, 64},     {HALF_APART, 64, 128},
-    {HALF_APART, 64, 64},      {HALF_MAPPED, 128, 256},   {HALF_MAPPED, 128, 192},
-    {HALF_MAPPED, 128, 128},   {HALF_MAPPED, 256, 128},   {HALF_MAPPED, 64, 256},
-    {HALF_MAPPED, 128, 64},    {HALF_MAPPED, 64, 128},    {HALF_MAPPED, 64, 64},
-    {HALF_DIRECT, 16, 16},     {HALF_DIRECT, 32, 32}};
+    {HALF_APART, 64, 64},      {HALF_TOGETHER, 192, 128}, {HALF_MAPPED, 192, 128},
+    {HALF_MAPPED, 128, 256},   {HALF_MAPPED, 128, 192},   {HALF_MAPPED, 128, 128},
+    {HALF_MAPPED, 256, 128},   {HALF_MAPPED, 64, 256},    {HALF_MAPPED, 128, 64},
+    {HALF_MAPPED, 64, 128},    {HALF_MAPPED, 64, 64},     {HALF_DIRECT, 16, 16},
+    {HALF_DIRECT, 32, 32}};
 
 constexpr int half_rounds(long long work, int at_once) {
     return (int)((work + at_once - 1) / at_once);
@@ -81,8 +82,9 @@ constexpr bool half_possible(const HalfChoice &c) {
     if (c.split * c.parts == 1) return true;
     if (c.way == HALF_APART || (c.way == HALF_MAPPED && c.split > 1) || c.tile_m / c.split < 8)
         return false;
-    const int memory = HALF_MEMORY - c.tile_m * c.tile_n * 4 - 16 - (half_share(c) - 1) * 3 * 128;
-    return memory >= 3 * ((c.tile_m + c.tile_n) * 128 + 16);
+    const int sums = c.split > 1 ? c.tile_m * c.tile_n * 4 : 0;
+    return HALF_MEMORY - sums - 16 - (half_share(c) - 1) * 3 * 128 >=
+           3 * ((c.tile_m + c.tile_n) * 128 + 16);
 }
 
 constexpr double half_most(double x, double y) {
@@ -128,8 +130,11 @@ constexpr double half_end_time(const HalfChoice &c) {
     const double tile = (double)c.tile_m * c.tile_n;
     double time = 350 + tile * 2 / 60;
     if (c.split > 1) time += 900 + tile * 4 / 60;
-    if (c.parts > 1)
-        time += 1800 + c.parts * tile / c.split * 4 / 50 + 4.0 * c.m * c.n * c.parts / 3000;
+    if (c.parts > 1) {
+        /* Blocks that meet read a piece of all parts each, else one reads them all. */
+        const int read = half_share(c) * c.split <= 2 ? 1 : c.parts;
+        time += 1800 + read * tile / c.split * 4 / 50 + 4.0 * c.m * c.n * c.parts / 3000;
+    }
     return time;
 }
 
@@ -144,7 +149,7 @@ constexpr double half_time(const HalfChoice &c) {
     const double end = half_end_time(c);
     const double work = c.way == HALF_APART ? rounds * half_most(slabs, (slabs + end) / 2) + end
                                             : rounds * (slabs + end);
-    return HALF_LAUNCH + 450 + (c.way == HALF_MAPPED ? 1500 : 0) +
+    return HALF_LAUNCH + 450 + (c.way == HALF_MAPPED ? 300 : 0) +
            half_most(work, half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0));
 }
 
@@ -159,7 +164,7 @@ template <class F> constexpr void half_each(int m, int n, int k, F f) {
                 HalfChoice c = {m, n, k, s.way, s.tile_m, s.tile_n, split, parts, walks[0]};
                 if (!half_possible(c) || (s.way != HALF_DIRECT && split > 8)) continue;
                 const long long tiles = (long long)half_rows_of_tiles(c) * half_columns_of_tiles(c);
-                if (parts > 1 && tiles * half_share(c) * split * parts > 160) continue;
+                if (parts > 1 && tiles * half_share(c) * split * parts > HALF_PROCESSORS) continue;
                 for (int i = 0; i < (tiles > HALF_PROCESSORS ? tried : 1); i++) {
                     c.walk = walks[i];
                     f(c);
@@ -173,13 +178,14 @@ constexpr bool half_long(int m, int n, int k) {
     return k >= 8192 && (double)m * n * k >= 0x1p39 && m % 256 == 0 && n % 256 == 0;
 }
 
-/* The choice of the least modelled time; HALF_MAPPED is for a tuner to find, but for long ones. */
+/* The choice of the least modelled time. HALF_MAPPED and tiles of 192 rows are for a tuner to find,
+ * but for long products. */
 constexpr HalfChoice half_model(int m, int n, int k) {
     if (half_long(m, n, k)) return {m, n, k, HALF_MAPPED, 128, 256, 1, 1, 8};
     HalfChoice best = {};
     double least = 1e30;
     half_each(m, n, k, [&](const HalfChoice &c) {
-        const double time = c.way == HALF_MAPPED ? 1e30 : half_time(c);
+        const double time = c.way == HALF_MAPPED || c.tile_m == 192 ? 1e30 : half_time(c);
         if (time < least * 0.999) least = time, best = c;
     });
     return best;

@@ -4,17 +4,20 @@
  * ahead across tiles. half_choice.cuh says which tiles there are and which suit a shape.
  *
  * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
- * columns. APART: each has tiles of its own, so that one stores while the other multiplies. They
- * take turns: of a stage that is filled twice before a warpgroup looks, parity tells nothing.
- * MAPPED: as TOGETHER, but the copy engine fetches, by tensor maps, asked by one thread for each
- * operand, and two blocks, a cluster, have tiles below each other and share B: each fetches a half
- * for both. Of tiles of 128 rows and up to 192 columns a warpgroup has two sets of sums, and the copy
- * engine stores, too: one set while the tensor cores add to the other.
+ * columns; of one of 192 rows three warpgroups a third each. APART: each has tiles of its own, so
+ * that one stores while the other multiplies. They take turns: of a stage that is filled twice
+ * before a warpgroup looks, parity tells nothing. MAPPED: as TOGETHER, but the copy engine fetches,
+ * by tensor maps, asked by one thread for each operand, and two blocks, a cluster, have tiles below
+ * each other and share B: each fetches a half for both. Maps take more than a microsecond to make;
+ * until then two warps copy what comes first, EARLY slabs. Of tiles of 128 rows and up to 192
+ * columns a warpgroup has two sets of sums, and the copy engine stores, too: one set while the
+ * tensor cores add to the other.
  *
  * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
  * their sums to that block of the cluster which adds up the rows. If that is still too few blocks,
- * PARTS of such clusters share it: each leaves its sums in scratch, and the last adds them up,
- * always in the same order. */
+ * PARTS of such clusters share it: each leaves its sums in scratch. Where all blocks run at once
+ * they meet then, and each adds up a piece; else the last adds up all. The order is always the
+ * same. */
 #pragma once
 #include "half_choice.cuh"
 #include "half_ring.cuh"
@@ -29,7 +32,8 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr bool APART = WAY == HALF_APART, MAPPED = WAY == HALF_MAPPED;
     static constexpr bool BESIDE = !APART && M == 64; /* the two share the columns */
     static constexpr bool REDUCES = SPLIT * PARTS > 1;
-    static constexpr int OWN_M = APART || BESIDE ? M : M / 2, OWN_N = BESIDE ? N / 2 : N;
+    static constexpr int GROUPS = M == 192 ? 3 : 2; /* of those that multiply */
+    static constexpr int OWN_M = APART || BESIDE ? M : M / GROUPS, OWN_N = BESIDE ? N / 2 : N;
     static constexpr int SHARE = MAPPED ? 2 : 1, CLUSTER = SHARE * SPLIT;
     static constexpr int ROW_TILES = half_rounds(S::M, M *SHARE);
     static constexpr int COLUMN_TILES = half_rounds(S::N, N);
@@ -43,16 +47,21 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int ROOMS = BOXES % 2 ? 3 : 2;
     static constexpr bool LAPS = half_laps(WAY, M, N, PARTS);
     static constexpr int MAPS = MAPPED ? 3 * 128 : 0;
-    static constexpr int SUM_BYTES = REDUCES ? M * N * 4 : LAPS ? 8 * ROOMS * BOX : 0;
+    static constexpr int SUM_BYTES = SPLIT > 1 ? M *N * 4 : LAPS ? 8 * ROOMS *BOX : 0;
     static constexpr int FIT = (HALF_MEMORY - MAPS - SUM_BYTES - 16) / (STAGE + 16);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
+    static constexpr int FIRST = STAGES < SLABS ? STAGES : SLABS;
+    static constexpr int EARLY = !MAPPED ? 0 : FIRST < 4 ? FIRST : 4;
+    /* Sums of 16 rows by 32 columns, an item, are what parts share. */
+    static constexpr int OF_WARP = OWN_M / 64 * (OWN_N / 32), ITEMS = 4 * GROUPS * OF_WARP;
     static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
     /* APART: two barriers; LAPS: one, for the map of `out`; REDUCES: a flag. */
     static constexpr int TURNS = BARS + STAGES * 16;
-    static constexpr int BYTES = TURNS + 16, THREADS = 384;
-    static constexpr int FETCHER = MAPPED ? 40 : 72,
-                         MULTIPLIER = MAPPED ? 232 : 216; /* registers */
+    static constexpr int BYTES = TURNS + 16;
+    static constexpr int MULTIPLIERS = GROUPS * 128, THREADS = MULTIPLIERS + 128;
+    static constexpr int FETCHER = LAPS ? 40 : GROUPS == 3 ? 56 : 72; /* registers */
+    static constexpr int MULTIPLIER = LAPS ? 232 : GROUPS == 3 ? 152 : 216;
     /* Of scratch: the sums of all parts, and behind them the maps of all blocks. */
     static constexpr size_t PARTS_BYTES = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4 : 0;
     static constexpr size_t SCRATCH = PARTS_BYTES + (size_t)TILES * PARTS * SHARE * MAPS;
@@ -81,6 +90,11 @@ template <class T> struct HalfWork {
     __device__ __forceinline__ int column(int tile) const {
         return tile % T::WALKED / T::WALK * T::N;
     }
+    /* Whether a tile and those of the cluster's other blocks lie inside the matrix. */
+    template <class S> __device__ __forceinline__ bool inside(int tile) const {
+        if (S::M % (T::M * T::SHARE) == 0 && S::N % T::N == 0) return true;
+        return row(tile) + (T::SHARE - rank) * T::M <= S::M && column(tile) + T::N <= S::N;
+    }
     /* Which of the blocks of a cluster that share a tile this is. */
     __device__ __forceinline__ int sharer() const { return T::SPLIT > 1 ? rank : 0; }
     __device__ __forceinline__ int depth() const {
@@ -88,50 +102,55 @@ template <class T> struct HalfWork {
     }
 };
 
-/* Copies a thread's pieces of ROWS rows of a slab: one piece of every 16th row. */
-template <int ROWS, int PITCH, int ROW = 0>
+/* Copies a thread's pieces of ROWS rows of a slab: one piece of every STEP-th row. */
+template <int ROWS, int STEP, int PITCH, int ROW = 0>
 __device__ __forceinline__ void half_rows(uint32_t to, const __half *from) {
     copy_async_at<ROW * 128, ROW * PITCH *(int)sizeof(__half)>(to, from);
-    if constexpr (ROW + 16 < ROWS) half_rows<ROWS, PITCH, ROW + 16>(to, from);
+    if constexpr (ROW + STEP < ROWS) half_rows<ROWS, STEP, PITCH, ROW + STEP>(to, from);
 }
 
-/* Fetches by a warpgroup. */
-template <class S, class T>
-__device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> work,
-                                           const __half *a, const __half *bt) {
-    const int piece = threadIdx.x % 8, row = threadIdx.x % 128 / 8;
+/* Fetches the first slabs of a tile, by THREADS threads. */
+template <class S, class T, int THREADS>
+__device__ __forceinline__ void half_fetch(HalfRing<T> &ring, const HalfWork<T> &work, int tile,
+                                           int slabs, const __half *a, const __half *bt) {
+    const int piece = threadIdx.x % 8, row = threadIdx.x % THREADS / 8;
     const uint32_t at = row * 128 + ((piece ^ (row & 7)) * 16);
-    for (int tile = work.first; tile < T::TILES; tile += work.step) {
-        const __half *pa = a + (work.row(tile) + row) * S::K + work.depth() + piece * 8;
-        const __half *pb = bt + (work.column(tile) + row) * S::K + work.depth() + piece * 8;
-        for (int k = 0; k < T::SLABS; k++, pa += 64, pb += 64, ring.next()) {
-            bar_wait(ring.empty(), ring.parity ^ 1);
-            half_rows<T::M, S::K>(ring.a() + at, pa);
-            half_rows<T::N, S::K>(ring.b() + at, pb);
-            bar_arrive_copied(ring.full());
-        }
+    const __half *pa = a + (work.row(tile) + row) * S::K + work.depth() + piece * 8;
+    const __half *pb = bt + (work.column(tile) + row) * S::K + work.depth() + piece * 8;
+    for (int k = 0; k < slabs; k++, pa += 64, pb += 64, ring.next()) {
+        bar_wait(ring.empty(), ring.parity ^ 1);
+        half_rows<T::M, THREADS / 8, S::K>(ring.a() + at, pa);
+        half_rows<T::N, THREADS / 8, S::K>(ring.b() + at, pb);
+        bar_arrive_copied(ring.full());
     }
 }
 
-/* Fetches by the copy engine: one warp asks for slabs of A, another for those of B transposed, and
- * a third makes the map that HalfBoxes needs. */
+/* Fetches by the copy engine: one warp asks for slabs of A, another for those of B transposed. The
+ * other two copy the first EARLY slabs, and one makes the map that HalfBoxes needs. */
 template <class S, class T>
 __device__ __forceinline__ void
 half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work, const __half *a, const __half *bt,
                   const __half *out, TensorMap *maps, TensorMap *room) {
     constexpr int SHARED = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
-    const int warp = threadIdx.x / 32 - 8;
+    const int warp = threadIdx.x / 32 - 4 * T::GROUPS;
+    const int early = work.template inside<S>(work.first) ? T::EARLY : 0;
     maps += warp, room += warp;
     if (warp == 0) map_make(maps, room, a, S::M, S::K, T::M);
     if (warp == 1) map_make(maps, room, bt, S::N, S::K, SHARED);
-    if (T::LAPS && warp == 2) map_make(maps, room, out, S::M, S::N, 16);
-    if (threadIdx.x % 32 == 0) {
-        if (T::LAPS && warp == 2) bar_arrive(ring.base + T::TURNS);
-        for (int tile = work.first; tile < T::TILES && warp < 2; tile += work.step) {
+    if (warp > 1) half_fetch<S, T, 64>(ring, work, work.first, early, a, bt);
+    cluster_wait(); /* the other's barriers are there */
+    if (T::LAPS && warp == 2) {
+        map_make(maps, room, out, S::M, S::N, 16);
+        if (threadIdx.x % 32 == 0) bar_arrive(ring.base + T::TURNS);
+    }
+    if (warp < 2 && threadIdx.x % 32 == 0) {
+        ring.skip(early);
+        for (int tile = work.first; tile < T::TILES; tile += work.step) {
             const int row = work.row(tile), column = work.column(tile) + work.rank * SHARED;
-            for (int k = 0; k < T::SLABS; k++, ring.next()) {
+            for (int k = tile == work.first ? early : 0; k < T::SLABS; k++, ring.next()) {
                 bar_wait(ring.empty(), ring.parity ^ 1);
                 bar_expect(ring.full(), warp ? T::STAGE - T::A_BYTES : T::A_BYTES);
+                bar_arrive_times<31>(ring.full());
                 const int depth = work.depth() + k * 64;
                 if (warp)
                     copy_box<T::SHARE>(ring.b() + work.rank * SHARED * 128, maps, column, depth,
@@ -238,10 +257,31 @@ __device__ __forceinline__ void half_send(uint32_t memory, int rank, int row, in
         }
 }
 
+/* Where in scratch part `part` of this block's tile leaves its items, from `item` on: a float4 of
+ * each lane, four times an item. */
+template <class T>
+__device__ __forceinline__ float4 *half_item(float4 *scratch, const HalfWork<T> &work, int part,
+                                             int item) {
+    const int tile = work.first * T::SHARE + (T::SHARE > 1 ? work.rank : 0);
+    return scratch + ((part * T::TILES * T::SHARE + tile) * T::ITEMS + item) * 128 +
+           threadIdx.x % 32;
+}
+
+/* Leaves a warp's sums in scratch. */
+template <class T> __device__ __forceinline__ void half_put(float4 *to, const HalfSums<T> &sums) {
+#pragma unroll
+    for (int i = 0; i < T::OWN_M / 64; i++)
+#pragma unroll
+        for (int j = 0; j < T::OWN_N / 8; j++)
+            __stcg(to + (i * (T::OWN_N / 8) + j) * 32,
+                   make_float4(sums[i][j * 4], sums[i][j * 4 + 1], sums[i][j * 4 + 2],
+                               sums[i][j * 4 + 3]));
+}
+
 /* Multiplies, by a warpgroup, and stores the sums or, where others share the tile, sends them. */
 template <class S, class T>
-__device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T> work,
-                                              __half *out) {
+__device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T> work, __half *out,
+                                              float4 *scratch) {
     const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
     const int rows = T::APART || T::BESIDE ? 0 : group * T::OWN_M; /* of the tile, before its own */
     const int columns = T::BESIDE ? group * T::OWN_N : 0;
@@ -263,7 +303,7 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
         if (T::APART && group + turn > 0) bar_wait(turns + !group * 8, (turn + group - 1) & 1);
         for (int k = 0; k < T::SLABS; k++, ring.next()) {
             bar_wait(ring.full(), ring.parity);
-            if (!T::MAPPED) fence_async(); /* the copies' writes, before the tensor cores' reads */
+            if (!T::MAPPED || k < T::EARLY) fence_async(); /* copies, before tensor cores read */
             half_slab<T>(sums, ring.a() + rows * 128, ring.b() + columns * 128, k);
             wgmma_wait<1>();
             if (k > 0) release(used);
@@ -276,8 +316,11 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
         if (!T::REDUCES)
             half_store<S, T>(out + (work.row(tile) + row) * S::N + work.column(tile) + columns,
                              sums);
+        else if (T::SPLIT == 1)
+            half_put<T>(half_item<T>(scratch, work, work.part, threadIdx.x / 32 * T::OF_WARP),
+                        sums);
         else {
-            if (T::SPLIT > 1) cluster_wait(); /* all blocks of it have started */
+            cluster_wait(); /* all blocks of it have started */
             half_send<T>(ring.base + T::SUMS, work.sharer(), row, columns, sums);
         }
     }
@@ -298,6 +341,7 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
     /* Adds a slab, and gives back that before it, which is multiplied then. */
     auto slab = [&](HalfSums<T> &sums, int k) {
         bar_wait(ring.full(), ring.parity);
+        if (k < T::EARLY) fence_async();
         half_slab<T>(sums, ring.a() + group * T::OWN_M * 128, ring.b(), k);
         wgmma_wait<1>();
         if (used && thread < T::SHARE) bar_arrive_at(used, thread);
@@ -343,7 +387,26 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
     if (thread % 32 == 0) copies_out_wait<0>(); /* before the memory is given back */
 }
 
-template <class T> __device__ unsigned half_arrivals[T::TILES * T::CLUSTER]; /* 0 after each launch */
+/* A multiple of PARTS after each launch. */
+template <class T> __device__ unsigned half_arrivals[T::TILES * T::CLUSTER];
+
+/* Waits for the other parts of a tile, where they `meet`. Whether this block adds up: each that
+ * met, else the last. All its threads call it. */
+template <class T>
+__device__ __forceinline__ bool half_met(const HalfWork<T> &work, bool meet, int *flag) {
+    unsigned *arrivals = half_arrivals<T> + work.first * T::CLUSTER + work.rank;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        const unsigned before = atomicAdd(arrivals, 1u);
+        const unsigned all = before / T::PARTS * T::PARTS + T::PARTS;
+        if (meet) count_wait(arrivals, all);
+        *flag = meet || before + 1 == all;
+    }
+    __syncthreads();
+    if (*flag) __threadfence();
+    return *flag;
+}
 
 __device__ __forceinline__ float4 half_add(float4 x, float4 y) {
     return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
@@ -353,23 +416,55 @@ __device__ __forceinline__ void half_store_four(__half *to, float4 v) {
     *(uint2 *)to = make_uint2(half_pair(v.x, v.y), half_pair(v.z, v.w));
 }
 
-/* Calls f(place in S, sum of four neighbours) for this block's rows of its tile. 256 threads. */
+/* Adds up items that all parts of a tile have left: one of `shares` shares of them. By those who
+ * multiplied. */
+template <class S, class T>
+__device__ __forceinline__ void half_add_items(const HalfWork<T> &work, int share, int shares,
+                                               __half *out, float4 *scratch) {
+    for (int item = share + threadIdx.x / 32 * shares; item < T::ITEMS;
+         item += 4 * T::GROUPS * shares) {
+        float4 v[4] = {};
+#pragma unroll 8
+        for (int p = 0; p < T::PARTS; p++)
+#pragma unroll
+            for (int e = 0; e < 4; e++)
+                v[e] = half_add(v[e], __ldcg(half_item<T>(scratch, work, p, item) + e * 32));
+        const int warp = item / T::OF_WARP, i = item % T::OF_WARP / (T::OWN_N / 32);
+        const int row = (T::BESIDE ? 0 : warp / 4 * T::OWN_M) + i * 64 + warp % 4 * 16;
+        const int column = (T::BESIDE ? warp / 4 * T::OWN_N : 0) + item % (T::OWN_N / 32) * 32;
+        __half *to = out + (work.row(work.first) + row + threadIdx.x % 32 / 4) * S::N +
+                     work.column(work.first) + column + threadIdx.x % 4 * 8;
+        uint32_t upper[4], lower[4];
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            upper[e] = half_pair(v[e].x, v[e].y), lower[e] = half_pair(v[e].z, v[e].w);
+        half_transpose(upper), half_transpose(lower);
+        *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
+        *(uint4 *)(to + 8 * S::N) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
+    }
+}
+
+/* Calls f(row, four columns, place in S) for one of `shares` shares of this block's rows of its
+ * tile. T::MULTIPLIERS threads. */
 template <class S, class T, class F>
-__device__ __forceinline__ void half_each(const HalfWork<T> work, const F &f) {
-    for (int i = threadIdx.x; i < T::ROWS * T::N / 4; i += 256) {
+__device__ __forceinline__ void half_each(const HalfWork<T> &work, int share, int shares,
+                                          const F &f) {
+    for (int i = threadIdx.x + share * T::MULTIPLIERS; i < T::ROWS * T::N / 4;
+         i += T::MULTIPLIERS * shares) {
         const int row = work.sharer() * T::ROWS + i / (T::N / 4);
         const int four = i % (T::N / 4);
         f(row, four, (work.row(work.first) + row) * S::N + work.column(work.first) + four * 4);
     }
 }
 
-/* Adds up the sums of all blocks that share the tile, this block its rows. */
+/* Adds up the sums that the blocks of a cluster have sent, this block its rows, and then those of
+ * the other parts. */
 template <class S, class T>
-__device__ __forceinline__ void half_reduce(const HalfWork<T> work, const unsigned char *sums,
-                                            int *flag, __half *out, float *scratch) {
-    const bool adds = threadIdx.x < 256;
+__device__ __forceinline__ void half_reduce(const HalfWork<T> &work, const unsigned char *sums,
+                                            bool meet, int *flag, __half *out, float *scratch) {
+    const bool adds = threadIdx.x < T::MULTIPLIERS;
     if (adds)
-        half_each<S, T>(work, [&](int row, int four, int at) {
+        half_each<S, T>(work, 0, 1, [&](int row, int four, int at) {
             float4 v[T::SPLIT];
 #pragma unroll
             for (int s = 0; s < T::SPLIT; s++)
@@ -383,14 +478,8 @@ __device__ __forceinline__ void half_reduce(const HalfWork<T> work, const unsign
                 __stcg((float4 *)(scratch + (size_t)work.part * (S::M * S::N) + at), v[0]);
         });
     if constexpr (T::PARTS > 1) {
-        unsigned *arrivals = half_arrivals<T> + work.first * T::CLUSTER + work.rank;
-        __threadfence();
-        __syncthreads();
-        if (threadIdx.x == 0) *flag = atomicInc(arrivals, T::PARTS - 1) == T::PARTS - 1;
-        __syncthreads();
-        if (!*flag || !adds) return;
-        __threadfence();
-        half_each<S, T>(work, [&](int, int, int at) {
+        if (!half_met<T>(work, meet, flag) || !adds) return;
+        half_each<S, T>(work, meet ? work.part : 0, meet ? T::PARTS : 1, [&](int, int, int at) {
             float4 v = __ldcg((const float4 *)(scratch + at));
 #pragma unroll 8
             for (int p = 1; p < T::PARTS; p++)
@@ -404,15 +493,15 @@ __device__ __forceinline__ void half_reduce(const HalfWork<T> work, const unsign
 template <class S, class T>
 __global__ void __launch_bounds__(T::THREADS, 1)
     half_kernel(const __half *__restrict__ a, const __half *__restrict__ bt,
-                __half *__restrict__ out, void *scratch) {
+                __half *__restrict__ out, void *scratch, bool meet) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const HalfWork<T> work;
     HalfRing<T> ring = {shared_address(memory)};
     if (threadIdx.x == 0) {
         HalfRing<T> r = ring;
         for (int s = 0; s < T::STAGES; s++, r.next()) {
-            bar_init(r.full(), T::MAPPED ? 2 : 128);
-            bar_init(r.empty(), (T::APART ? 1 : 2) * T::SHARE);
+            bar_init(r.full(), T::MAPPED ? 64 : 128);
+            bar_init(r.empty(), (T::APART ? 1 : T::GROUPS) * T::SHARE);
         }
         if (T::LAPS) bar_init(ring.base + T::TURNS, 1);
         if (T::APART) bar_init(ring.base + T::TURNS, 1), bar_init(ring.base + T::TURNS + 8, 1);
@@ -421,31 +510,32 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     TensorMap *maps = (TensorMap *)((unsigned char *)scratch + T::PARTS_BYTES) + blockIdx.x * 3;
     __syncthreads();
     if (T::CLUSTER > 1) cluster_arrive();
-    if (T::SHARE > 1) cluster_wait();
-    if (threadIdx.x >= 256) {
+    if (threadIdx.x >= T::MULTIPLIERS) {
         registers_give<T::FETCHER>();
         if constexpr (!T::MAPPED)
-            half_fetch<S, T>(ring, work, a, bt);
+            for (int tile = work.first; tile < T::TILES; tile += work.step)
+                half_fetch<S, T, 128>(ring, work, tile, T::SLABS, a, bt);
         else
             half_fetch_mapped<S, T>(ring, work, a, bt, out, maps,
                                     (TensorMap *)(memory + T::MAPS_AT));
         if (T::SPLIT > 1) cluster_wait();
     } else {
         registers_take<T::MULTIPLIER>();
+        if (T::SHARE > 1) cluster_wait();
         if constexpr (T::LAPS)
             half_multiply_laps<S, T>(ring, work, maps + 2);
         else
-            half_multiply<S, T>(ring, work, out);
+            half_multiply<S, T>(ring, work, out, (float4 *)scratch);
     }
-    if (T::SHARE > 1) cluster_sync(); /* nobody leaves while others still send to it */
-    if constexpr (T::REDUCES) {
-        if (T::SPLIT > 1)
-            cluster_sync();
-        else
-            __syncthreads();
-        half_reduce<S, T>(work, memory + T::SUMS, (int *)(memory + T::TURNS), out,
-                          (float *)scratch);
-    }
+    if (T::CLUSTER > 1)
+        cluster_sync(); /* all is sent; nobody leaves while others still send to it */
+    int *flag = (int *)(memory + T::TURNS);
+    if constexpr (T::SPLIT > 1)
+        half_reduce<S, T>(work, memory + T::SUMS, meet, flag, out, (float *)scratch);
+    else if constexpr (T::PARTS > 1)
+        if (half_met<T>(work, meet, flag) && threadIdx.x < T::MULTIPLIERS)
+            half_add_items<S, T>(work, meet ? work.part : 0, meet ? T::PARTS : 1, out,
+                                 (float4 *)scratch);
 }
 
 /* Enqueues the product. `scratch` has T::SCRATCH bytes. */
@@ -457,8 +547,10 @@ static void half_product(const __half *a, const __half *bt, __half *out, void *s
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     const int at_once = processors / T::SHARE;
     const int clusters = T::REDUCES || T::TILES < at_once ? T::TILES * T::PARTS : at_once;
-    launch_sized<T::CLUSTER>(half_kernel<S, T>, clusters * T::CLUSTER, T::THREADS, T::BYTES, stream,
-                             a, bt, out, scratch);
+    const int blocks = clusters * T::CLUSTER;
+    const bool meet = T::PARTS > 1 && run_at_once<T::CLUSTER>(blocks, processors);
+    launch_sized<T::CLUSTER>(half_kernel<S, T>, blocks, T::THREADS, T::BYTES, stream, meet, a, bt,
+                             out, scratch, meet);
 }
 
 } // namespace kp

@@ -33,6 +33,19 @@ __device__ __forceinline__ void bar_arrive(uint32_t bar) {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(bar) : "memory");
 }
 
+/* Arrives so often. */
+template <int TIMES> __device__ __forceinline__ void bar_arrive_times(uint32_t bar) {
+    asm volatile("mbarrier.arrive.shared.b64 _, [%0], %1;" ::"r"(bar), "n"(TIMES) : "memory");
+}
+
+/* Waits until a counter that others add to has reached `all`. It may wrap around. */
+__device__ __forceinline__ void count_wait(const unsigned *counter, unsigned all) {
+    unsigned now;
+    do
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
+    while ((int)(now - all) < 0);
+}
+
 /* ---- clusters ---- */
 
 /* cluster_sync() in two parts: every thread arrives before any has waited. */
@@ -56,17 +69,31 @@ __device__ __forceinline__ void store_at(uint32_t there, float x, float y) {
                  : "memory");
 }
 
-/* Enqueues a kernel in clusters of CLUSTER blocks, each with so many bytes of shared memory. */
+/* Whether so many blocks, one a multiprocessor, run at once and may wait for each other: of larger
+ * clusters it depends on the chip how many it has room for. */
+template <int CLUSTER> static bool run_at_once(int blocks, int processors) {
+    return CLUSTER <= 2 && blocks <= processors;
+}
+
+/* Enqueues a kernel in clusters of CLUSTER blocks, each with so many bytes of shared memory. If
+ * they wait for each other, `together`, the launch fails where they do not run at once. */
 template <int CLUSTER, class... Parameters, class... Arguments>
 static void launch_sized(void (*kernel)(Parameters...), int blocks, int threads, int bytes,
-                         cudaStream_t stream, const Arguments &...arguments) {
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = CLUSTER;
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+                         cudaStream_t stream, bool together, const Arguments &...arguments) {
+    cudaLaunchAttribute attributes[2] = {};
     cudaLaunchConfig_t c = {};
     c.gridDim = blocks, c.blockDim = threads, c.dynamicSmemBytes = bytes, c.stream = stream;
-    c.attrs = &cluster, c.numAttrs = CLUSTER > 1;
+    c.attrs = attributes;
+    if (CLUSTER > 1) {
+        attributes[c.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attributes[c.numAttrs].val.clusterDim.x = CLUSTER;
+        attributes[c.numAttrs].val.clusterDim.y = attributes[c.numAttrs].val.clusterDim.z = 1;
+        c.numAttrs++;
+    }
+    if (together) {
+        attributes[c.numAttrs].id = cudaLaunchAttributeCooperative;
+        attributes[c.numAttrs++].val.cooperative = 1;
+    }
     if (bytes > 48 * 1024)
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
     cudaLaunchKernelEx(&c, kernel, arguments...);

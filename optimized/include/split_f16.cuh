@@ -271,7 +271,7 @@ template <class T, class Job> static void split_product(const Job &job, cudaStre
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     launch_sized<T::CTAS>(split_product_kernel<T, Job>, processors / T::CTAS * T::CTAS, T::THREADS,
-                          T::BYTES, stream, job);
+                          T::BYTES, stream, false, job);
 }
 
 } // namespace kp

@@ -53,7 +53,9 @@ done
 for case in 64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TOGETHER,128,256,1,1,8 256_128_192:TOGETHER,256,128,1,1,8 \
     64_256_320:TOGETHER,64,256,1,1,8 128_64_512:TOGETHER,64,64,4,1,8 64_128_1024:TOGETHER,64,128,8,2,8 128_64_512:TOGETHER,128,64,1,4,8 \
     1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_320:MAPPED,128,256,1,1,8 \
-    256_256_320:MAPPED,64,128,1,1,8 128_64_256:MAPPED,64,64,1,1,8 256_128_512:MAPPED,64,128,1,2,8 256_128_768:MAPPED,128,128,1,4,8; do
+    256_256_320:MAPPED,64,128,1,1,8 128_64_256:MAPPED,64,64,1,1,8 256_128_512:MAPPED,64,128,1,2,8 256_128_768:MAPPED,128,128,1,4,8 \
+    128_256_512:TOGETHER,128,256,1,2,8 64_128_1024:TOGETHER,64,128,2,4,8 512_256_640:MAPPED,256,128,1,1,8 128_64_1024:TOGETHER,64,64,1,16,8 \
+    192_256_320:TOGETHER,192,128,1,1,8 192_128_512:TOGETHER,192,128,2,1,8 384_256_640:MAPPED,192,128,1,1,8 384_128_512:MAPPED,192,128,1,2,8; do
     check "a product of ${case%:*} that is cut as ${case#*:} is right" way "${case%:*}" "${case#*:}"
 done
 # Two clusters take turns with all tiles, of which the last rows reach beyond the matrix.
@@ -68,13 +70,16 @@ check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 wrong() {
     check "$1: the edit is made" not cmp -s <(sed "$4" optimized/include/half_product.cuh) optimized/include/half_product.cuh
     way "$2" "$3" "$4; ${5-}"
-    check "$1 is found" grep -qE 'wrong|deadlock|too many' "$out"
+    check "$1 is found" grep -qE 'wrong|deadlock|too many|AddressSanitizer' "$out"
 }
 wrong 'a fetcher that does not wait for an empty stage' 128_256_512 TOGETHER,128,256,1,1,8 's/bar_wait(ring.empty(), ring.parity ^ 1);//'
 wrong 'a stage that is given back too early' 128_256_512 TOGETHER,128,256,1,1,8 's/wgmma_wait<1>/wgmma_wait<2>/'
-wrong 'a cluster whose sums are read too early' 128_64_512 TOGETHER,64,64,4,1,8 '/constexpr (T::REDUCES)/,/else/s/cluster_sync()/(void)0/'
+wrong 'a cluster whose sums are read too early' 128_64_512 TOGETHER,64,64,4,1,8 's/if (T::CLUSTER > 1) cluster_sync();//'
 wrong 'a warpgroup that does not wait for its turn' 1088_2048_384 APART,64,256,1,1,4 '/group + turn > 0/d'
-wrong 'a part that is left out' 64_64_512 TOGETHER,64,64,1,4,8 's/int p = 1; p < T::PARTS/int p = 2; p < T::PARTS/'
+wrong 'a part that is left out' 64_64_512 TOGETHER,64,64,1,4,8 's/int p = 0; p < T::PARTS/int p = 1; p < T::PARTS/'
+wrong 'a part of clusters that is left out' 64_128_1024 TOGETHER,64,128,2,4,8 's/int p = 1; p < T::PARTS/int p = 2; p < T::PARTS/'
+wrong 'slabs that are copied early and fetched again' 512_256_320 MAPPED,128,256,1,1,8 's/ring.skip(early);//'
+wrong 'an early copy beyond the matrix' 1088_384_320 MAPPED,128,128,1,1,8 's/work.template inside<S>(work.first) ? T::EARLY : 0/T::EARLY/'
 wrong 'a block that does not share B' 512_256_320 MAPPED,128,256,1,1,8 's/copy_box<T::SHARE>/copy_box<1>/'
 wrong 'a box that is written before the copy engine has read it' 1088_384_320 MAPPED,128,128,1,1,8 's/T::ROOMS - 1/T::ROOMS/' "$few"
 wrong 'a warp that ends before its boxes are read' 512_256_320 MAPPED,128,128,1,1,8 's/copies_out_wait<0>()/(void)0/'

@@ -40,6 +40,17 @@ template <int TO, int FROM> void copy_async_at(uint32_t to, const void *from) {
 inline void bar_arrive(uint32_t bar) {
     emulator::bar_arrive(bar);
 }
+template <int TIMES> void bar_arrive_times(uint32_t bar) {
+    for (int i = 0; i < TIMES; i++) emulator::bar_arrive(bar);
+}
+inline void count_wait(const unsigned *counter, unsigned all) {
+    while ((int)(*counter - all) < 0)
+        emulator::wait_change((const int *)counter, (int)*counter, "count_wait");
+}
+/* The emulator runs all blocks of a launch together, or those of a cluster. */
+template <int CLUSTER> bool run_at_once(int blocks, int processors) {
+    return CLUSTER == 1 && blocks <= processors;
+}
 inline void cluster_arrive() {
     emulator::Barrier &b = emulator::cluster_split;
     emulator::cluster_arrived[emulator::self] = b.gen;
@@ -62,12 +73,12 @@ inline void store_at(uint32_t there, float x, float y) {
 }
 template <int CLUSTER, class... P, class... A>
 void launch_sized(void (*kernel)(P...), int blocks, int threads, int bytes, cudaStream_t,
-                  const A &...a) {
+                  bool together, const A &...a) {
     if (blocks % CLUSTER) emulator::fail("%d blocks are not whole clusters", blocks);
     emulator::bars.clear(), emulator::warpgroups.clear(), emulator::cluster_arrived.clear();
     emulator::copies_out.clear();
     emulator::cluster_bar = emulator::cluster_split = emulator::Barrier();
-    emulator::cluster_size = CLUSTER;
+    emulator::cluster_size = together ? blocks : CLUSTER;
     emulator::launch(emulator::Config(blocks, threads, bytes), [=] { kernel(a...); });
 }
 struct alignas(128) TensorMap {
