@@ -387,7 +387,7 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
     if (thread % 32 == 0) copies_out_wait<0>(); /* before the memory is given back */
 }
 
-/* A multiple of PARTS after each launch. */
+/* 0 after each launch. */
 template <class T> __device__ unsigned half_arrivals[T::TILES * T::CLUSTER];
 
 /* Waits for the other parts of a tile, where they `meet`. Whether this block adds up: each that
@@ -398,10 +398,10 @@ __device__ __forceinline__ bool half_met(const HalfWork<T> &work, bool meet, int
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
-        const unsigned before = atomicAdd(arrivals, 1u);
-        const unsigned all = before / T::PARTS * T::PARTS + T::PARTS;
-        if (meet) count_wait(arrivals, all);
-        *flag = meet || before + 1 == all;
+        constexpr unsigned all = T::PARTS;
+        const unsigned before = atomicInc(arrivals, meet ? 2 * all - 1 : all - 1);
+        if (meet) count_wait(arrivals, all), atomicInc(arrivals, 2 * all - 1); /* has left */
+        *flag = meet || before == all - 1;
     }
     __syncthreads();
     if (*flag) __threadfence();

@@ -38,12 +38,12 @@ template <int TIMES> __device__ __forceinline__ void bar_arrive_times(uint32_t b
     asm volatile("mbarrier.arrive.shared.b64 _, [%0], %1;" ::"r"(bar), "n"(TIMES) : "memory");
 }
 
-/* Waits until a counter that others add to has reached `all`. It may wrap around. */
+/* Waits until a counter that others add to has reached `all`. */
 __device__ __forceinline__ void count_wait(const unsigned *counter, unsigned all) {
     unsigned now;
     do
         asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
-    while ((int)(now - all) < 0);
+    while (now < all);
 }
 
 /* ---- clusters ---- */

@@ -44,7 +44,7 @@ template <int TIMES> void bar_arrive_times(uint32_t bar) {
     for (int i = 0; i < TIMES; i++) emulator::bar_arrive(bar);
 }
 inline void count_wait(const unsigned *counter, unsigned all) {
-    while ((int)(*counter - all) < 0)
+    while (*counter < all)
         emulator::wait_change((const int *)counter, (int)*counter, "count_wait");
 }
 /* The emulator runs all blocks of a launch together, or those of a cluster. */
