@@ -127,8 +127,9 @@ struct aggregate report_select(const struct report *r, const struct column *c,
         a.other_class += result_ok(cell) && !counts;
         if (!counts) continue;
         a.correct++;
-        a.significant += boards_predict(&r->boards, cell).low > 1;
-        for (int p = 0; p < FAST_P; p++) a.fast[p] += cell->ratio > fast_p[p];
+        struct prediction p = boards_predict(&r->boards, cell);
+        a.significant += p.low > 1, a.slower += p.high < 1;
+        for (int k = 0; k < FAST_P; k++) a.fast[k] += cell->ratio > fast_p[k];
     }
     for (int o = 0; o < OVERS; o++) a.over[o] = mean_over(r, c, s, (enum over)o);
     return a;

@@ -148,7 +148,7 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
     struct aggregate a = report_aggregate(r, c, NULL);
     struct dot *torch = calloc((size_t)r->nrows + 1, sizeof *torch);
     if (!torch) die(KP_MACHINE, "out of memory");
-    int n = sorted_dots(r, c, over_baseline, dot), slower = 0;
+    int n = sorted_dots(r, c, over_baseline, dot);
     int ntorch = sorted_dots(r, c, over_torch, torch);
     fprintf(f->d, "# %s\n# rank\ttask\tspeedup\tlow\thigh\toutcome\tplace\tdrawn", c->name);
     fprintf(f->d, "\tover_pytorch\tplace\tdrawn\n");
@@ -156,10 +156,7 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
         const struct result *cell = &c->cell[dot[i].row];
         struct prediction p = boards_predict(&r->boards, cell);
         const char *outcome = p.low > 1 ? "faster" : p.high < 1 ? "slower" : "even";
-        if (!report_counts(r, c, dot[i].row))
-            outcome = "out";
-        else
-            slower += p.high < 1;
+        if (!report_counts(r, c, dot[i].row)) outcome = "out";
         double high = p.high < endless ? p.high : endless;
         fprintf(f->d, "%d\t%s\t%.6g\t%.6g\t%.6g\t%s\t%.5f\t%d", i + 1, cell->task, cell->ratio,
                 p.low, high, outcome, dot[i].place, dot[i].drawn);
@@ -167,7 +164,7 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
     }
     free(torch);
     begin_title(f, c, &a);
-    fprintf(f->t, ", %d significantly faster, %d slower\\n", a.significant, slower);
+    fprintf(f->t, ", %d significantly faster, %d slower\\n", a.significant, a.slower);
     fprintf(f->t, "geometric mean of the correct %.3f over the baseline",
             a.over[OVER_BASELINE].over_correct.geomean);
     const struct mean *m = &a.over[OVER_TORCH];

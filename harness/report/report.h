@@ -133,6 +133,7 @@ struct aggregate {   /* counts are of cells */
     int correct;     /* of those, cells that carry the headline */
     int other_class; /* of those, ok but of another class: they count as missing */
     int significant; /* of those, significantly faster: the low end of the prediction is above 1 */
+    int slower;      /* and significantly slower: its high end is below 1 */
     int left_out;
     int fast[FAST_P]; /* correct and faster than p */
     struct mean over[OVERS];

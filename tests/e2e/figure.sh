@@ -86,6 +86,9 @@ shapes 12
 check 'the shapes of a family are drawn' [ "$status" = 0 ]
 check 'with their mean' words 'h200, hgemm: 12 shapes, geometric mean 1.000'
 check 'as PNG, too' [ -s plots/shapes.png ]
+read_words speedup
+check 'what is said of other tasks counts none of them' grep -q ' correct, 0 significantly faster, 0 slower$' words
+read_words shapes
 check 'each K is a row' is "$(grep -cxE '64|4096' words)" 2
 check 'each M N and K has the mean of its shapes' is "$(grep -v '^#' plots/data/shapes.tsv | cut -f1,3-5 | tr '\t\n' ' ;')" \
     '12 64 2 1;13 64 2 2;14 64 2 2;15 64 2 1;12 4096 0.5 1;13 4096 0.5 2;14 4096 0.5 2;15 4096 0.5 1;;;'
