@@ -205,23 +205,26 @@ static void test_broken_lines(void **state) {
 /* What is committed: no samples, and less than 2,000 bytes a line of a family. */
 static void test_committed(void **state) {
     static const char *const gpu[] = {"h100", "h200"};
+    int families = 0;
     (void)state;
     for (int g = 0; g < 2; g++) {
         char *path = text_format("%s/results/%s/hgemm.jsonl", root, gpu[g]);
-        char *text = file_read(path, NULL);
+        bool there = access(path, F_OK) == 0; /* not each GPU has been asked for the family */
+        char *text = there ? file_read(path, NULL) : strdup("");
         for (char *p = text, *end; *p; p = end + 1) {
             end = strchr(p, '\n');
             assert_non_null(end);
             assert_true(end - p < 2000);
         }
         assert_null(strstr(text, "samples\""));
-        holds(text, "quantiles\"");
+        if (there) holds(text, "quantiles\""), families++;
         free(text);
         free(path);
         char *command = text_format("! grep -l '\"samples\"' %s/results/%s/*.json*", root, gpu[g]);
         assert_int_equal(system(command), 0);
         free(command);
     }
+    assert_true(families > 0);
 }
 
 /* A suite that is not published has rows where it is asked for, and is in no sum of all. */
