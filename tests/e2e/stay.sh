@@ -5,7 +5,7 @@
 # shellcheck disable=SC2154,SC2030,SC2031  # out is lib.sh's; a subshell's variables are its own
 . tests/e2e/lib.sh
 . tests/fake/lib.sh
-export KP_CELL_SECONDS=2 KP_STAY=3 NOT_FOR_OTHERS=secret
+export KP_CELL_SECONDS=2 KP_STAY=100 NOT_FOR_OTHERS=secret
 
 # A copy of the programs is its own: nobody else's process serves it.
 cp -r "$bin" bin && bin=$PWD/bin
@@ -17,7 +17,7 @@ running() { find /proc/[0-9]*/exe -lname "$bin/$1" 2> /dev/null | cut -d/ -f3 | 
 # until_ N PROGRAM - so many of its processes run; waits a while.
 until_() {
     local i
-    for i in $(seq 50); do
+    for i in $(seq 200); do
         [ "$(running "$2" | wc -w)" = "$1" ] && return 0
         sleep 0.1
     done
@@ -163,7 +163,7 @@ check 'and both are' fails 0 $?
 # A pipe ends with the cell, though processes stay that had it open; and a path means what it means here.
 built ok_relu
 step verify
-piped=$(timeout 2 "$root/build/stay" "$bin/time" "$json" "$cell" 2>&1 | cat; echo "${PIPESTATUS[0]}")
+piped=$(timeout 50 "$root/build/stay" "$bin/time" "$json" "$cell" 2>&1 | cat; echo "${PIPESTATUS[0]}")
 check 'who waits for the end of its output does not wait for them' is "$piped" 0
 mkdir -p other/tasks/fake && cp -r build other && sed 's/64,64/64, 64/' "$json" > "other/$json" && mv "$json" away
 (cd other && step verify && step time && [ "$(of time .verdict)" = ok ])
@@ -172,7 +172,11 @@ mv away "$json"
 
 # ---- When it ends -------------------------------------------------------------------------------
 
+# shellcheck disable=SC2046  # a list
+kill -9 $(staying time) $(staying verify)
+until_ 0 recorder
 built ok_relu
+KP_STAY=2 step verify && KP_STAY=2 step time
 until_ 0 time
 check 'nobody asks for a while: it ends' is "$(staying time)" ''
 check 'and its baselines' until_ 0 baseline
@@ -185,16 +189,18 @@ before=$(staying verify)
 cp "$bin/baseline" "$bin/other" && mv "$bin/other" "$bin/baseline"
 step verify
 check 'a program that is built again is another' eval "[ -n '$before' ] && [ '$before' != \"\$(staying verify | sed 's/^$before //; s/ $before$//')\" ]"
+# shellcheck disable=SC2086  # a list
+kill -9 $before
 built endless
 : > "$scratch/log"
 KP_DEADLINE=30 "$root/build/stay" "$bin/verify" "$json" "$cell" > "$out" 2>&1 &
 asking=$!
-for i in $(seq 100); do grep -q '^runner launch' "$scratch/log" && break; sleep 0.1; done
+for i in $(seq 300); do grep -q '^runner launch' "$scratch/log" && break; sleep 0.1; done
 serving=$(staying verify)
 ran=$(pgrep -P "${serving// /,}" -x runner | paste -sd,)
 kill -9 $asking
 wait $asking 2> /dev/null
-for i in $(seq 50); do ps -p "$ran" > /dev/null || break; sleep 0.1; done
+for i in $(seq 200); do ps -p "$ran" > /dev/null || break; sleep 0.1; done
 check 'who asked is killed: so is what it ran' eval "[ -n '$ran' ] && ! ps -p '$ran'"
 check 'and it has left no verdict' [ ! -e "$cell.verify.json" ]
 built ok_relu
@@ -206,6 +212,8 @@ serving=$(staying time)
 kill -9 "$(staying verify)" "$serving" 2> /dev/null
 step verify
 check 'one that was killed is not missed' fails 0 $?
+# shellcheck disable=SC2046  # a list
+kill -9 $(staying verify) $(staying time) 2> /dev/null
 
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]
