@@ -67,7 +67,7 @@ $(filter-out $(without_cuda),$(foreach l,$(on_cuda),$(call objects,$l))) $(cuda_
 $(foreach l,$(on_cuda),build/obj/$(folder.$l)/%.o): HOST_FLAGS += $(CUDA_FLAGS)
 
 # What the compiler says is kept, too: tests/e2e/style.sh has it be nothing.
-build/obj/%.o: %.c build/host.flags | $(call need,gcc libcjson-dev)
+build/obj/%.o: %.c build/host.flags | $(call need,gcc libcjson-dev libmd-dev)
 	@mkdir -p $(@D) && echo "  CC $@"
 	$Q$(CC) $(HOST_FLAGS) $(CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@+ $< 2> $(@:.o=.said) || { cat $(@:.o=.said) >&2; exit 1; }
 	$Qcat $(@:.o=.said) >&2 && mv $@+ $@

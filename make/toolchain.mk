@@ -76,8 +76,8 @@ DEVICE_FLAGS := -std=c++17 -O3 -t2 -Iharness -Ireference $(foreach a,$(DEVICE_AR
 # No build id: it would tell two programs apart that differ in debug information alone.
 LINK      := $(LDFLAGS) -Wl,--as-needed -Wl,--build-id=none
 LINK_DEPS := -L$(deps_lib) -Wl,-rpath,$(deps_lib)
-JSON_LIBS := $(LINK_DEPS) -lcjson -lm
+JSON_LIBS := $(LINK_DEPS) -lcjson -lmd -lm
 # A libcurl of PREFIX loads others of PREFIX: a RPATH is for those, too, a RUNPATH is not.
-CURL_LIBS := $(LINK_DEPS) -Wl,--disable-new-dtags -lcurl -lcjson -lm
+CURL_LIBS := $(LINK_DEPS) -Wl,--disable-new-dtags -lcurl -lcjson -lmd -lm
 CUDA_LIBS := $(LINK_DEPS) -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcudart -lcublas -lcublasLt \
-    $(if $(CUDNN_H),$(if $(CUDNN_HOME),-L$(CUDNN_HOME)/lib -Wl$(,)-rpath$(,)$(CUDNN_HOME)/lib) -lcudnn) -lseccomp -lcjson -ldl -lm
+    $(if $(CUDNN_H),$(if $(CUDNN_HOME),-L$(CUDNN_HOME)/lib -Wl$(,)-rpath$(,)$(CUDNN_HOME)/lib) -lcudnn) -lseccomp -lcjson -lmd -ldl -lm

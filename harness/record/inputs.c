@@ -37,10 +37,11 @@ struct source {
 
 struct group { /* sources that are hashed together */
     int n;
-    struct source *of;
+    const struct source **of;
 };
 
 struct sources {
+    struct group all; /* that were read */
     struct group ops; /* of op_folders */
     char *op_rows;    /* of op_table */
     int n;
@@ -51,14 +52,25 @@ struct sources {
 
 /* ---- sources ---- */
 
-/* Add a source.  Its normal form is read here. */
-static void add(struct group *g, const char *path) {
-    if (access(path, R_OK)) die(KP_INPUT, "%s: no such source: results depend on it", path);
+/* Append a source to a group. */
+static void append(struct group *g, const struct source *source) {
     g->of = realloc(g->of, ((size_t)g->n + 1) * sizeof *g->of);
     if (!g->of) die(KP_MACHINE, "out of memory");
+    g->of[g->n++] = source;
+}
+
+/* The source at `path`.  It is read once. */
+static const struct source *source_at(struct sources *s, const char *path) {
+    for (int i = 0; i < s->all.n; i++)
+        if (!strcmp(s->all.of[i]->path, path)) return s->all.of[i];
+    if (access(path, R_OK)) die(KP_INPUT, "%s: no such source: results depend on it", path);
+    struct source *read = malloc(sizeof *read);
+    if (!read) die(KP_MACHINE, "out of memory");
     char *text = file_read(path, NULL);
-    g->of[g->n++] = (struct source){text_format("%s", path), code_normal(text)};
+    *read = (struct source){text_format("%s", path), code_normal(text)};
     free(text);
+    append(&s->all, read);
+    return read;
 }
 
 /* scandir filter: C and CUDA sources, and headers. */
@@ -71,26 +83,17 @@ static int is_source(const struct dirent *e) {
 }
 
 /* Add a file, or the sources of a folder in order of name. */
-static void add_part(struct group *g, const char *part) {
+static void add_part(struct sources *s, struct group *g, const char *part) {
     struct dirent **file = NULL;
     int n = scandir(part, &file, is_source, alphasort);
-    if (n < 0) add(g, part);
+    if (n < 0) append(g, source_at(s, part));
     for (int i = 0; i < n; i++) {
         char *path = text_format("%s/%s", part, file[i]->d_name);
-        add(g, path);
+        append(g, source_at(s, path));
         free(path);
         free(file[i]);
     }
     if (n >= 0) free(file);
-}
-
-static void release(struct group *g) {
-    for (int i = 0; i < g->n; i++) {
-        free(g->of[i].path);
-        free(g->of[i].text);
-    }
-    free(g->of);
-    *g = (struct group){0};
 }
 
 /* Whether a source includes the file at `path`, named from its root: "cuda_ops/gemm.h". */
@@ -113,7 +116,13 @@ struct sources *sources_open(void) {
 }
 
 void sources_close(struct sources *s) {
-    release(&s->ops);
+    for (int i = 0; i < s->all.n; i++) {
+        free(s->all.of[i]->path);
+        free(s->all.of[i]->text);
+        free((struct source *)s->all.of[i]);
+    }
+    free(s->all.of);
+    free(s->ops.of);
     free(s->op_rows);
     for (int i = 0; i < s->n; i++) free(s->known[i].key);
     free(s->known);
@@ -137,17 +146,17 @@ static void add_text(struct text *t, const char *text) {
 /* ---- the harness and a kernel ---- */
 
 /* Files and folders, one after the other. */
-static void hash_parts(struct text *all, const char *const *part, size_t n) {
+static void hash_parts(struct text *all, struct sources *s, const char *const *part, size_t n) {
     struct group g = {0};
-    for (size_t i = 0; i < n; i++) add_part(&g, part[i]);
-    for (int i = 0; i < g.n; i++) add_text(all, g.of[i].text);
-    release(&g);
+    for (size_t i = 0; i < n; i++) add_part(s, &g, part[i]);
+    for (int i = 0; i < g.n; i++) add_text(all, g.of[i]->text);
+    free(g.of);
 }
 
 /* Whether a group has a source already. */
 static bool has(const struct group *g, const char *path) {
     for (int i = 0; i < g->n; i++)
-        if (!strcmp(g->of[i].path, path)) return true;
+        if (!strcmp(g->of[i]->path, path)) return true;
     return false;
 }
 
@@ -166,27 +175,25 @@ static void add_line(struct text *all, const char *table, const char *begin) {
 
 /* A kernel and its headers, in the order in which they are met.  A header that is none of ours,
  * such as task.h, is left out.  `shape` begins the task's line in a table. */
-static void hash_kernel(struct text *all, const char *kernel, const char *shape) {
+static void hash_kernel(struct text *all, struct sources *s, const char *kernel,
+                        const char *shape) {
     static const char mark[] = "#include\"";
     struct group g = {0};
-    add(&g, kernel);
+    append(&g, source_at(s, kernel));
     for (int i = 0; i < g.n; i++) {
-        if (is_table(g.of[i].path))
-            add_line(all, g.of[i].text, shape);
+        const struct source *of = g.of[i];
+        if (is_table(of->path))
+            add_line(all, of->text, shape);
         else
-            add_text(all, g.of[i].text);
-        for (const char *p = g.of[i].text; (p = strstr(p, mark));) {
+            add_text(all, of->text);
+        for (const char *p = of->text; (p = strstr(p, mark));) {
             p += strlen(mark);
             char *path = text_format("%s/%.*s", headers, (int)strcspn(p, "\"\n"), p);
-            if (access(path, F_OK) == 0 && !has(&g, path)) {
-                size_t at = (size_t)(p - g.of[i].text);
-                add(&g, path);
-                p = g.of[i].text + at;
-            }
+            if (!has(&g, path) && access(path, F_OK) == 0) append(&g, source_at(s, path));
             free(path);
         }
     }
-    release(&g);
+    free(g.of);
 }
 
 /* How the line of a task in a table begins, by the numbers that end its name: hgemm_64_64_128 gives
@@ -230,7 +237,7 @@ static bool has_op(const struct sources *s, const struct source *of, const char 
         snprintf(name, sizeof name, implements[i], op);
         found = found || strstr(of->text, name);
         for (int k = 0; k < s->ops.n && !found; k++)
-            found = includes(of, s->ops.of[k].path) && strstr(s->ops.of[k].text, name);
+            found = includes(of, s->ops.of[k]->path) && strstr(s->ops.of[k]->text, name);
     }
     return found;
 }
@@ -254,8 +261,8 @@ static void mark_all(const struct group *ops, bool *marked) {
         more = false;
         for (int i = 0; i < ops->n; i++)
             for (int k = 0; k < ops->n; k++) {
-                if (marked[i] == marked[k] || !includes(&ops->of[i], ops->of[k].path)) continue;
-                if (!marked[i] && !only_declares(&ops->of[k])) continue;
+                if (marked[i] == marked[k] || !includes(ops->of[i], ops->of[k]->path)) continue;
+                if (!marked[i] && !only_declares(ops->of[k])) continue;
                 marked[i] = marked[k] = more = true;
             }
     }
@@ -268,16 +275,16 @@ static void hash_reference(struct text *all, struct sources *s, const char *name
         char *rows = file_read(op_table, NULL);
         s->op_rows = code_normal(rows);
         free(rows);
-        for (int i = 0; i < OP_FOLDERS; i++) add_part(&s->ops, op_folders[i]);
+        for (int i = 0; i < OP_FOLDERS; i++) add_part(s, &s->ops, op_folders[i]);
         if (s->ops.n > 256) die(KP_BUG, "%d sources of ops; room for 256", s->ops.n);
     }
-    hash_parts(all, reference_parts, sizeof reference_parts / sizeof *reference_parts);
+    hash_parts(all, s, reference_parts, sizeof reference_parts / sizeof *reference_parts);
     char *copy = text_format("%s", names), *rest = copy, *op;
     while ((op = strsep(&rest, " "))) {
         if (!*op || add_row(all, s, op)) continue;
         bool found = false;
         for (int i = 0; i < s->ops.n; i++) {
-            const struct source *of = &s->ops.of[i];
+            const struct source *of = s->ops.of[i];
             if (is_cuda(of) && has_op(s, of, op)) marked[i] = found = true;
         }
         if (!found)
@@ -286,7 +293,7 @@ static void hash_reference(struct text *all, struct sources *s, const char *name
     free(copy);
     mark_all(&s->ops, marked);
     for (int i = 0; i < s->ops.n; i++)
-        if (marked[i]) add_text(all, s->ops.of[i].text);
+        if (marked[i]) add_text(all, s->ops.of[i]->text);
 }
 
 /* qsort order of words. */
@@ -340,7 +347,7 @@ static void hash_programs(struct sources *s, const cJSON *task, struct inputs *i
     free(ops);
     hash = known(s, "harness");
     if (!*hash) {
-        hash_parts(&all, harness_parts, sizeof harness_parts / sizeof *harness_parts);
+        hash_parts(&all, s, harness_parts, sizeof harness_parts / sizeof *harness_parts);
         hash_text(&all, hash);
     }
     strcpy(in->hash[INPUT_HARNESS], hash);
@@ -366,7 +373,7 @@ void inputs_of(struct sources *s, const char *task, const char *kernel, struct i
     if (!kernel) return;
     struct text all = {0};
     char *key = text_format("%s %s", kernel, shape), *hash = known(s, key);
-    if (!*hash) hash_kernel(&all, kernel, shape), hash_text(&all, hash);
+    if (!*hash) hash_kernel(&all, s, kernel, shape), hash_text(&all, hash);
     strcpy(in->hash[INPUT_KERNEL], hash);
     free(key);
 }

@@ -6,7 +6,7 @@
 tree
 prefix=$scratch/empty/prefix
 if mk deps PREFIX="$prefix"; then
-    for file in include/cjson/cJSON.h include/seccomp.h include/cmocka.h "include/$(uname -m)-linux-gnu/curl/curl.h" bin/jq bin/gnuplot; do
+    for file in include/cjson/cJSON.h include/sha2.h include/seccomp.h include/cmocka.h "include/$(uname -m)-linux-gnu/curl/curl.h" bin/jq bin/gnuplot; do
         check "make deps brings $file" [ -e "$prefix/usr/$file" ]
     done
     # Carried elsewhere, it serves there without the libraries of this machine.
