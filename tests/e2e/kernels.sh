@@ -2,9 +2,10 @@
 # Kernels and specimens compile, or do not, as they should.  Needs nvcc.  A kernel that was measured as
 # it is was compiled: of the others sixteen are, others for each commit, only their device code, not
 # optimised.  Of the specimens there is one for each way to be refused.
-# KERNELS=all, as continuous integration has it, compiles every kernel as users do, for each architecture that
-# it is for, a family's for three of its shapes, and sees that it passes the gates and that its result has the
-# hash of its headers; then every specimen that needs no GPU to get its verdict, and the tests of optimized/include.
+# KERNELS=all compiles every kernel as users do, for each architecture that it is for, a family's for three of its
+# shapes, and sees that it passes the gates and that its result has the hash of its headers; then every specimen
+# that needs no GPU to get its verdict, and the tests of optimized/include.  KERNELS=32, as continuous integration
+# has it, does so for 32 kernels and as many specimens, others for each commit.
 # uses: build/gate build/confine build/task
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
@@ -35,12 +36,19 @@ tasks_of() {
     printf "$1_%s\n" "${shapes[0]}" "${shapes[${#shapes[@]} / 2]}" "${shapes[-1]}"
 }
 
-# Every kernel and specimen, and the tests of the headers.
-all() {
-    local kernel name result tests=() archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 '
-    make -k -j"$(nproc)" build ARCHS=all TASKS="$(for kernel in optimized/*/*.cu; do tasks_of "$(basename "$kernel" .cu)"; done | paste -sd' ')" > "$out" 2>&1
+# drawn FILE... - these in an order that is another for each commit.
+drawn() { printf '%s\n' "$@" | shuf --random-source=<(while git rev-parse HEAD 2> /dev/null || date +%F; do :; done); }
+
+# as_users_do N - so many kernels and specimens, and the tests of the headers.
+as_users_do() {
+    local kernel name result kernels tests=() archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 '
+    mapfile -t kernels < <(drawn optimized/*/*.cu | head -n "$1")
+    for kernel in "${kernels[@]}"; do
+        name=${kernel#optimized/}
+        tasks_of "$(basename "$kernel" .cu)" | sed "s|.*|build/archs/${name%/*}/&.build.json|"
+    done | xargs make -k -j"$(nproc)" ARCHS=all > "$out" 2>&1
     check 'the kernels are compiled without an error of the machine' [ $? = 0 ]
-    for kernel in optimized/*/*.cu; do
+    for kernel in "${kernels[@]}"; do
         name=${kernel#optimized/}
         result=build/archs/${name%/*}/$(tasks_of "$(basename "$kernel" .cu)" | head -n 1).build.json
         check "$name compiles" is "$(jq -r '.verdict, .reason // empty' "$result" | tr '\n' ' ')" 'ok '
@@ -54,7 +62,7 @@ all() {
     for kernel in tests/gpu/test_*.cu; do tests+=("build/tests/compiled/$(basename "$kernel" .cu)"); done
     make -s -j"$(nproc)" "${tests[@]}" > "$out" 2>&1
     check 'so are the tests of optimized/include' [ $? = 0 ]
-    find tests/specimens -name '*.cu' -print0 | xargs -0 -n1 basename -s .cu | sort | xargs -P"$(nproc)" -n8 tests/specimens/compile 90
+    drawn tests/specimens/*.cu | head -n "$1" | xargs -n1 basename -s .cu | sort | xargs -P"$(nproc)" -n8 tests/specimens/compile 90
 }
 
 # measured KERNEL.cu - whether a result is of this kernel with these headers, and it was compiled there.
@@ -71,7 +79,7 @@ few() {
     while read -r kernel && [ ${#names[@]} -lt 16 ]; do
         kernel=${kernel%.cu}
         measured "$kernel.cu" || names+=("build/tests/compiled/${kernel#optimized/}")
-    done < <(printf '%s\n' optimized/*/*.cu | shuf --random-source=<(while git rev-parse HEAD 2> /dev/null || date +%F; do :; done))
+    done < <(drawn optimized/*/*.cu)
     printf '%s\n' "${names[@]}" | xargs -r make -k -s -j"$(nproc)" > "$out" 2>&1
     check 'kernels that were not measured compile' [ $? = 0 ]
     printf '%s\n' include_system fork printf_device grid_id ok_scary_comments | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
@@ -123,6 +131,10 @@ if make -s print-lacks | grep -qw -e nvcc; then
     skip 'kernels and specimens' 'no CUDA Toolkit 12.4 or newer here'
     exit
 fi
-if [ "${KERNELS-}" = all ]; then all; else few; fi
+case ${KERNELS-} in
+    '') few ;;
+    all) as_users_do 9999 ;;
+    *) as_users_do "$KERNELS" ;;
+esac
 together
 seen
