@@ -10,11 +10,16 @@
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 
-# The headers that a source includes, by its lines.
-included() {
-    local name
-    sed -n 's/^#include "\(.*\.cuh\)".*/\1/p' "$1" | while read -r name; do echo "$name"; included "optimized/include/$name"; done
-}
+# The headers that each kernel includes, by its lines and theirs.
+declare -A included
+while read -r kernel headers; do included[$kernel]=${headers// /$'\n'}; done < <(awk '
+    /^#include ".*\.cuh"/ { split($0, part, "\""); own[FILENAME] = own[FILENAME] " " part[2] }
+    function walk(file, n, name, i) {
+        n = split(own[file], name, " ")
+        for (i = 1; i <= n; i++) if (!seen[name[i]]++) { all = all " " name[i]; walk("optimized/include/" name[i]) }
+    }
+    END { for (i = 1; i < ARGC; i++) if (ARGV[i] ~ /\.cu$/) { delete seen; all = ""; walk(ARGV[i]); print ARGV[i] all } }
+' optimized/include/*.cuh optimized/*/*.cu)
 # The hash of headers, given by name.
 sums() { (cd optimized/include && sha256sum "$@") | sha256sum | cut -d' ' -f1; }
 # hash_of < NAMES - the hash of these headers, or null.
@@ -55,7 +60,7 @@ as_users_do() {
         check "$name: the hash of the headers that the compiler saw" is "$(jq -r .kernel.headers_sha256 "$result")" \
             "$(seen_of "${result%.build.json}.d" | hash_of)"
         check "$name: all that its own lines include, and nothing that no line does" covers \
-            "$(sed -n 's/^#include "\(.*\.cuh\)".*/\1/p' "$kernel")" "$(seen_of "${result%.build.json}.d")" "$(included "$kernel")"
+            "$(sed -n 's/^#include "\(.*\.cuh\)".*/\1/p' "$kernel")" "$(seen_of "${result%.build.json}.d")" "${included[$kernel]}"
         [[ $kernel != */portable/* ]] || check "$name has code for every architecture" is \
             "$(jq -j '.kernel.arch, " ", ([.kernel.resources[].arch] | unique | length)' "$result")" "${archs}6"
     done
@@ -65,22 +70,23 @@ as_users_do() {
     drawn tests/specimens/*.cu | head -n "$1" | xargs -n1 basename -s .cu | sort | xargs -P"$(nproc)" -n8 tests/specimens/compile 90
 }
 
-# measured KERNEL.cu - whether a result is of this kernel with these headers, and it was compiled there.
-measured() {
-    local file
-    while read -r file; do
-        ! grep -qE "\"headers_sha256\": ?\"?$(included "$1" | hash_of)" "$file" || ! grep -qE '"cubin_bytes": ?[1-9]' "$file" || return 0
-    done < <(grep -l "$(sha256sum < "$1" | cut -d' ' -f1)" results/*/*.json*)
-    return 1
+# unmeasured - the kernels that no result is of, as they are with their headers: what was measured was compiled.
+unmeasured() {
+    local results kernel name hash
+    local -A sum
+    results=$(jq -r 'select(.kernel.cubin_bytes > 0) | .kernel | .sha256 + " " + (.headers_sha256 // "null")' results/*/*.json*)
+    while read -r hash name; do sum[$name]=$hash; done < <(sha256sum optimized/*/*.cu && cd optimized/include && sha256sum -- *.cuh)
+    for kernel in $(drawn optimized/*/*.cu); do
+        hash=null
+        # What sums() hashes, of which each line is known.
+        [ -z "${included[$kernel]}" ] ||
+            hash=$(for name in $(LC_ALL=C sort <<< "${included[$kernel]}"); do echo "${sum[$name]}  $name"; done | sha256sum | cut -d' ' -f1)
+        [[ $results == *"${sum[$kernel]} $hash"* ]] || echo "$kernel"
+    done
 }
 # Some kernels that were not measured, and one specimen for each way to be refused.
 few() {
-    local kernel names=()
-    while read -r kernel && [ ${#names[@]} -lt 16 ]; do
-        kernel=${kernel%.cu}
-        measured "$kernel.cu" || names+=("build/tests/compiled/${kernel#optimized/}")
-    done < <(drawn optimized/*/*.cu)
-    printf '%s\n' "${names[@]}" | xargs -r make -k -s -j"$(nproc)" > "$out" 2>&1
+    unmeasured | head -n 16 | sed 's|optimized/\(.*\)\.cu|build/tests/compiled/\1|' | xargs -r make -k -s -j"$(nproc)" > "$out" 2>&1
     check 'kernels that were not measured compile' [ $? = 0 ]
     printf '%s\n' include_system fork printf_device grid_id ok_scary_comments | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
 }
