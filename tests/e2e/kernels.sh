@@ -78,7 +78,7 @@ unmeasured() {
     while read -r hash name; do sum[$name]=$hash; done < <(sha256sum optimized/*/*.cu && cd optimized/include && sha256sum -- *.cuh)
     for kernel in $(drawn optimized/*/*.cu); do
         hash=null
-        # What sums() hashes, of which each line is known.
+        # shellcheck disable=SC2013  # names without spaces: what sums() hashes, of which each line is known
         [ -z "${included[$kernel]}" ] ||
             hash=$(for name in $(LC_ALL=C sort <<< "${included[$kernel]}"); do echo "${sum[$name]}  $name"; done | sha256sum | cut -d' ' -f1)
         [[ $results == *"${sum[$kernel]} $hash"* ]] || echo "$kernel"
