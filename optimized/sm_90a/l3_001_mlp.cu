@@ -1,0 +1,1 @@
+../portable/l3_001_mlp.cu
