@@ -1,0 +1,1 @@
+../portable/l3_002_shallow_wide_mlp.cu
