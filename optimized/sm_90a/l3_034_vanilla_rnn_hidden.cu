@@ -1,0 +1,1 @@
+../portable/l3_034_vanilla_rnn_hidden.cu
