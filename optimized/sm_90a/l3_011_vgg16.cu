@@ -1,0 +1,1 @@
+../portable/l3_011_vgg16.cu
