@@ -1,0 +1,1 @@
+../portable/l3_005_alexnet.cu
