@@ -1,0 +1,1 @@
+../portable/l3_006_googlenet_inception_module.cu
