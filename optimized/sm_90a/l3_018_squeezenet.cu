@@ -1,0 +1,1 @@
+../portable/l3_018_squeezenet.cu
