@@ -1,0 +1,1 @@
+../portable/l3_012_vgg19.cu
