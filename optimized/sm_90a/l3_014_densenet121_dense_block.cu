@@ -1,0 +1,1 @@
+../portable/l3_014_densenet121_dense_block.cu
