@@ -1,0 +1,1 @@
+../portable/l3_009_resnet18.cu
