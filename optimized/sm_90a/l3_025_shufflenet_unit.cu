@@ -1,0 +1,1 @@
+../portable/l3_025_shufflenet_unit.cu
