@@ -1,0 +1,1 @@
+../portable/l3_046_netvlad_with_ghost_clusters.cu
