@@ -1,0 +1,1 @@
+../portable/l3_047_netvlad_no_ghost_clusters.cu
