@@ -1,0 +1,1 @@
+../portable/l3_028_vision_transformer.cu
