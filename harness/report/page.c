@@ -66,6 +66,8 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
         fprintf(out, "%sstale: %s", said ? "; " : "", c->stale[row].changed);
         said++;
     }
+    if (c->stale && c->stale[row].newer)
+        fprintf(out, "%sits kernel is newer, and not measured", said++ ? "; " : "");
     for (int i = 0; i < cell->nflags; i++) {
         if (said++) fputs("; ", out);
         put_plain(cell->flags[i], 80, out);

@@ -41,6 +41,7 @@ struct torch {                          /* PyTorch's times for a task, in micros
 
 struct staleness {    /* of a recorded result: whether what it was measured of has changed since */
     bool unknown;     /* it was recorded before hashes of its inputs were */
+    bool newer;       /* the cell had no kernel then, and has one now */
     char changed[48]; /* "kernel, harness"; "" if nothing has, or nobody can tell */
 };
 

@@ -51,8 +51,11 @@ static struct staleness look(struct sources *s, const struct column *c, const st
     if (stale.unknown || !sources_here()) return stale;
     char *task = task_text(tasks, row), *kernel = kernel_path(c, row);
     struct inputs now;
+    /* What was measured without a kernel says the same of the baselines when one has come. */
+    bool missing = !strcmp(cell->verdict, "missing");
+    stale.newer = missing && kernel;
     if (task) {
-        inputs_of(s, task, kernel, &now);
+        inputs_of(s, task, missing ? NULL : kernel, &now);
         inputs_changed(cell->json, &now, stale.changed, sizeof stale.changed);
     }
     free(task);

@@ -10,7 +10,7 @@
  * lose, and most sums are short.
  * Floor: 573 GFLOP of products, three times over the TF32 rate, 4.2 ms; this method moves 14 GB,
  * 3.1 ms.
- * Measured: not yet. */
+ * Not measured yet. */
 #include "task.h"
 #include "bias_relu.cuh"
 #include "convolve_means.cuh"

@@ -4,7 +4,7 @@
  *
  * Idea: netvlad.cuh: a product that stores logits and gathers statistics, then a block a sample.
  * Floor: 0.55 GB, 124 us. x is needed twice and does not fit the chip: 1.05 GB, 236 us.
- * Measured: not yet. */
+ * Not measured yet. */
 #include "task.h"
 #include "netvlad.cuh"
 

@@ -57,6 +57,15 @@ mkdir optimized/h200 && echo 'int other;' > optimized/h200/l1_019_relu.cu
 check 'a kernel that overrules it' is "$(stale)" 'l1_019_relu: kernel'
 rm -r optimized/h200
 
+# Without a kernel the baselines were measured: a kernel that comes changes nothing of that.
+cp results/h200/l1_019_relu.json measured.json
+jq '.verdict = "missing" | .inputs.kernel = null' measured.json > results/h200/l1_019_relu.json
+check 'a kernel that has come since changes no result without one' is "$(stale)" ''
+printf '<!-- results:begin -->\n<!-- results:end -->\n' > README.md
+"$root/build/report" > "$out" 2>&1
+check 'whose row says that it is there' grep -q '^| l1_019_relu | missing .*| its kernel is newer, and not measured |$' results/h200/README.md
+cp measured.json results/h200/l1_019_relu.json
+
 changed 'a title changes nothing' '' tasks/level1/l1_019_relu.json 's/"title": ".*"/"title": "other"/'
 changed 'what a tensor is filled with does' 'l1_019_relu: task' tasks/level1/l1_019_relu.json 's/"fill": ".*"/"fill": "constant(1)"/'
 changed 'so does the template of a family' 'hgemm_64_64_64: task' tasks/hgemm/template.json 's/"fill": "[^"]*"/"fill": "constant(1)"/'
