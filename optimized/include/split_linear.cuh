@@ -3,8 +3,9 @@
  * Idea: the weight is the left operand, which is read as it is; the features are split, by a kernel
  * that also adds up the parts of the depth in which the layer before left them, adds its bias and
  * applies ReLU. So a layer has as many parts as keep the multiprocessors busy and needs no kernel
- * of its own for them. All three passes are in TF32: layers in a row pass on what rests in bf16
- * lose (linear.cuh).
+ * of its own for them. 128 images are one tile: two of 64 would have each weight split in registers
+ * twice, and take 1.3 times as long (l2_068). Unless a kernel says otherwise, all three passes are
+ * in TF32: layers in a row pass on what rests in bf16 lose (linear.cuh).
  *
  * What limits it: with few images, a tile of 16, the bytes of the weights; else the products. */
 #pragma once
@@ -41,12 +42,13 @@ __global__ void __launch_bounds__(128)
     if (i < IMAGES * WIDTH) out[i] = features.sum(i / WIDTH, i % WIDTH);
 }
 
-/* A layer. Few images are 16 columns, and a block has a tile for itself; more are 128. */
-template <int IMAGES, int FROM, int TO> struct SplitLinear {
-    using Own = Tile<IMAGES <= 16 ? 16 : 128, Tf32Rest, IMAGES <= 16 ? 1 : 2>;
+/* A layer. Few images are 16 columns, and a block has a tile for itself; more are 128. A part has
+ * four slabs or more. */
+template <int IMAGES, int FROM, int TO, class Rest = Tf32Rest> struct SplitLinear {
+    using Own = Tile<IMAGES <= 16 ? 16 : 128, Rest, IMAGES <= 16 ? 1 : 2>;
     static constexpr int TILES = (int)tiles_of<Matrices<TO, IMAGES, FROM>, Own>();
-    static constexpr int WANTED = 128 / Own::CLUSTER / TILES, SLABS = (FROM + TILE_K - 1) / TILE_K;
-    static constexpr int PARTS = WANTED < 1 ? 1 : WANTED < SLABS ? WANTED : SLABS;
+    static constexpr int WANTED = 128 / Own::CLUSTER / TILES, MOST = FROM / TILE_K / 4;
+    static constexpr int LEAST = WANTED < MOST ? WANTED : MOST, PARTS = LEAST < 1 ? 1 : LEAST;
     using Sizes = SplitDepth<TO, IMAGES, FROM, PARTS>;
     using Features = FeaturesOfParts<IMAGES, TO, PARTS>;
     static constexpr size_t SPLIT = split_bytes<Sizes, Own>();
