@@ -15,7 +15,10 @@ struct SoftmaxWeights {
     template <int WIDTH>
     static __device__ __forceinline__ void weigh(AttentionRows<WIDTH> &rows, float (&score)[8][8],
                                                  float scale, int) {
-        weigh_keys(rows, score, scale, -ATTENTION_KEYS); /* all keys lie ahead */
+        /* Rounded products: in fma(score, scale, -top) the largest of large scores is not 1. */
+#pragma unroll
+        for (int i = 0; i < 64; i++) score[i / 8][i % 8] = __fmul_rn(score[i / 8][i % 8], scale);
+        weigh_keys(rows, score, 1.0f, -ATTENTION_KEYS); /* all keys lie ahead */
     }
 };
 

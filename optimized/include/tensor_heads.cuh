@@ -11,10 +11,10 @@
  *
  * What limits it: 12 WIDTH flops for each query and key over the TF32 rate.
  *
- * Weights W: CAUSAL; SCALES, whether what was summed before is scaled by factor[h]; weigh(), by
- * which a thread's scores, of rows 8 h and keys `behind` + 8 j + e, both from its first query on,
- * as score[4 j + 2 h + e], become weights; share(), what the result is multiplied with. A score
- * with an infinity is NaN, as product.cuh's.
+ * Weights W: CAUSAL; UNIT, what scores are multiplied with beside the scale; SCALES, whether what
+ * was summed before is scaled by factor[h]; weigh(), by which a thread's scores, of rows 8 h and
+ * keys `behind` + 8 j + e, both from its first query on, as score[4 j + 2 h + e], become weights;
+ * share(), what the result is multiplied with. A score with an infinity is NaN, as product.cuh's.
  * Tensors: queries and out [BATCH][LENGTH][HEADS][WIDTH]. */
 #pragma once
 #include <float.h>
@@ -23,18 +23,17 @@
 
 namespace kp {
 
-/* What a thread knows of its two rows: the largest score, times log2(e) scale, and its lanes' own
- * sums of weights. */
+/* What a thread knows of its two rows: the largest score, and its own sums of weights. */
 struct HeadRows {
     float top[2] = {-FLT_MAX, -FLT_MAX}, sum[2] = {0.0f, 0.0f}, factor[2];
 };
 
-/* The softmax over all keys: 2^(score log2(e) scale - top). */
+/* The softmax over all keys: 2^(score - top). */
 struct TensorSoftmax {
     static constexpr bool CAUSAL = false, SCALES = true;
+    static constexpr float UNIT = 1.44269504088896341f; /* log2(e) */
     static __device__ __forceinline__ void weigh(float (&score)[HEAD_KEYS / 2], HeadRows &rows,
-                                                 float scale, int) {
-        scale *= 1.44269504088896341f;
+                                                 int) {
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             float top = -FLT_MAX, sum = 0.0f;
@@ -43,11 +42,11 @@ struct TensorSoftmax {
                 top = fmaxf(top, fmaxf(score[4 * j + 2 * h], score[4 * j + 2 * h + 1]));
             top = fmaxf(top, __shfl_xor_sync(~0u, top, 1));
             top = fmaxf(top, __shfl_xor_sync(~0u, top, 2));
-            top = fmaxf(rows.top[h], top * scale);
+            top = fmaxf(rows.top[h], top);
 #pragma unroll
             for (int j = 0; j < HEAD_KEYS / 4; j++) {
                 float &s = score[j / 2 * 4 + 2 * h + j % 2];
-                s = exp2_fast(fmaf(s, scale, -top));
+                s = exp2_fast(s - top);
                 sum += s;
             }
             rows.factor[h] = exp2_fast(rows.top[h] - top);
@@ -62,16 +61,16 @@ struct TensorSoftmax {
     }
 };
 
-/* relu(scale * score) of the keys up to the query's own place. */
+/* relu(score) of the keys up to the query's own place. */
 struct TensorCausalRelu {
     static constexpr bool CAUSAL = true, SCALES = false;
+    static constexpr float UNIT = 1.0f;
     static __device__ __forceinline__ void weigh(float (&score)[HEAD_KEYS / 2], HeadRows &,
-                                                 float scale, int behind) {
+                                                 int behind) {
 #pragma unroll
         for (int i = 0; i < HEAD_KEYS / 2; i++) {
             const bool seen = behind + i / 4 * 8 + i % 2 <= i / 2 % 2 * 8;
-            const float v = score[i] * scale;
-            score[i] = !seen || v < 0.0f ? 0.0f : v;
+            score[i] = !seen || score[i] < 0.0f ? 0.0f : score[i];
         }
     }
     static __device__ __forceinline__ float share(const HeadRows &, int) {
@@ -107,23 +106,26 @@ template <class S> struct HeadRing {
     }
 };
 
-/* The thread's part of its warpgroup's queries: q[slab]. */
+/* The thread's part of its warpgroup's queries, scaled: q[slab]. Scores are not scaled as they are
+ * weighed: there 2^(score * scale - top) would be one fma, in which the largest of large scores is
+ * not 1. */
 template <class S>
-__device__ __forceinline__ void split_queries(const float *from, Splits (&q)[S::SLABS]) {
+__device__ __forceinline__ void split_queries(const float *from, float scale,
+                                              Splits (&q)[S::SLABS]) {
 #pragma unroll
     for (int slab = 0; slab < S::SLABS; slab++) {
         float v[4][4];
 #pragma unroll
         for (int i = 0; i < 16; i++) /* row 8 h, slot 4 u of step i / 4 */
-            v[i / 4][i % 4] =
-                __ldg(from + i % 2 * 8 * S::CHANNELS + slab * TILE_K + i / 4 * 8 + i % 4 / 2 * 4);
+            v[i / 4][i % 4] = scale * __ldg(from + i % 2 * 8 * S::CHANNELS + slab * TILE_K +
+                                            i / 4 * 8 + i % 4 / 2 * 4);
         split_part<typename S::KeyTile>(v, q[slab]);
     }
 }
 
 /* result = factor * result + weights of tile t times its values. */
 template <class W, class S>
-__device__ __forceinline__ void attend_tile(const HeadRing<S> &ring, int t, int behind, float scale,
+__device__ __forceinline__ void attend_tile(const HeadRing<S> &ring, int t, int behind,
                                             const Splits (&q)[S::SLABS], HeadRows &rows,
                                             float (&result)[S::WIDTH / 2]) {
     using KeyTile = typename S::KeyTile;
@@ -133,7 +135,7 @@ __device__ __forceinline__ void attend_tile(const HeadRing<S> &ring, int t, int 
     if constexpr (S::SLABS > 1)
         start_slab<KeyTile, true>(q[S::SLABS - 1], ring.operand(t, KeyTile::B_BYTES), score);
     wgmma_wait<0>();
-    W::weigh(score, rows, scale, behind);
+    W::weigh(score, rows, behind);
 #pragma unroll
     for (int i = 0; i < 16; i++) v[i / 4][i % 4] = score[i / 4 * 4 + i % 2 * 2 + i % 4 / 2];
     split_part<typename S::ValueTile>(v, p);
@@ -171,7 +173,7 @@ __global__ void __launch_bounds__(S::THREADS, 1)
     Splits q[S::SLABS];
     HeadRows rows;
     float result[S::WIDTH / 2] = {};
-    split_queries<S>(queries + at + lane % 4, q);
+    split_queries<S>(queries + at + lane % 4, scale * W::UNIT, q);
     __syncthreads();
 #pragma unroll 1
     for (int t = 0; t < tiles; t++) {
@@ -179,7 +181,7 @@ __global__ void __launch_bounds__(S::THREADS, 1)
         __syncwarp();
         bar_wait(ring.full(t), t / S::STAGES % 2);
         if (!W::CAUSAL || t * HEAD_KEYS < group + 64)
-            attend_tile<W>(ring, t, t * HEAD_KEYS + lane % 4 * 2 - query, scale, q, rows, result);
+            attend_tile<W>(ring, t, t * HEAD_KEYS + lane % 4 * 2 - query, q, rows, result);
         bar_arrive_warp<1>(ring.empty(t));
     }
 #pragma unroll
