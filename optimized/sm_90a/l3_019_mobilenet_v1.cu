@@ -1,0 +1,1 @@
+../portable/l3_019_mobilenet_v1.cu
