@@ -1,0 +1,1 @@
+../portable/l3_045_unet_softmax.cu
