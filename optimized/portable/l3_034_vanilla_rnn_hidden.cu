@@ -11,7 +11,7 @@
  * Floor: 256 times the way of a word to another multiprocessor, about 250 cycles, 32 us; and the
  * sums, shuffles and tanh of a step, another 300 cycles. The product is 8 us.
  * On sm_80 the product spills 4 bytes.
- * Measured: not yet. */
+ * Not measured yet. */
 #include "task.h"
 #include "operands.cuh"
 #include "split_depth.cuh"
