@@ -40,6 +40,17 @@ check 'with the distribution and the error' grep -q 'normal: wrong' "$out"
 sed 's/"normal(0,1)"/"normal(0,1)", "domain": "declared"/; s/sums/sure/' "$scratch/fake/sums.json" > "$scratch/fake/sure.json"
 tests/emulate --task "$scratch/fake/sure.json" "$scratch/half.cu" > "$out" 2>&1
 check 'a task that has one distribution is judged by that' grep -q 'declared: wrong' "$out"
+# A network has hundreds of tensors.
+jq -n '{schema: 1, task: "many", suite: "fake", notes: [], flags: [], outputs: ["t79"], inputs: [{name: "x", shape: [4, 64], dtype: "f32", fill: "normal(0,1)"}],
+    parameters: [range(80) | {name: "p\(.)", shape: [4, 64], dtype: "f32", fill: "normal(0,1)"}],
+    graph: [range(80) | "t\(.)[4,64] = add(\(if . == 0 then "x" else "t\(. - 1)" end), p\(.))"]}' > "$scratch/fake/many.json"
+{
+    printf '%s\n' '#include "task.h"' '__global__ void sums(struct Inputs in, float *y) {' 'const int i = blockIdx.x * 64 + threadIdx.x;'
+    echo "y[i] = in.x[i]$(printf ' + in.p%d[i]' {0..79});"
+    echo '} extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *, cudaStream_t stream) { sums<<<4, 64, 0, stream>>>(*in, out->out); }'
+} > "$scratch/many.cu"
+tests/emulate --task "$scratch/fake/many.json" "$scratch/many.cu" > "$out" 2>&1
+check 'a kernel of many tensors is judged' [ $? = 0 ]
 kernel over "$shuffles __syncthreads(); if (i == 0) y[row + 1] = part[0] + part[1];"
 emulate over
 check 'one that writes behind its output' is $? 1

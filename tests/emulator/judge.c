@@ -5,6 +5,7 @@
  * to 7e-7; one pass in TF32: 2e-4), below 2e-2 in 16 bits, equal integers, and infinities and NaN
  * in the same places.  Exits with 1 if it is wrong. */
 #include "base/error.h"
+#include "base/tape.h"
 #include "define/define.h"
 #include "gpu/values.h"
 
@@ -14,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 64, SEED = 12345 };
+enum { MOST = KP_MAX_BUFFERS, SEED = 12345 };
 
 size_t scratch_bytes(void) __attribute__((weak));
 void launch(const void *in, const void *out, void *scratch, void *stream);
