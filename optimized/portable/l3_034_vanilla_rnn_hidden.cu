@@ -13,6 +13,7 @@
  * On sm_80 the product spills 4 bytes.
  * Not measured yet. */
 #include "task.h"
+#include "cluster_words.cuh"
 #include "operands.cuh"
 #include "split_depth.cuh"
 #include "stores.cuh"
@@ -53,8 +54,7 @@ struct Exchange {
 
     __device__ __forceinline__ Exchange(Words &w, float *, int rank) : words(w) {
         const uint32_t own = kp::shared_address(w.h), own_bar = kp::shared_address(w.bar);
-        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"(own), "r"(rank));
-        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(bar) : "r"(own_bar), "r"(rank));
+        to = kp::address_in_block(own, rank), bar = kp::address_in_block(own_bar, rank);
         if (threadIdx.x == 0) {
             for (int i = 0; i < 2; i++) kp::bar_init(own_bar + i * 8, 1);
             kp::bar_init_done();
@@ -72,10 +72,7 @@ struct Exchange {
     /* Tells one block what two neighbours say at step t. */
     __device__ __forceinline__ void tell(int t, int cell, float2 v) const {
         const uint32_t i = (t + 1) % 2;
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, "
-                     "[%3];" ::"r"(to + (i * HIDDEN + cell) * 4),
-                     "f"(v.x), "f"(v.y), "r"(bar + i * 8)
-                     : "memory");
+        kp::store_words(to + (i * HIDDEN + cell) * 4, v, bar + i * 8);
     }
 };
 #else
