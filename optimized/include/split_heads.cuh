@@ -48,10 +48,17 @@ template <class S, int ROWS> struct StoreHeads {
     const float *bias;
     float *queries, *keys, *values;
 
+    /* The big part. The host's compiler reads this, too, and has no such function. */
+    static __device__ __forceinline__ float big(float v) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+        return nearest_tf32(v);
+#else
+        return v;
+#endif
+    }
     /* What a block holds of v beside the big part; of an infinity 0. */
     static __device__ __forceinline__ float rest(float v) {
-        const float big = nearest_tf32(v);
-        return v == big ? 0.0f : v == v ? nearest_tf32(v - big) : v;
+        return v == big(v) ? 0.0f : v == v ? big(v - big(v)) : v;
     }
     /* Where a column's word lies in a block: wgmma_operand()'s order. */
     static __device__ __forceinline__ int word(int column, int slot) {
@@ -63,7 +70,7 @@ template <class S, int ROWS> struct StoreHeads {
         const long long tile = (long long)head * S::TILES + key / HEAD_KEYS;
         float *to =
             keys + (tile * S::SLABS + k / TILE_K) * T::B_WORDS + word(key % HEAD_KEYS, k % TILE_K);
-        *(float2 *)to = make_float2(nearest_tf32(v.x), nearest_tf32(v.y));
+        *(float2 *)to = make_float2(big(v.x), big(v.y));
         *(float2 *)(to + T::PART_BYTES / 4) = make_float2(rest(v.x), rest(v.y));
     }
     /* A channel is a column, whose slot t + 4 u of eight has key 2 t + u: that of the thread that
@@ -73,7 +80,7 @@ template <class S, int ROWS> struct StoreHeads {
         const long long tile = (long long)head * S::TILES + key / HEAD_KEYS;
         const int slot = key % HEAD_KEYS / 8 * 8 + key % 8 / 2 + key % 2 * 4;
         float *to = values + tile * T::B_WORDS + word(k, slot);
-        to[0] = nearest_tf32(v), to[T::PART_BYTES / 4] = rest(v);
+        to[0] = big(v), to[T::PART_BYTES / 4] = rest(v);
     }
     __device__ __forceinline__ void store(int place, int kind, int channel, float2 v) const {
         const int key = place % S::LENGTH, head = place / S::LENGTH * S::HEADS + channel / S::WIDTH;
