@@ -16,7 +16,8 @@ if mk deps PREFIX="$prefix"; then
     check 'its gnuplot runs' "$carried/usr/bin/gnuplot" --version
     echo '#include <cjson/cJSON.h>
     #include <curl/curl.h>
-    int main(void) { return !cJSON_Version() || !curl_version(); }' > probe.c
+    #include <sha2.h>
+    int main(void) { char hex[65]; return !cJSON_Version() || !curl_version() || !SHA256Data((const unsigned char *)"", 0, hex); }' > probe.c
     make -s PREFIX="$carried" print-DEPS_FLAGS print-CURL_LIBS > "$out"
     # shellcheck disable=SC2046  # flags
     set -- $(sed 's/^[A-Z_]* = //' "$out")
