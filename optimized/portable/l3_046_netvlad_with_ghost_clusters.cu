@@ -1,9 +1,11 @@
 // provenance: shipped
-/* NetVLAD with ghost clusters: x [2048][100][512], shares of 32 of 48 clusters, -> [2048][512 x
- * 32]. Batch norm of the 204800 x 48 logits is by their own statistics.
+/* NetVLAD: x [2048][100][512], shares of 32 clusters, -> [2048][512 x 32]; l3_046 has 16 ghost
+ * clusters beside these, l3_047 none. Batch norm of the 204800 x 48 or 32 logits is by their own
+ * statistics.
  *
  * Idea: netvlad.cuh: a product that stores logits and gathers statistics, then a block a sample.
- * Floor: 0.55 GB, 124 us. x is needed twice and does not fit the chip: 1.05 GB, 236 us.
+ * Floor: 0.55 GB, 124 us. x is needed twice and does not fit the chip: 1.05 GB, 236 us (l3_047:
+ * 1.03 GB, 230 us).
  * Not measured yet. */
 #include "task.h"
 #include "netvlad.cuh"
