@@ -26,27 +26,6 @@ __device__ __forceinline__ ChannelNorm norm_of_block(const float (&v)[EACH], con
     return {mean, (float)(weight / sqrt(variance + eps)), bias};
 }
 
-/* out[m][row] = bias + weight[row] times x[m], of IMAGES rows of x. A warp a row of the weight. */
-template <int IMAGES, int DEPTH, int ROWS>
-__global__ void __launch_bounds__(128)
-    few_rows_kernel(const float *__restrict__ x, const float *__restrict__ weight,
-                    const float *__restrict__ bias, float *__restrict__ out) {
-    const int row = blockIdx.x * 4 + threadIdx.x / 32;
-    if (row >= ROWS) return;
-    float sum[IMAGES] = {};
-#pragma unroll 8
-    for (int k = threadIdx.x % 32; k < DEPTH; k += 32) {
-        const float w = __ldg(weight + row * DEPTH + k);
-#pragma unroll
-        for (int m = 0; m < IMAGES; m++) sum[m] += w * __ldg(x + m * DEPTH + k);
-    }
-#pragma unroll
-    for (int m = 0; m < IMAGES; m++) {
-        sum[m] = warp_reduce(sum[m], Add());
-        if (threadIdx.x % 32 == 0) out[m * ROWS + row] = sum[m] + __ldg(bias + row);
-    }
-}
-
 /* Filters to split for tiles T: [columns][channels][taps], and behind these columns, unless null,
  * those of a 1 x 1 convolution [columns][channels], which counts as the tap in the middle. A slab
  * is 32 channels of a tap, as convolve.cuh's; fewer are filled up with zeros. */
@@ -110,13 +89,6 @@ static void multiply(const A &a, const float *blocks, const Store &store, cudaSt
     launch_cluster<T::CLUSTER>(product_kernel<S, T, A, Store>,
                                T::CLUSTER * (TILES < at_once ? TILES : at_once), T::THREADS, stream,
                                a, blocks, store);
-}
-
-/* Enqueues a linear layer of few rows: x [IMAGES][DEPTH], weight [ROWS][DEPTH]. */
-template <int IMAGES, int DEPTH, int ROWS>
-static void few_rows(const float *x, const float *weight, const float *bias, float *out,
-                     cudaStream_t stream) {
-    few_rows_kernel<IMAGES, DEPTH, ROWS><<<(ROWS + 3) / 4, 128, 0, stream>>>(x, weight, bias, out);
 }
 
 } // namespace kp

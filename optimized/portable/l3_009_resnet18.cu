@@ -12,9 +12,11 @@
  * wait for each other, and each takes 2 us and more.
  * Not measured yet. */
 #include "task.h"
+#include <algorithm>
 #include "activations.cuh"
 #include "convolve.cuh"
 #include "extremes.cuh"
+#include "few_rows.cuh"
 #include "split_depth.cuh"
 #include "whole_channels.cuh"
 
@@ -201,19 +203,15 @@ using Begin = Conv<WIDTH[STAGE - 1], WIDTH[STAGE], SIDE[(STAGE > 1) ? STAGE - 1 
 template <int STAGE>
 using Further = Conv<WIDTH[STAGE], WIDTH[STAGE], SIDE[STAGE], 1, EACH[STAGE], false>;
 
-constexpr size_t larger_of(size_t a, size_t b) {
-    return a > b ? a : b;
-}
 template <class C> constexpr size_t floats_of() { /* of all parts */
     return (size_t)C::BATCHES * C::ROWS * C::COLUMNS;
 }
 template <int STAGE> constexpr size_t floats_of_stage() {
-    return larger_of(floats_of<Begin<STAGE>>(), floats_of<Deep<STAGE, EACH[STAGE]>>());
+    return std::max(floats_of<Begin<STAGE>>(), floats_of<Deep<STAGE, EACH[STAGE]>>());
 }
 constexpr size_t PARTS =
-    larger_of(larger_of(floats_of<Further<1>>(), floats_of<Begin<1>>()),
-              larger_of(larger_of(floats_of<Begin<2>>(), floats_of<Further<2>>()),
-                        larger_of(floats_of_stage<3>(), floats_of_stage<4>())));
+    std::max({floats_of<Further<1>>(), floats_of<Begin<1>>(), floats_of<Begin<2>>(),
+              floats_of<Further<2>>(), floats_of_stage<3>(), floats_of_stage<4>()});
 constexpr size_t PLANE = (size_t)WIDTH[1] * values(1); /* floats that any stage's results have */
 static_assert(PLANE >= 2 * (size_t)WIDTH[2] * values(2) && PLANE >= 2 * WIDTH[4] * values(4) &&
                   PLANE >= 2 * WIDTH[3] * values(3),
@@ -225,8 +223,8 @@ constexpr size_t BLOCKS = SPLIT<Begin<1>> + 3 * SPLIT<Further<1>> + SPLIT<Begin<
 
 struct Scratch {
     alignas(16) char first_split[kp::split_bytes<First, Tile>()];
-    alignas(16) char split[larger_of(kp::split_bytes<Deep<3, EACH[3]>, Tile>(),
-                                     kp::split_bytes<Deep<4, EACH[4]>, Tile>())];
+    alignas(16) char split[std::max(kp::split_bytes<Deep<3, EACH[3]>, Tile>(),
+                                    kp::split_bytes<Deep<4, EACH[4]>, Tile>())];
     alignas(16) float blocks[BLOCKS / sizeof(float)], parts[PARTS], first[WIDTH[0] * values(0)];
     alignas(16) float plane[3][PLANE], means[IMAGES * FEATURES];
     kp::Centred moments[FirstParts::BYTES / sizeof(kp::Centred)];
@@ -339,5 +337,6 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     stage<2>(net, 5, s->plane[2], s->plane[1], s->plane[0], nullptr);
     stage<3>(net, 10, s->plane[0], s->plane[1], s->plane[2], nullptr);
     stage<4>(net, 15, s->plane[2], s->plane[1], s->plane[0], s->means);
-    kp::few_rows<IMAGES, FEATURES, CLASSES>(s->means, in->fc_weight, in->fc_bias, out->out, stream);
+    kp::few_rows<IMAGES, FEATURES, CLASSES>(s->means, in->fc_weight, kp::AddBias{in->fc_bias},
+                                            out->out, stream);
 }

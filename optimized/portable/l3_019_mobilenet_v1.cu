@@ -15,6 +15,7 @@
 #include "activations.cuh"
 #include "channel_norm.cuh"
 #include "convolve.cuh"
+#include "few_rows.cuh"
 #include "norm.cuh"
 #include "split_depth.cuh"
 #include "whole_channels.cuh"
@@ -376,5 +377,6 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     layers<2>(net);
     means_kernel<<<FEATURES, threads(LAYERS + 1), 0, stream>>>(s->made, net.layers[LAYERS - 1].norm,
                                                                s->means);
-    kp::few_rows<IMAGES, FEATURES, CLASSES>(s->means, in->fc_weight, in->fc_bias, out->out, stream);
+    kp::few_rows<IMAGES, FEATURES, CLASSES>(s->means, in->fc_weight, kp::AddBias{in->fc_bias},
+                                            out->out, stream);
 }

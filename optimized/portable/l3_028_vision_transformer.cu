@@ -12,6 +12,7 @@
  * Not measured yet. */
 #include "task.h"
 #include "activations.cuh"
+#include "few_rows.cuh"
 #include "operands.cuh"
 #include "split_depth.cuh"
 #include "states.cuh"
@@ -165,30 +166,13 @@ __global__ void __launch_bounds__(32 * WARPS)
     }
 }
 
-/* to[image][output] = F(x[image] * weight[output] + bias[output]), rows of x PITCH apart. A warp an
- * output, of all images. */
-template <int FROM, int TO, int PITCH, class F>
-__global__ void __launch_bounds__(32 * WARPS)
-    few_rows_kernel(const float *__restrict__ x, const float *__restrict__ weight,
-                    const float *__restrict__ bias, float *__restrict__ to) {
-    const int output = blockIdx.x * WARPS + threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (output >= TO) return;
-    float sum[IMAGES] = {};
-#pragma unroll 4
-    for (int i = lane; i < FROM / 4; i += 32) {
-        const float4 w = __ldg((const float4 *)(weight + output * FROM) + i);
-#pragma unroll
-        for (int m = 0; m < IMAGES; m++) {
-            const float4 v = __ldg((const float4 *)(x + m * PITCH) + i);
-            sum[m] += (v.x * w.x + v.y * w.y) + (v.z * w.z + v.w * w.w);
-        }
+/* The first of the last two layers. */
+struct BiasGelu {
+    const float *bias;
+    __device__ __forceinline__ float operator()(float v, int, int feature) const {
+        return kp::Gelu()(v + __ldg(bias + feature));
     }
-#pragma unroll
-    for (int m = 0; m < IMAGES; m++) sum[m] = kp::lanes_sum(sum[m]);
-#pragma unroll
-    for (int m = 0; m < IMAGES; m++)
-        if (lane == m) to[m * TO + output] = F()(sum[m] + __ldg(bias + output));
-}
+};
 
 /* ---- all of it ---- */
 
@@ -232,10 +216,8 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     embed_kernel<<<TOKENS, D / 4, 0, stream>>>(s->parts, in->patch_to_embedding_bias, in->cls_token,
                                                in->pos_embedding, s->x);
     for (const Layer &layer : layers) run_layer(layer, s, stream);
-    few_rows_kernel<D, HIDDEN, PLACES * D, kp::Gelu>
-        <<<(HIDDEN + WARPS - 1) / WARPS, 32 * WARPS, 0, stream>>>(s->x, in->mlp_head_0_weight,
-                                                                  in->mlp_head_0_bias, s->last);
-    few_rows_kernel<HIDDEN, CLASSES, HIDDEN, Plain>
-        <<<(CLASSES + WARPS - 1) / WARPS, 32 * WARPS, 0, stream>>>(s->last, in->mlp_head_3_weight,
-                                                                   in->mlp_head_3_bias, out->out);
+    kp::few_rows<IMAGES, D, HIDDEN, PLACES * D>(s->x, in->mlp_head_0_weight,
+                                                BiasGelu{in->mlp_head_0_bias}, s->last, stream);
+    kp::few_rows<IMAGES, HIDDEN, CLASSES>(s->last, in->mlp_head_3_weight,
+                                          kp::AddBias{in->mlp_head_3_bias}, out->out, stream);
 }
