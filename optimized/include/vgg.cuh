@@ -10,6 +10,7 @@
  *
  * What limits it: the convolutions' products; the bytes of the linear layers' weights. */
 #pragma once
+#include <algorithm>
 #include "bias_relu.cuh"
 #include "convolve_pool.cuh"
 #include "split_linear.cuh"
@@ -116,17 +117,16 @@ struct Vgg {
     using Second = SplitLinear<IMAGES, HIDDEN, HIDDEN>;
     using Third = SplitLinear<IMAGES, HIDDEN, CLASSES>;
 
-    static constexpr size_t largest(size_t a, size_t b) { return a > b ? a : b; }
     static constexpr size_t SPLIT =
-        largest(split_bytes<Last, VggTile<Last>>(), largest(First::SPLIT, Second::SPLIT));
+        std::max({split_bytes<Last, VggTile<Last>>(), First::SPLIT, Second::SPLIT});
     static constexpr size_t PIXELS = (size_t)IMAGES * SIDE * SIDE;
     static_assert(B <= 2 * A && C <= 4 * A && D <= 8 * A && D >= C && C >= B && B >= A,
                   "the first stage has the most pixels, the last the largest weights");
     struct Scratch {
         alignas(16) char split[SPLIT];
         alignas(16) float odd[PIXELS * A], even[PIXELS * A / 4]; /* what layers 1, 3, ... make */
-        alignas(16) float parts[largest(largest((size_t)PARTS * Last::PART, First::WORDS),
-                                        largest(Second::WORDS, Third::WORDS))];
+        alignas(16) float parts[std::max({(size_t)(PARTS * Last::PART), First::WORDS, Second::WORDS,
+                                          Third::WORDS})];
     };
 
     struct Run {

@@ -12,6 +12,7 @@
  * 2.4 GB for windows, 0.6 ms.
  * Not measured yet. */
 #include "task.h"
+#include <algorithm>
 #include "bias_relu.cuh"
 #include "convolve.cuh"
 #include "pools.cuh"
@@ -164,9 +165,6 @@ struct LastWindows {
 };
 
 /* What scratch holds. */
-constexpr size_t largest(size_t a, size_t b) {
-    return a > b ? a : b;
-}
 template <class C> constexpr size_t results() {
     return (size_t)C::ROWS * C::FILTERS;
 }
@@ -174,14 +172,12 @@ template <class C> constexpr size_t split() {
     return kp::split_bytes<C, Tile<C>>();
 }
 struct Scratch {
-    alignas(16) char split[largest(largest(largest(largest(kp::split_bytes<First, Tile<Conv1>>(),
-                                                           split<Conv2>()),
-                                                   split<Conv3>()),
-                                           largest(split<Conv4>(), split<Conv5>())),
-                                   largest(Linear1::SPLIT, Linear2::SPLIT))];
+    alignas(16) char split[std::max({kp::split_bytes<First, Tile<Conv1>>(), split<Conv2>(),
+                                     split<Conv3>(), split<Conv4>(), split<Conv5>(), Linear1::SPLIT,
+                                     Linear2::SPLIT})];
     alignas(32) float first[results<Conv1>()]; /* and others in turns */
     alignas(32) float second[results<Conv2>()];
-    alignas(16) float parts[largest(Linear1::WORDS, largest(Linear2::WORDS, Linear3::WORDS))];
+    alignas(16) float parts[std::max({Linear1::WORDS, Linear2::WORDS, Linear3::WORDS})];
 };
 static_assert(results<Conv5>() <= results<Conv1>() && results<Conv4>() <= results<Conv2>(), "room");
 

@@ -12,6 +12,7 @@
  * 3.1 ms.
  * Not measured yet. */
 #include "task.h"
+#include <algorithm>
 #include "bias_relu.cuh"
 #include "convolve_means.cuh"
 #include "pools.cuh"
@@ -110,24 +111,20 @@ using LastTile = TileOf<128>;
 template <class C> constexpr size_t results() {
     return (size_t)C::ROWS * C::FILTERS;
 }
-constexpr size_t largest(size_t a, size_t b) {
-    return a > b ? a : b;
-}
 template <class F> constexpr size_t split() {
-    return largest(kp::split_bytes<typename F::Squeeze, typename F::SqueezeTile>(),
-                   kp::split_bytes<typename F::Expand, typename F::ExpandTile>());
+    return std::max(kp::split_bytes<typename F::Squeeze, typename F::SqueezeTile>(),
+                    kp::split_bytes<typename F::Expand, typename F::ExpandTile>());
 }
 using Means = kp::MeansScratch<Last, LastTile>;
 struct Scratch {
     alignas(16) char means[Means::bytes()]; /* the last layer's */
-    alignas(16) char split[largest(largest(largest(split<Fire3>(), split<Fire5>()),
-                                           largest(split<Fire7>(), split<Fire8>())),
-                                   largest(largest(split<Fire9>(), split<Fire10>()),
-                                           largest(split<Fire12>(), split<Fire4>())))];
-    alignas(32) float wide[largest(largest(results<First>(), results<Fire5::Expand>()),
-                                   largest(results<Fire9::Expand>(), results<Fire10::Expand>()))];
+    alignas(16) char split[std::max({split<Fire3>(), split<Fire5>(), split<Fire7>(), split<Fire8>(),
+                                     split<Fire9>(), split<Fire10>(), split<Fire12>(),
+                                     split<Fire4>()})];
+    alignas(32) float wide[std::max({results<First>(), results<Fire5::Expand>(),
+                                     results<Fire9::Expand>(), results<Fire10::Expand>()})];
     alignas(32) float pooled[(size_t)IMAGES * First::FILTERS * LARGE * LARGE];
-    alignas(32) float squeezed[largest(results<Fire5::Squeeze>(), results<Fire10::Squeeze>())];
+    alignas(32) float squeezed[std::max(results<Fire5::Squeeze>(), results<Fire10::Squeeze>())];
 };
 
 static_assert(sizeof(Scratch::split) >= kp::split_bytes<First, FirstTile>(), "room for the first");
