@@ -9,7 +9,7 @@
  * fill. Each stores where its part of the result is. Windows are a pass of their own (pools.cuh).
  * Floor: 377 GFLOP in two passes in TF32 and one in bf16, 2.28 ms; 2.0 GB, 0.45 ms. This method
  * also moves 3.3 GB, and multiplies 224 columns where there are 208.
- * Not measured yet. */
+ * Measured on an H200: 3.64 ms, 63 % of the floor. */
 #include "task.h"
 #include "convolve.cuh"
 #include "operands.cuh"

@@ -11,7 +11,7 @@
  * the products. Products are product.cuh's, the filters as its operand B, all layers' split at
  * once.
  * Floor: 194 GFLOP of products in three passes in TF32, 1.18 ms; 1.9 GiB moved, 0.46 ms.
- * Not measured yet. */
+ * Measured on an H200: 2.86 ms, 41 % of the floor; 1.7 predicted (NOTES.md). */
 #include "task.h"
 #include "activations.cuh"
 #include "channel_norm.cuh"

@@ -10,7 +10,7 @@
  * lose, and most sums are short.
  * Floor: 573 GFLOP of products, three times over the TF32 rate, 4.2 ms; this method moves 14 GB,
  * 3.1 ms.
- * Not measured yet. */
+ * Measured on an H200: 7.78 ms, 54 % of the floor. */
 #include "task.h"
 #include <algorithm>
 #include "bias_relu.cuh"

@@ -11,7 +11,7 @@
  * operand finds shuffled channels where they are.
  * Floor: 146 GFLOP of products in three passes in TF32, 885 us; 1.34 GiB, 320 us. This method moves
  * 5.2 GB, 1.2 ms, half of it beside products, and multiplies 1.25 times as much.
- * Not measured yet. */
+ * Measured on an H200: 3.06 ms, 29 % of the floor; 2.3 predicted. */
 #include "task.h"
 #include "activations.cuh"
 #include "channel_norm.cuh"

@@ -9,7 +9,7 @@
  * places; those with 512 results are split along the depth (split_depth.cuh), and the kernel that
  * adds the parts adds bias and residual, and normalises. A warp has a head of a place.
  * Floor: 15 GFLOP of products, three times over the TF32 rate, 110 us; 71 launches.
- * Not measured yet. */
+ * Measured on an H200: 452 us, 24 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "few_rows.cuh"

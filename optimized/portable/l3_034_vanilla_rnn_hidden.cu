@@ -11,7 +11,7 @@
  * Floor: 256 times the way of a word to another multiprocessor, about 250 cycles, 32 us; and the
  * sums, shuffles and tanh of a step, another 300 cycles. The product is 8 us.
  * On sm_80 the product spills 4 bytes.
- * Not measured yet. */
+ * Measured on an H200: 192 us; 95 predicted (NOTES.md). */
 #include "task.h"
 #include "cluster_words.cuh"
 #include "operands.cuh"

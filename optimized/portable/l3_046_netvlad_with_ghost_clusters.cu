@@ -6,7 +6,7 @@
  * Idea: netvlad.cuh: a product that stores logits and gathers statistics, then a block a sample.
  * Floor: 0.55 GB, 124 us. x is needed twice and does not fit the chip: 1.05 GB, 236 us (l3_047:
  * 1.03 GB, 230 us).
- * Not measured yet. */
+ * Measured on an H200: 422 us (l3_047: 403), 56 % of the floor of two readings. */
 #include "task.h"
 #include "netvlad.cuh"
 

