@@ -68,7 +68,9 @@ static void compute(const struct kp_task *t, const void *const tensors[], double
     struct kp_exec *e = kp_exec_create_oracle(t, workspace_limit);
     size_t bytes = kp_exec_workspace(e);
     device_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
-    if (bytes) device_check(cudaMalloc(&workspace, bytes), "taking memory for intermediates");
+    char *taking = text_format("taking %zu bytes of memory for intermediates", bytes);
+    if (bytes) device_check(cudaMalloc(&workspace, bytes), taking);
+    free(taking);
     kp_exec_oracle(e, tensors, workspace, NULL, 0, keep, outputs, stream);
     device_check(cudaStreamSynchronize(stream), "computing in float64");
     device_check(cudaFree(workspace), "freeing memory");
