@@ -1,0 +1,1 @@
+../portable/l3_029_swin_mlp.cu
