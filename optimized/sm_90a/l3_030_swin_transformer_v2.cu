@@ -1,0 +1,1 @@
+../portable/l3_030_swin_transformer_v2.cu
