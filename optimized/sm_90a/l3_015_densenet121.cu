@@ -1,0 +1,1 @@
+../portable/l3_015_densenet121.cu
