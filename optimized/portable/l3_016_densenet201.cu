@@ -1,0 +1,1 @@
+l3_015_densenet121.cu

@@ -1,0 +1,1 @@
+../portable/l3_016_densenet201.cu
