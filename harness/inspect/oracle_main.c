@@ -8,6 +8,7 @@
  *     a byte comes: the tensors are there.  It computes, and prints `done`;
  *     the socket is closed: it ends. */
 #include "base/error.h"
+#include "base/json.h"
 #include "cuda/exec.h"
 #include "gpu/buffers.h"
 #include "gpu/device.h"

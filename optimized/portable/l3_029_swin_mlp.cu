@@ -41,9 +41,9 @@ struct Downsample {
 constexpr size_t PLANE = (size_t)Stage<0>::PLACES * BASE;
 struct Scratch {
     float x[PLANE], y[PLANE], wide[4 * PLANE], parts[PLANE], mean[IMAGES * Stage<3>::C];
+    alignas(16) char split[Stage<3>::SPLIT];
     alignas(16) float wide_split[kp::SwinWeights::words<kp::SwinWide>(BASE, DEPTHS, SHAPES)];
     float narrow_split[kp::SwinWeights::words<kp::SwinNarrow>(BASE, DEPTHS, SHAPES)];
-    alignas(16) char split[Stage<3>::SPLIT];
 };
 static_assert(4 * Stage<2>::PLACES * Stage<2>::C <= PLANE, "parts");
 static_assert(7 * Stage<3>::PLACES * Stage<3>::C <= PLANE, "parts");
