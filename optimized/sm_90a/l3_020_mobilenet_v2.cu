@@ -1,0 +1,1 @@
+../portable/l3_020_mobilenet_v2.cu
