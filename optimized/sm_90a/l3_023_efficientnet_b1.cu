@@ -1,0 +1,1 @@
+../portable/l3_023_efficientnet_b1.cu
