@@ -1,0 +1,1 @@
+../portable/l3_022_efficientnet_b0.cu
