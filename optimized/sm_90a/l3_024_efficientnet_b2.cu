@@ -1,0 +1,1 @@
+../portable/l3_024_efficientnet_b2.cu
