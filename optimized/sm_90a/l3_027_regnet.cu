@@ -1,0 +1,1 @@
+../portable/l3_027_regnet.cu
