@@ -1,0 +1,1 @@
+../portable/l3_026_shufflenet.cu
