@@ -1,0 +1,1 @@
+../portable/l3_032_convolutional_vision_transformer.cu
