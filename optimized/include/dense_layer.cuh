@@ -6,8 +6,7 @@
  * as convolve.cuh does, they would come from L2 nine times, which with 32 filters takes longer than
  * the products. The depth, taps of groups, is cut into as many parts as multiprocessors can be
  * given; a second kernel adds them up and makes the moments, which the next layer joins while it
- * starts. Both start while the kernel before them ends (early_start.cuh). Products are
- * product.cuh's, the filters as its operand B.
+ * starts. Products are product.cuh's, the filters as its operand B.
  *
  * What limits it: the products, and what it takes to begin: two kernels a layer. */
 #pragma once
@@ -18,7 +17,6 @@ namespace kp {
 
 using LineTile = Tile<GROUP, Tf32Rest, 1>;
 using LinePart = Part<true, GROUP>;
-constexpr int JOINING = 8; /* warps that join moments: those that multiply */
 
 /* A convolution's kernel's parameters. Slabs are the taps of group 0, of group 1, ... */
 struct LineLayer {
@@ -32,14 +30,21 @@ struct LineLayer {
     float eps;
 };
 
-/* What keep_kernel adds up of a convolution. */
-struct ConvolutionParts {
+/* The sum of the parts of a convolution. */
+struct SumOfParts {
     const float *parts;
     int count, results;
-    template <class L>
-    __device__ __forceinline__ float4 at(int part, int, int line, int group, int piece) const {
-        const long long of = (long long)part * results + group;
-        return *((const float4 *)(parts + of * L::PART_WORDS) + line * 8 + piece);
+    template <class L, int SHARE>
+    __device__ __forceinline__ float4 at(int, int line, int group, int piece, int share) const {
+        const float4 *from = (const float4 *)(parts + group * L::PART_WORDS) + line * 8 + piece;
+        const size_t step = results * (L::PART_WORDS / 4);
+        float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll 8
+        for (int p = share; p < count; p += SHARE) {
+            const float4 v = __ldg(from + p * step);
+            sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
+        }
+        return sum;
     }
 };
 
@@ -66,10 +71,6 @@ template <class C> struct LineWork {
         : tile(blockIdx.x % C::L::TILES), part(blockIdx.x / C::L::TILES / layer.results),
           result(blockIdx.x / C::L::TILES % layer.results), first(part * layer.each),
           end(min(first + layer.each, layer.groups * C::TAPS)) {}
-    /* Whether the block reads a group whose moments it has to join. */
-    __device__ __forceinline__ bool joins(const LineLayer &layer) const {
-        return layer.fresh && end > (layer.groups - 1) * C::TAPS;
-    }
     /* What of a group is the block's. */
     __device__ __forceinline__ int first_tap(int group) const {
         return max(first - group * C::TAPS, 0);
@@ -111,7 +112,7 @@ __device__ __forceinline__ void fetch_lines(const LineLayer &layer, const LineWo
             const int line = i + 32 * j;
             inside[j] = line < end && C::L::inside(before + line);
             v[j] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
-            if (inside[j]) v[j] = from[line * 8];
+            if (inside[j]) v[j] = __ldg(from + line * 8);
         }
 #pragma unroll
         for (int j = 0; j < TOGETHER; j++) {
@@ -138,15 +139,18 @@ __device__ __forceinline__ void store_part(const LineLayer &layer, const LineWor
         }
 }
 
-/* The norms of a fresh group, of 32 threads: to `fresh`, and from one of the blocks that make them
- * to where later layers find them. */
+/* The norms of the last group, where these are fresh and the block reads it, to `fresh`, and from
+ * one such block to where later layers find them. The whole block, also to meet. */
 template <class C>
 __device__ __forceinline__ void join_fresh(const LineLayer &layer, const LineWork<C> &work,
-                                           const double *room, ChannelNorm *fresh) {
-    const ChannelNorm norm = join_group<typename C::L, JOINING>(room, layer.eps);
-    fresh[threadIdx.x] = norm;
-    if (work.tile == 0 && work.end == layer.groups * C::TAPS)
-        layer.standard[(layer.groups - 1) * GROUP + threadIdx.x] = norm;
+                                           double *room, ChannelNorm *fresh) {
+    if (!layer.fresh || work.end <= (layer.groups - 1) * C::TAPS) {
+        __syncthreads();
+        return;
+    }
+    join_group<typename C::L, LineTile::THREADS>(layer.fresh, layer.eps, room, fresh);
+    if (work.tile == 0 && work.end == layer.groups * C::TAPS && threadIdx.x < GROUP)
+        layer.standard[(layer.groups - 1) * GROUP + threadIdx.x] = fresh[threadIdx.x];
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -157,16 +161,14 @@ struct UnderTile { /* as product_hopper.cuh's operand A: a line a row */
 /* What product_hopper.cuh multiplies: the filters of a tap from a ring, the lines under it. */
 template <> struct Stages<LineTile, UnderTile> {
     static constexpr int COUNT = 12, BYTES = COUNT * LineTile::B_BYTES;
-    static constexpr int ALL_BYTES = BYTES + (2 * COUNT + 6) * 8; /* with the barriers */
-    uint32_t first;     /* of the ring; behind it the barriers: full, empty, both buffers' */
+    static constexpr int ALL_BYTES = BYTES + (2 * COUNT + 4) * 8; /* with the barriers */
+    uint32_t first;     /* of the ring; behind it the barriers: full, empty, of both buffers so */
     const float *lines; /* of the tap */
     int stage, turn;
     __device__ __forceinline__ uint32_t full(int at) const { return first + BYTES + at * 8; }
     __device__ __forceinline__ uint32_t empty(int at) const { return full(COUNT + at); }
     __device__ __forceinline__ uint32_t buffer_full(int at) const { return full(2 * COUNT + at); }
     __device__ __forceinline__ uint32_t buffer_empty(int at) const { return buffer_full(2 + at); }
-    __device__ __forceinline__ uint32_t gathered() const { return buffer_full(4); }
-    __device__ __forceinline__ uint32_t joined() const { return buffer_full(5); }
     __device__ __forceinline__ int second() const { return stage; } /* nobody asks */
     __device__ __forceinline__ void next() {
         if (++stage == COUNT) stage = 0, turn ^= 1;
@@ -195,47 +197,35 @@ __device__ __forceinline__ void load_part<UnderTile>(const float *lines, int i, 
         }
 }
 
-/* Copies the block's filters of a group; a thread's work. */
-template <class C>
-__device__ __forceinline__ void copy_filters(const LineLayer &layer, const LineWork<C> &work,
-                                             int group, LineRing &ring) {
-    const float *blocks = work.block(layer, group);
-    for (int tap = work.first_tap(group); tap < work.end_tap(group); tap++, ring.next()) {
-        bar_wait(ring.empty(ring.stage), ring.turn ^ 1);
-        bar_expect(ring.full(ring.stage), LineTile::B_BYTES);
-        copy_bulk<1>(ring.first + ring.stage * LineTile::B_BYTES, blocks + tap * LineTile::B_WORDS,
-                     LineTile::B_BYTES, ring.full(ring.stage));
-    }
-}
-
-/* Of the warps that fetch: 256 threads, of which the first copies filters, too: those of the first
- * group it has already. */
+/* Of the warps that fetch: 256 threads, of which one copies filters, the first before lines. */
 template <class C>
 __device__ __forceinline__ void fetch_all(const LineLayer &layer, const LineWork<C> &work,
                                           LineRing ring, const ChannelNorm *fresh, float *buffers) {
     int count = 0; /* of groups so far */
+    auto copy = [&](int group) {
+        const float *blocks = work.block(layer, group);
+        for (int tap = work.first_tap(group); tap < work.end_tap(group); tap++, ring.next()) {
+            bar_wait(ring.empty(ring.stage), ring.turn ^ 1);
+            bar_expect(ring.full(ring.stage), LineTile::B_BYTES);
+            copy_bulk<1>(ring.first + ring.stage * LineTile::B_BYTES,
+                         blocks + tap * LineTile::B_WORDS, LineTile::B_BYTES,
+                         ring.full(ring.stage));
+        }
+    };
     for (int group = work.first / C::TAPS; group * C::TAPS < work.end; group++, count++) {
+        if (threadIdx.x == 256 && count == 0) copy(group);
         bar_wait(ring.buffer_empty(count % 2), count / 2 % 2 ^ 1);
-        if (layer.fresh && group == layer.groups - 1) bar_wait(ring.joined(), 0);
         fetch_lines(layer, work, group, fresh, buffers + count % 2 * (C::BUFFER / 4));
         bar_arrive_at(ring.buffer_full(count % 2), 0);
-        if (threadIdx.x == 256 && count > 0) copy_filters(layer, work, group, ring);
+        if (threadIdx.x == 256 && count > 0) copy(group);
     }
 }
 
 template <class C>
 __device__ __forceinline__ void multiply_all(const LineLayer &layer, const LineWork<C> &work,
-                                             LineRing ring, const float *buffers, double *room,
-                                             ChannelNorm *fresh) {
+                                             LineRing ring, const float *buffers) {
     int count = 0;
     LinePart part = {};
-    if (work.joins(layer)) { /* while older groups are fetched */
-        gather_group<typename C::L, JOINING>(layer.fresh, room);
-        bar_arrive_at(ring.gathered(), 0);
-        bar_wait(ring.gathered(), 0);
-        if (threadIdx.x < 32) join_fresh(layer, work, room, fresh);
-        if (threadIdx.x < 32) bar_arrive_at(ring.joined(), 0);
-    }
     for (int group = work.first / C::TAPS; group * C::TAPS < work.end; group++, count++) {
         bar_wait(ring.buffer_full(count % 2), count / 2 % 2);
 #pragma unroll 1
@@ -251,29 +241,24 @@ __device__ __forceinline__ void multiply_all(const LineLayer &layer, const LineW
 template <class C>
 __device__ __forceinline__ void run_lines(const LineLayer &layer, const LineWork<C> &work,
                                           float *memory) {
-    LineRing ring = {shared_address(memory) + 2 * C::BUFFER, nullptr, 0, 0};
-    double *room =
-        (double *)((char *)memory + 2 * C::BUFFER + (LineRing::ALL_BYTES + 15) / 16 * 16);
-    ChannelNorm *fresh = (ChannelNorm *)(room + 2 * JOINING * GROUP);
+    const LineRing ring = {shared_address(memory) + 2 * C::BUFFER, nullptr, 0, 0};
+    ChannelNorm *fresh =
+        (ChannelNorm *)((char *)memory + 2 * C::BUFFER + (LineRing::ALL_BYTES + 15) / 16 * 16);
     if (threadIdx.x == 0) {
         for (int s = 0; s < LineRing::COUNT; s++) {
             bar_init(ring.full(s), 1);
             bar_init(ring.empty(s), 8 * WARP_ARRIVALS);
         }
         for (int s = 0; s < 4; s++) bar_init(ring.buffer_full(s), 256);
-        bar_init(ring.gathered(), JOINING * 32);
-        bar_init(ring.joined(), 32);
         bar_init_done();
     }
-    __syncthreads();
-    if (threadIdx.x == 256) copy_filters(layer, work, work.first / C::TAPS, ring);
-    wait_for_before(); /* filters are older */
+    join_fresh(layer, work, (double *)memory, fresh);
     if (threadIdx.x >= 256) {
         registers_give<LineTile::FETCHER>();
         fetch_all(layer, work, ring, fresh, memory);
     } else {
         registers_take<LineTile::MULTIPLIER>();
-        multiply_all(layer, work, ring, memory, room, fresh);
+        multiply_all(layer, work, ring, memory);
     }
 }
 #else
@@ -309,14 +294,7 @@ __device__ __forceinline__ void run_lines(const LineLayer &layer, const LineWork
     float *b = memory + C::BUFFER / 4;
     ChannelNorm *fresh = (ChannelNorm *)(b + C::TAPS * TAP);
     LinePart part = {};
-    wait_for_before();
-    if (work.joins(layer)) {
-        if (threadIdx.x < JOINING * 32)
-            gather_group<typename C::L, JOINING>(layer.fresh, (double *)memory);
-        __syncthreads();
-        if (threadIdx.x < 32) join_fresh(layer, work, (double *)memory, fresh);
-        __syncthreads();
-    }
+    join_fresh(layer, work, (double *)memory, fresh);
     for (int group = work.first / C::TAPS; group * C::TAPS < work.end; group++) {
         const float *blocks = work.block(layer, group);
         if (threadIdx.x >= 256) fetch_lines(layer, work, group, fresh, memory);
@@ -335,7 +313,6 @@ __device__ __forceinline__ void run_lines(const LineLayer &layer, const LineWork
 template <class C>
 __global__ void KP_CLUSTER(1) __launch_bounds__(LineTile::THREADS, 1) line_kernel(LineLayer layer) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    let_next_start();
     run_lines(layer, LineWork<C>(layer), (float *)memory);
 }
 
@@ -389,17 +366,9 @@ static void convolve_lines(LineLayer layer, float *out, Centred *moments, cudaSt
     const int most = tiles > LINE_BLOCKS ? 1 : LINE_BLOCKS / tiles;
     layer.each = (slabs + most - 1) / most;
     const int parts = (slabs + layer.each - 1) / layer.each;
-    int device = 0, bytes = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    cudaFuncSetAttribute(line_kernel<C>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-    launch_early(line_kernel<C>, dim3(parts * tiles), LineTile::THREADS, bytes, stream, layer);
-    const ConvolutionParts sum = {layer.parts, parts, layer.results};
-    /* As much shared memory as the other has: a multiprocessor need not be idle in between. */
-    cudaFuncSetAttribute(keep_kernel<L, ConvolutionParts>,
-                         cudaFuncAttributePreferredSharedMemoryCarveout, 100);
-    launch_early(keep_kernel<L, ConvolutionParts>, dim3(L::RUNS, layer.results), 256, 0, stream,
-                 sum, out, moments);
+    launch_cluster<1>(line_kernel<C>, parts * tiles, LineTile::THREADS, stream, layer);
+    const SumOfParts sum = {layer.parts, parts, layer.results};
+    keep_kernel<L><<<dim3(L::RUNS, layer.results), 256, 0, stream>>>(sum, out, moments);
 }
 
 } // namespace kp

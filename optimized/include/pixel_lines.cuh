@@ -12,7 +12,6 @@
 #pragma once
 #include "activations.cuh"
 #include "channel_norm.cuh"
-#include "early_start.cuh"
 #include "reduce.cuh"
 
 namespace kp {
@@ -41,42 +40,44 @@ template <int IMAGES_, int SIDE_> struct Lines {
 
 /* ---- statistics ---- */
 
-/* What WARPS warps, the first of a block, do to join a group's moments: each thread adds up a share
- * of a channel's into `room`, 2 * WARPS lines of doubles in shared memory; when all have, 32
- * threads make each channel's norm to mean 0 and variance 1. */
-template <class L, int WARPS>
-__device__ __forceinline__ void gather_group(const Centred *moments, double *room) {
+/* to[channel] = the norm to mean 0 and variance 1 that the moments of a group say, where both lie
+ * in shared memory, as `room` for THREADS / 16 lines of doubles does. */
+template <class L, int THREADS>
+__device__ __forceinline__ void join_group(const Centred *__restrict__ moments, float eps,
+                                           double *room, ChannelNorm *to) {
+    constexpr int WARPS = THREADS / 32;
     const int channel = threadIdx.x % 32, warp = threadIdx.x / 32;
     double sum = 0, square = 0;
 #pragma unroll 8
     for (int r = warp; r < L::RUNS; r += WARPS) {
-        const Centred c = moments[r * GROUP + channel]; /* may be new: no constant */
+        const float2 c = __ldg((const float2 *)moments + r * GROUP + channel);
         const bool last = r == L::RUNS - 1;
-        sum += c.sum;
-        square += c.square + (double)c.sum * c.sum *
-                                 (last ? 1.0 / (L::PIXELS - (L::RUNS - 1) * L::RUN) : 1.0 / L::RUN);
+        sum += c.x;
+        square += c.y + (double)c.x * c.x *
+                            (last ? 1.0 / (L::PIXELS - (L::RUNS - 1) * L::RUN) : 1.0 / L::RUN);
     }
     room[warp * GROUP + channel] = sum, room[(WARPS + warp) * GROUP + channel] = square;
-}
-template <class L, int WARPS>
-__device__ __forceinline__ ChannelNorm join_group(const double *room, float eps) {
-    double sum = 0, square = 0;
+    __syncthreads();
+    if (warp == 0) {
+        sum = square = 0;
 #pragma unroll
-    for (int w = 0; w < WARPS; w++)
-        sum += room[w * GROUP + threadIdx.x], square += room[(WARPS + w) * GROUP + threadIdx.x];
-    const double mean = sum / L::PIXELS, variance = square / L::PIXELS - mean * mean;
-    return {(float)mean, (float)(1.0 / sqrt((variance < 0.0 ? 0.0 : variance) + eps)), 0.0f};
+        for (int w = 0; w < WARPS; w++)
+            sum += room[w * GROUP + channel], square += room[(WARPS + w) * GROUP + channel];
+        const double mean = sum / L::PIXELS, variance = square / L::PIXELS - mean * mean;
+        to[channel] = {(float)mean, (float)(1.0 / sqrt((variance < 0.0 ? 0.0 : variance) + eps)),
+                       0.0f};
+    }
+    __syncthreads();
 }
 
-/* standard[channel] = the norm of each channel. A block a group. */
+/* A block a group. */
 template <class L>
 __global__ void __launch_bounds__(256)
     join_kernel(const Centred *moments, float eps, ChannelNorm *standard) {
     __shared__ double room[2 * 256];
-    gather_group<L, 8>(moments + (long long)blockIdx.x * L::RUNS * GROUP, room);
-    __syncthreads();
-    if (threadIdx.x < GROUP)
-        standard[blockIdx.x * GROUP + threadIdx.x] = join_group<L, 8>(room, eps);
+    __shared__ ChannelNorm norm[GROUP];
+    join_group<L, 256>(moments + (long long)blockIdx.x * L::RUNS * GROUP, eps, room, norm);
+    if (threadIdx.x < GROUP) standard[blockIdx.x * GROUP + threadIdx.x] = norm[threadIdx.x];
 }
 
 /* Batch norm and ReLU of four channels. */
@@ -96,10 +97,6 @@ struct FourNorms {
     }
 };
 
-__device__ __forceinline__ void add_four(float4 &sum, const float4 &v) {
-    sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
-}
-
 /* Eight threads a line, of 256: the sum of each channel over the block's lines, to all. */
 __device__ __forceinline__ float4 sum_lines(float4 v) {
     __shared__ float4 part[8][8];
@@ -116,33 +113,29 @@ __device__ __forceinline__ float4 sum_lines(float4 v) {
     __syncthreads();
     v = part[0][piece];
 #pragma unroll
-    for (int w = 1; w < 8; w++) add_four(v, part[w][piece]);
+    for (int w = 1; w < 8; w++) {
+        const float4 o = part[w][piece];
+        v.x += o.x, v.y += o.y, v.z += o.z, v.w += o.w;
+    }
     return v;
 }
 
-/* Keeps results: out[group][line] = the sum of parts, and moments[group][run]. Eight threads have a
- * line; where runs are short, SHARE times as many, each a share of the parts. Grid: runs, groups. A
- * Source: count, its parts, and float4 at<L>(part, pixel, line, group, piece of a line). */
+/* Keeps results: out[group][line] = from, and moments[group][run]. Eight threads have a line; where
+ * runs are short, SHARE times as many, each a share of what is added up. Grid: runs, groups. A
+ * Source: float4 at(pixel, line, group, piece of a line, share), of SHARE shares. */
 template <class L, class Source>
-__global__ void __launch_bounds__(256, 2) keep_kernel(Source from, float *out, Centred *moments) {
+__global__ void __launch_bounds__(256, 2)
+    keep_kernel(Source from, float *__restrict__ out, Centred *__restrict__ moments) {
     constexpr int SHARE = L::RUN < 32 ? 32 / L::RUN : 1, EACH = L::RUN < 32 ? 1 : L::RUN / 32;
-    constexpr int TOGETHER = EACH < 8 ? 8 / EACH : 1; /* parts of which reads are under way */
     const int piece = threadIdx.x % 8, slot = threadIdx.x / 8, group = blockIdx.y;
     const int first = blockIdx.x * L::RUN + slot / SHARE;
-    float4 v[EACH] = {}, sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f), square = sum;
-    let_next_start();
-    wait_for_before();
-#pragma unroll TOGETHER
-    for (int p = slot % SHARE; p < from.count; p += SHARE)
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            const int pixel = first + 32 * i;
-            if (pixel < L::PIXELS)
-                add_four(v[i], from.template at<L>(p, pixel, L::line(pixel), group, piece));
-        }
+    float4 v[EACH], sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f), square = sum;
 #pragma unroll
     for (int i = 0; i < EACH; i++) {
-        const int pixel = first + 32 * i;
+        const int pixel = first + 32 * i, line = L::line(pixel);
+        v[i] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        if (pixel < L::PIXELS)
+            v[i] = from.template at<L, SHARE>(pixel, line, group, piece, slot % SHARE);
 #pragma unroll
         for (int step = 8; step < 8 * SHARE; step *= 2) {
             v[i].x += __shfl_xor_sync(0xffffffffu, v[i].x, step);
@@ -151,8 +144,8 @@ __global__ void __launch_bounds__(256, 2) keep_kernel(Source from, float *out, C
             v[i].w += __shfl_xor_sync(0xffffffffu, v[i].w, step);
         }
         if (pixel >= L::PIXELS || slot % SHARE) continue;
-        *(float4 *)(out + group * L::WORDS + L::line(pixel) * GROUP + piece * 4) = v[i];
-        add_four(sum, v[i]);
+        *(float4 *)(out + group * L::WORDS + line * GROUP + piece * 4) = v[i];
+        sum.x += v[i].x, sum.y += v[i].y, sum.z += v[i].z, sum.w += v[i].w;
     }
     sum = sum_lines(sum);
     const float share = 1.0f / min(L::RUN, L::PIXELS - (int)blockIdx.x * L::RUN);
@@ -205,7 +198,7 @@ __global__ void __launch_bounds__(256)
     float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     for (int i = threadIdx.x / 8; i < L::SIDE * L::SIDE; i += 32) {
         const float4 v = norms(__ldg(from + L::line(blockIdx.y * L::SIDE * L::SIDE + i) * 8));
-        add_four(sum, v);
+        sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
     }
     sum = sum_lines(sum);
     constexpr float SHARE = 1.0f / (L::SIDE * L::SIDE);

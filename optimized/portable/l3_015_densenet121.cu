@@ -9,9 +9,9 @@
  * with its norm's moments from the epilogue (channel_norm.cuh); norm, ReLU and pool make the first
  * lines. Before a 1 x 1 convolution its input is halved: a quarter of the work, and the same. All
  * filters are split by one kernel at the start.
- * Floor: 56 GFLOP of products in three passes in TF32, 0.34 ms (201: 104 GFLOP, 0.63 ms); filters
- * read, split and read again, 0.04 ms (0.12); but 58 (98) layers wait for each other, and each
- * takes 5 us and more beside its products.
+ * Floor: 55 GFLOP of products in three passes in TF32, 0.33 ms (201: 120 GFLOP, 0.73 ms); filters
+ * read, split and read again, 0.05 ms (0.13); but 58 (98) layers wait for each other, and each
+ * takes 6 us and more beside its products.
  * Measured: not yet. */
 #include "task.h"
 #include <algorithm>
@@ -38,8 +38,7 @@ constexpr int BEGIN[] = {FEATURES_0_WEIGHT_DIM0 / 32,
 constexpr int END[] = {TRANSITION_LAYERS_0_TRANSITION_2_WEIGHT_DIM1 / 32,
                        TRANSITION_LAYERS_1_TRANSITION_2_WEIGHT_DIM1 / 32,
                        TRANSITION_LAYERS_2_TRANSITION_2_WEIGHT_DIM1 / 32, FEATURES / 32};
-constexpr int SIDE[] = {S1, S1 / 2, S1 / 4, S1 / 8};
-template <int B> using Of = kp::Lines<IMAGES, SIDE[B]>;
+template <int B> using Of = kp::Lines<IMAGES, (S1 >> B)>;
 constexpr int BLOCKS = 4, GROWTH = DENSE_BLOCKS_0_LAYERS_0_2_WEIGHT_DIM0;
 static_assert(GROWTH == 32 && FEATURES_0_WEIGHT_DIM0 % 32 == 0 && FEATURES % 32 == 0 &&
                   TRANSITION_LAYERS_0_TRANSITION_2_WEIGHT_DIM0 % 32 == 0 &&
@@ -81,9 +80,8 @@ struct Pooled {
     static __device__ __forceinline__ void take(const kp::ChannelNorm &norm, float v, float &most) {
         most = kp::larger(most, norm(v));
     }
-    static constexpr int count = 1;
-    template <class L>
-    __device__ __forceinline__ float4 at(int, int pixel, int, int group, int piece) const {
+    template <class L, int SHARE>
+    __device__ __forceinline__ float4 at(int pixel, int, int group, int piece, int share) const {
         const int image = pixel / (S1 * S1), channel = group * 32 + piece * 4;
         const int top = pixel / S1 % S1 * 2 - 1, left = pixel % S1 * 2 - 1;
         float4 most = make_float4(0.0f, 0.0f, 0.0f, 0.0f); /* ReLU leaves nothing below */
@@ -93,7 +91,7 @@ struct Pooled {
 #pragma unroll
         for (int t = 0; t < 9; t++) {
             const int y = top + t / 3, x0 = left + t % 3;
-            if ((unsigned)y >= (unsigned)S0 || (unsigned)x0 >= (unsigned)S0) continue;
+            if (share || (unsigned)y >= (unsigned)S0 || (unsigned)x0 >= (unsigned)S0) continue;
             const float4 v = __ldg(
                 (const float4 *)(x + ((image * S0 + y) * S0 + x0) * First::COLUMNS + channel));
             take(norm[0], v.x, most.x), take(norm[1], v.y, most.y);
