@@ -1,0 +1,1 @@
+../portable/l3_010_resnet101.cu
