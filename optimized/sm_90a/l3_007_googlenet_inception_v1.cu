@@ -1,0 +1,1 @@
+../portable/l3_007_googlenet_inception_v1.cu
