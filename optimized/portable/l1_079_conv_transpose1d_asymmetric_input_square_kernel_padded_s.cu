@@ -7,7 +7,7 @@
  * a block has 256 places of an image and all filters, a warp 16 filters of 128, a lane four. A line
  * of 256 results goes through shared memory, and leaves as a whole.
  * Floor: 12.9 G FMA, 506 us at 51 TFLOP/s; 1.25 GiB, 313 us, beside it.
- * Not measured yet. */
+ * Measured on an H200: 1003 us, 50 % of the floor; 620 predicted. */
 #include "task.h"
 #include "line_stores.cuh"
 

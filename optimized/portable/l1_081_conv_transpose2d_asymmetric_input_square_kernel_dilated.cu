@@ -7,7 +7,7 @@
  * these a tap's has a product in fp32, of 32 terms, in registers. A warp has 4 filters, a lane 4
  * pixels; it brings its 20 results of a line into shared memory, whence lines leave as a whole.
  * Floor: 0.79 GiB, 198 us; 2.4 G FMA, 80 us, beside it.
- * Not measured yet. */
+ * Measured on an H200: 368 us, 54 % of the floor; 300 predicted. */
 #include "task.h"
 #include "line_stores.cuh"
 

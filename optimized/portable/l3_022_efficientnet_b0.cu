@@ -5,7 +5,7 @@
  * Idea: inverted_bottlenecks.cuh: four kernels a block.
  * Floor: 6.3 GFLOP of products, three passes in TF32, 38 us; 21 MB, 5 us. This method moves 0.4 GB
  * besides, much of it in L2, and its 59 kernels wait for each other.
- * Measured: not yet. */
+ * Measured on an H200: 712 us; 340 predicted. */
 #include "task.h"
 #include "inverted_bottlenecks.cuh"
 

@@ -5,7 +5,7 @@
  * Idea: inverted_bottlenecks.cuh: four kernels a block.
  * Floor: 4.4 GFLOP of products, three passes in TF32, 27 us; 17 MB, 4 us. This method moves 0.5 GB
  * besides, some of it in L2, and its 37 kernels wait for each other.
- * Measured: not yet. */
+ * Measured on an H200: 514 us; 300 predicted. */
 #include "task.h"
 #include "inverted_bottlenecks.cuh"
 

@@ -16,7 +16,7 @@
  * Floor: 144 GFLOP of products in three passes in TF32, 872 us; little from memory. This method
  * multiplies 1.4 times as much, as depths of 21, 41 and 81 fill slabs, and moves 4.4 GB, 1 ms, most
  * of it beside small products; 112 kernels wait for each other. The last product spills 56 bytes.
- * Measured: not yet. */
+ * Measured on an H200: 3.33 ms, 26 % of the floor; 2.45 predicted. */
 #include "task.h"
 #include "activations.cuh"
 #include "channel_norm.cuh"

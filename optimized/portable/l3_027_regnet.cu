@@ -12,7 +12,7 @@
  * after the last convolution joins windows and means. (For sm_90a the third convolution spills 16
  * bytes.)
  * Floor: 120 GFLOP of products, 474 us; 0.5 GiB moved, 0.12 ms.
- * Measured: not yet. */
+ * Measured on an H200: 1.17 ms, 40 % of the floor; 1.0 predicted. */
 #include "task.h"
 #include <algorithm>
 #include "activations.cuh"

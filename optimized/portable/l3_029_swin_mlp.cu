@@ -10,7 +10,7 @@
  * norms around it, too; in the others, whose windows are few, two heads, and norms are kernels that
  * add up the parts of the layer before (swin_rows.cuh).
  * Floor: 61 GFLOP of products, two and a half times over the TF32 rate, 242 us.
- * Measured: not yet. */
+ * Measured on an H200: 1.33 ms, 18 % of the floor; 0.82 predicted. */
 #include "task.h"
 #include "activations.cuh"
 #include "few_rows.cuh"

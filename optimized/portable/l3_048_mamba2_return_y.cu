@@ -12,7 +12,7 @@
  * the depth at a time are added in fp32. Shared memory is permuted so that reads have no conflicts
  * of banks, but for X's as the state is made.
  * Floor: 1.35 GB, 311 us; 15 GFLOP without what is above the diagonal, three times, about 150 us.
- * Measured: not yet. */
+ * Measured on an H200: 499 us, 62 % of the floor; 340 to 370 predicted. */
 #include "task.h"
 #include <cuda_pipeline.h>
 #include "split_tf32.cuh"
