@@ -55,27 +55,23 @@ struct Conv { /* as they follow each other in struct Inputs */
 };
 static_assert(sizeof(struct Inputs) == (1 + 2 * (3 + 6 * COUNT + 1)) * sizeof(float *), "all");
 
-__host__ __device__ constexpr int pitch_of(int side) { /* of channels, in whole float4 */
-    return (IMAGES * side * side + 3) / 4 * 4;
+__host__ __device__ constexpr int pieces(int n, int size) {
+    return (n + size - 1) / size;
 }
-
-__host__ __device__ constexpr int tiles_of_rows(int rows) {
-    return (rows + kp::TILE_M - 1) / kp::TILE_M;
+__host__ __device__ constexpr int pitch_of(int side) { /* of channels, in whole float4 */
+    return pieces(IMAGES * side * side, 4) * 4;
 }
 
 /* A job's. All passes in TF32: layers in a row pass on what rests in bf16 lose. */
 using Tile = kp::Tile<64, kp::Tf32Rest, 1>;
-
 constexpr int TAPS = 5; /* whose filters a block splits */
 /* A convolution. A slab is 32 channels of a tap. */
 struct Shape {
     int columns, channels, kernel;
-    __host__ __device__ constexpr int tiles() const { return (columns + Tile::N - 1) / Tile::N; }
-    __host__ __device__ constexpr int a_tap() const {
-        return (channels + kp::TILE_K - 1) / kp::TILE_K;
-    }
+    __host__ __device__ constexpr int tiles() const { return pieces(columns, Tile::N); }
+    __host__ __device__ constexpr int a_tap() const { return pieces(channels, kp::TILE_K); }
     __host__ __device__ constexpr int slabs() const { return a_tap() * kernel * kernel; }
-    __host__ __device__ constexpr int groups() const { return (kernel * kernel + TAPS - 1) / TAPS; }
+    __host__ __device__ constexpr int groups() const { return pieces(kernel * kernel, TAPS); }
     constexpr int blocks() const { return tiles() * slabs(); } /* of split filters */
 };
 /* Those of a module: 0 and 1 read x, the second for both 3 x 3 and 5 x 5; 2 to 4 are behind. */
@@ -171,10 +167,11 @@ struct Branch : Filters {
     const float *x;
     float *out;
     int side, parts;
-    float least; /* what results are at least */
-    int unused;  /* no padding */
+    float least, unused; /* what results are at least; no padding */
     __host__ __device__ int rows() const { return IMAGES * side * side; }
-    __host__ __device__ int jobs() const { return tiles_of_rows(rows()) * shape.tiles() * parts; }
+    __host__ __device__ int jobs() const {
+        return pieces(rows(), kp::TILE_M) * shape.tiles() * parts;
+    }
 };
 struct Launch {
     Branch of[3];
@@ -196,8 +193,8 @@ __device__ __forceinline__ void find(const Launch &launch, int index) {
         const Branch &b = launch.of[i];
         const int jobs = b.jobs();
         if (index >= 0 && index < jobs) {
-            const int tiles = tiles_of_rows(b.rows()), slabs = b.shape.slabs();
-            const int each = (slabs + b.parts - 1) / b.parts, part = index / tiles % b.parts;
+            const int tiles = pieces(b.rows(), kp::TILE_M), slabs = b.shape.slabs();
+            const int each = pieces(slabs, b.parts), part = index / tiles % b.parts;
             const int n = index / tiles / b.parts, base = b.block + n * slabs;
             const int begin = base + part * each, end = base + min((part + 1) * each, slabs);
             job() = {
@@ -277,16 +274,15 @@ struct Results {
     template <class P>
     __device__ __forceinline__ void tile(const P &part, int, int row, int column) const {
         const Job &j = job();
-        row += j.row, column += j.column;
-        if (row >= j.rows()) return;
+        if ((row += j.row) >= j.rows()) return;
+        column += j.column;
         float *to = j.out + (long long)(j.part * j.shape.columns + column) * j.pitch + row;
 #pragma unroll
         for (int i = 0; i < P::N / 4; i++) {
             const int n = i / 2 * 8 + i % 2, at = i / 2 * 4 + i % 2, c = column + n;
             if (c >= j.shape.columns) continue;
-            const float b = j.part      ? 0.0f
-                            : c < j.own ? __ldg(j.bias + c)
-                                        : __ldg(j.other_bias + c - j.own);
+            const float *bias = c < j.own ? j.bias + c : j.other_bias + c - j.own;
+            const float b = j.part ? 0.0f : __ldg(bias);
             float4 v =
                 make_float4(part.v[0][at], part.v[0][at + 2], part.v[1][at], part.v[1][at + 2]);
             const auto f = [&](float a) { return a + b < j.least ? j.least : a + b; };
@@ -322,8 +318,9 @@ struct Join {
     Parts of[4];
     float *out, *pooled, *means;
     int side, halved;
-    __host__ __device__ int images() const { return min_of(HELD / (side * side), IMAGES); }
-    static __host__ __device__ int min_of(int a, int b) { return a < b ? a : b; }
+    __host__ __device__ int images() const {
+        return HELD / (side * side) < IMAGES ? HELD / (side * side) : IMAGES;
+    }
 };
 
 /* The largest of the 3 x 3 values around (y, x). */
@@ -346,8 +343,7 @@ __global__ void __launch_bounds__(256) join_kernel(const __grid_constant__ Join 
     while (channel >= join.of[i].channels) channel -= join.of[i++].channels;
     const int first = blockIdx.y * join.images(), images = min(join.images(), IMAGES - first);
     int side = join.side, area = side * side, pitch = pitch_of(side);
-    const long long apart = (long long)join.of[i].channels * pitch;
-    const int parts = join.of[i].parts;
+    const int parts = join.of[i].parts, apart = join.of[i].channels * pitch;
     const float *from = join.of[i].from + (long long)channel * pitch + first * area;
     long long to = (long long)blockIdx.x * pitch + first * area;
     kp::wait_for_before();
@@ -355,7 +351,7 @@ __global__ void __launch_bounds__(256) join_kernel(const __grid_constant__ Join 
         float4 sum = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
 #pragma unroll 4
         for (int p = 0; p < parts; p++) {
-            const float4 v = *(const float4 *)(from + p * apart + at);
+            const float4 v = *(const float4 *)(from + (long long)p * apart + at);
             sum.x += v.x, sum.y += v.y, sum.z += v.z, sum.w += v.w;
         }
         *(float4 *)(plane + at) = sum;
@@ -369,8 +365,7 @@ __global__ void __launch_bounds__(256) join_kernel(const __grid_constant__ Join 
         to = (long long)blockIdx.x * pitch + first * side * side;
         for (int at = threadIdx.x; at < images * side * side; at += 256) {
             const int image = at / (side * side), y = at / side % side, x = at % side;
-            half[at] = largest(plane + image * area, whole, 2 * y, 2 * x);
-            join.out[to + at] = half[at];
+            join.out[to + at] = half[at] = largest(plane + image * area, whole, 2 * y, 2 * x);
         }
         area = side * side, own = half;
         __syncthreads();
@@ -390,7 +385,6 @@ __global__ void __launch_bounds__(256) join_kernel(const __grid_constant__ Join 
 using Stem =
     kp::Convolution<IMAGES, X_DIM1, FIRST, 1, kp::Axis<X_DIM3, 7, 2, 3>, kp::Axis<X_DIM2, 7, 2, 3>>;
 using StemTile = kp::Tile<64, kp::Tf32Rest>;
-using StoreStem = kp::StoreColumns<kp::BiasRelu, Stem::ROWS, Stem::COLUMNS>;
 using Pool = kp::PoolShape<kp::Windows<1, 1>, kp::Windows<S1, 3, 2, 1>, kp::Windows<S1, 3, 2, 1>,
                            (S1 + 31) / 32 * 32, 1, 8>;
 
@@ -443,52 +437,52 @@ struct Net {
                          (const float *)s->blocks);
     }
 
+    /* Enqueues a join. */
     void join(const Join &join) const {
         int channels = 0;
         for (const auto &of : join.of) channels += of.channels;
-        kp::launch_early(join_kernel, dim3(channels, (IMAGES + join.images() - 1) / join.images()),
-                         256, 0, stream, join);
+        /* As much shared memory as the other has: a multiprocessor need not be idle in between. */
+        cudaFuncSetAttribute(join_kernel, cudaFuncAttributePreferredSharedMemoryCarveout, 100);
+        kp::launch_early(join_kernel, dim3(channels, pieces(IMAGES, join.images())), 256, 0, stream,
+                         join);
     }
 
     /* What is before the modules. */
     void stem(const float *x, const Conv &first) const {
-        const StoreStem store = {{first.bias}, s->stem};
+        const kp::StoreColumns<kp::BiasRelu, Stem::ROWS, FIRST> store = {{first.bias}, s->stem};
         kp::product<Stem, StemTile>(kp::Patches<Stem>{{}, x}, kp::Filters<Stem>{first.filters},
                                     store, s->stem_blocks, stream);
         kp::pool_windows<kp::MaxOfWindow, Pool>(s->stem, s->stem_pooled, FIRST * IMAGES, stream);
-        multiply({{{filters.of[0], s->stem_pooled, s->second, S2, 1, 0.0f, 0}}}); /* ReLU */
-        multiply({{{filters.of[1], s->second, s->third, S2, 1, 0.0f, 0}}});
+        multiply({{{filters.of[0], s->stem_pooled, s->second, S2, 1, 0.0f, 0.0f}}}); /* ReLU */
+        multiply({{{filters.of[1], s->second, s->third, S2, 1, 0.0f, 0.0f}}});
         join({{{s->third, 1, THIRD}}, s->x, s->pooled, nullptr, S2, true});
     }
 
+    /* Module m, from s->x and s->pooled to s->x and s->pooled, or of the last the means. */
     void module(int m) const {
         const Module &own = MODULES[m];
-        const int side = own.side, joined = PARTS[m][BETWEEN], n = shape(m, BETWEEN).columns;
+        const int side = own.side, joined = PARTS[m][BETWEEN];
         float *parts[SHAPES + 1] = {s->parts};
-        for (int i = 0; i < SHAPES; i++)
-            parts[i + 1] = parts[i] + PARTS[m][i] * shape(m, i).columns * pitch_of(side);
+        Parts sums[SHAPES];
+        for (int i = 0; i < SHAPES; i++) {
+            sums[i] = {parts[i], PARTS[m][i], shape(m, i).columns};
+            parts[i + 1] = parts[i] + sums[i].parts * sums[i].channels * pitch_of(side);
+        }
         const float *between = joined > 1 ? s->between : parts[BETWEEN];
         const float *of_five = between + own.to_three * pitch_of(side);
         const float *x[SHAPES] = {s->x, s->x, between, of_five, s->pooled};
+        const Filters *of = filters.of + 2 + SHAPES * m;
         const auto branch = [&](int i) -> Branch {
-            return {
-                filters.of[2 + SHAPES * m + i], x[i], parts[i], side, PARTS[m][i], -INFINITY, 0};
+            return {of[i], x[i], parts[i], side, PARTS[m][i], -INFINITY, 0.0f};
         };
         multiply({{branch(1), branch(0)}});
-        if (joined > 1)
-            join({{{parts[BETWEEN], joined, n}}, s->between, nullptr, nullptr, side, false});
+        if (joined > 1) join({{sums[BETWEEN]}, s->between, nullptr, nullptr, side, false});
         multiply({{branch(2), branch(3), branch(4)}});
 
-        const auto part = [&](int i) -> Parts {
-            return {parts[i], PARTS[m][i], shape(m, i).columns};
-        };
         const bool last = m + 1 == COUNT, halved = !last && MODULES[m + 1].side < side;
-        join({{part(0), part(2), part(3), part(4)},
-              last ? nullptr : s->x,
-              last ? nullptr : s->pooled,
-              last ? s->means : nullptr,
-              side,
-              halved});
+        Join all = {{sums[0], sums[2], sums[3], sums[4]}, s->x, s->pooled, nullptr, side, halved};
+        if (last) all.out = all.pooled = nullptr, all.means = s->means;
+        join(all);
     }
 };
 
