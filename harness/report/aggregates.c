@@ -81,7 +81,7 @@ static struct problems no_problems(int nrows) {
 /* Whether a cell is among the selected. */
 static bool selected(const struct selection *s, const struct row *row, const struct result *cell,
                      bool counts) {
-    return (s->suite ? !strcmp(s->suite, row->suite) : !row->own && !row->family) &&
+    return report_in_row_of(row, s->suite) &&
            (!s->kind || (row->meaning && !strcmp(s->kind, kp_kind_name(row->kind)))) &&
            (!s->own_class || !strcmp(s->own_class, row->class)) &&
            (!s->class || (result_ok(cell) && !counts && !strcmp(s->class, cell->class)));

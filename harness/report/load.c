@@ -382,6 +382,10 @@ bool report_counts(const struct report *r, const struct column *c, int row) {
            (!*own || class_rank(cell->class) <= class_rank(own));
 }
 
+bool report_in_row_of(const struct row *row, const char *suite) {
+    return suite ? !strcmp(suite, row->suite) : !row->own && !row->family;
+}
+
 int report_next_suite(const struct report *r, int row) {
     int next = row + 1;
     while (next < r->nrows && !strcmp(r->rows[next].suite, r->rows[row].suite)) next++;

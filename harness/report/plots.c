@@ -204,8 +204,7 @@ static void fast_p_curve(struct figure *f, const struct report *r, const struct 
     fprintf(f->d, "# %s %s\n# p\tshare_percent\n0\t%.6g\n", c->name, suite ? suite : "all",
             100 * left / of);
     for (int i = 0; i < n; i++) {
-        const struct row *row = &r->rows[dot[i].row];
-        if (suite ? strcmp(suite, row->suite) : row->own || row->family) continue;
+        if (!report_in_row_of(&r->rows[dot[i].row], suite)) continue;
         if (!report_counts(r, c, dot[i].row)) continue;
         fprintf(f->d, "%.6g\t%.6g\n", dot[i].at, 100 * --left / of);
     }

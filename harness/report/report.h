@@ -96,6 +96,9 @@ bool report_left_out(const struct report *r, const struct column *c, int row);
  * one.  A kernel of another class (TF32 for an fp32 task) solves another problem. */
 bool report_counts(const struct report *r, const struct column *c, int row);
 
+/* Whether a task is in the row of a suite or, where `suite` is NULL, in that of all. */
+bool report_in_row_of(const struct row *row, const char *suite);
+
 /* The next row of another suite; nrows if there is none.  From row 0 it visits all suites. */
 int report_next_suite(const struct report *r, int row);
 

@@ -5,27 +5,14 @@
 
 namespace kp {
 inline void mma_tf32(float (&d)[4], const float (&a)[4], const float (&b)[2]) {
-    struct Left {
-        float v[4];
-    } left, lefts[32];
-    struct Right {
-        float v[2];
-    } right, rights[32];
     const auto cut = [](float v) {
         uint32_t bits;
         memcpy(&bits, &v, 4), bits &= 0xffffe000, memcpy(&v, &bits, 4);
         return (double)v;
     };
-    memcpy(&left, a, sizeof left), memcpy(&right, b, sizeof right);
-    emulator::gather(left, lefts), emulator::gather(right, rights);
-    const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-    for (int h = 0; h < 2; h++)
-        for (int e = 0; e < 2; e++) {
-            double sum = d[2 * h + e];
-            for (int k = 0; k < 8; k++) /* depth k is with lane k % 4 of four */
-                sum += cut(lefts[g * 4 + k % 4].v[h + k / 4 * 2]) *
-                       cut(rights[(t * 2 + e) * 4 + k % 4].v[k / 4]);
-            d[2 * h + e] = (float)sum;
-        }
+    emulator::warp_product<8>(d, a, b, [&](const auto *left, const auto *right, int h, int k) {
+        const int q = k % 4, u = k / 4; /* q + 4 u is with lane q of four */
+        return cut(left[q].v[h + 2 * u]) * cut(right[q].v[u]);
+    });
 }
 } // namespace kp
