@@ -49,9 +49,9 @@ constexpr int half_walk(int walk, int tiles) {
     return walk;
 }
 
-/* Whether a warpgroup has two sets of sums, and stores one by a map while it adds to the other. */
+/* Whether a warpgroup stores a tile by a map while it adds up the next. */
 constexpr bool half_laps(HalfWay way, int tile_m, int tile_n, int parts) {
-    return way == HALF_MAPPED && tile_m == 128 && tile_n <= 192 && parts == 1;
+    return way == HALF_MAPPED && tile_m == 128 && parts == 1;
 }
 
 /* Blocks of a cluster whose tiles lie below each other. */

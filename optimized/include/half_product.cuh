@@ -209,8 +209,8 @@ template <class S, class T> struct HalfBoxes {
     const TensorMap *map;
     uint32_t rooms;
     int row, column;
-    /* Box `b` of sums for the tile at (row, column). */
-    __device__ __forceinline__ void store(int b, const HalfSums<T> &sums) const {
+    /* Box `b` for the tile at (row, column); pair(i, at) is two neighbours as half. */
+    template <class F> __device__ __forceinline__ void store(int b, const F &pair) const {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, i = b / (T::OWN_N / 64);
         const int j = b % (T::OWN_N / 64) * 8;
         const uint32_t box = rooms + (warp * T::ROOMS + b % T::ROOMS) * T::BOX;
@@ -221,8 +221,7 @@ template <class S, class T> struct HalfBoxes {
             uint32_t r[4];
 #pragma unroll
             for (int e = 0; e < 4; e++) {
-                const int at = (j + c + e / 2) * 4 + e % 2 * 2;
-                r[e] = half_pair(sums[i][at], sums[i][at + 1]);
+                r[e] = pair(i, (j + c + e / 2) * 4 + e % 2 * 2);
             }
             store_matrices(box + lane % 16 * 128 + ((c + lane / 16) ^ lane % 8) * 16, r);
         }
@@ -331,7 +330,8 @@ template <int N, int R> __device__ __forceinline__ void half_hold(float (&sums)[
     for (int i = 0; i < N; i++) wgmma_hold(sums[i]);
 }
 
-/* The same with two sets of sums: one is stored, box by box, while products add to the other. */
+/* The same, but a tile is stored, box by box, while products add up the next: of two sets of sums
+ * one is stored, or, where registers have no room for two, the one as halves. */
 template <class S, class T>
 __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfWork<T> work,
                                                    const TensorMap *map) {
@@ -351,37 +351,68 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
         if (tile == work.first) bar_wait(ring.base + T::TURNS, 0), map_see(map);
         boxes.row = work.row(tile), boxes.column = work.column(tile);
     };
-    /* Adds up a tile while the one before is stored. */
-    auto lap = [&](HalfSums<T> &sums, HalfSums<T> &stored, int tile) {
-        if (tile > work.first) place(tile - work.step);
-#pragma unroll
-        for (int b = 0; b < T::BOXES; b++) {
-            if (b < T::SLABS) slab(sums, b);
-            if (b == 0) half_hold(stored);
-            if (tile > work.first) boxes.store(b, stored);
-        }
-        for (int k = T::BOXES; k < T::SLABS; k++) slab(sums, k);
-    };
-    auto last = [&](HalfSums<T> &sums, int tile) {
+    auto finish = [&](HalfSums<T> &sums, int tile) {
         wgmma_wait<0>();
         if (thread < T::SHARE) bar_arrive_at(used, thread);
+        used = 0;
         half_hold(sums);
         place(tile);
-#pragma unroll
-        for (int b = 0; b < T::BOXES; b++) boxes.store(b, sums);
     };
-    HalfSums<T> sums, others;
-    for (int tile = work.first;; tile += 2 * work.step) {
-        const int next = tile + work.step;
-        lap(sums, others, tile);
-        if (next >= T::TILES) {
-            last(sums, tile);
-            break;
+    auto store = [&](int b, const HalfSums<T> &sums) {
+        boxes.store(b, [&](int i, int at) { return half_pair(sums[i][at], sums[i][at + 1]); });
+    };
+    if constexpr (T::OWN_N > 192) {
+        HalfSums<T> sums;
+        uint32_t packed[T::OWN_M / 64][T::OWN_N / 4] = {};
+        auto store_packed = [&](int b) {
+            boxes.store(b, [&](int i, int at) { return packed[i][at / 2]; });
+        };
+        for (int tile = work.first; tile < T::TILES; tile += work.step) {
+#pragma unroll
+            for (int b = 0; b < T::BOXES; b++) {
+                if (b < T::SLABS) slab(sums, b);
+                if (tile > work.first) store_packed(b);
+            }
+            for (int k = T::BOXES; k < T::SLABS; k++) slab(sums, k);
+            finish(sums, tile);
+#pragma unroll
+            for (int i = 0; i < T::OWN_M / 64; i++)
+#pragma unroll
+                for (int at = 0; at < T::OWN_N / 2; at += 2)
+                    packed[i][at / 2] = half_pair(sums[i][at], sums[i][at + 1]);
         }
-        lap(others, sums, next);
-        if (next + work.step >= T::TILES) {
-            last(others, next);
-            break;
+#pragma unroll
+        for (int b = 0; b < T::BOXES; b++) store_packed(b);
+    } else {
+        /* Adds up a tile while the one before is stored. */
+        auto lap = [&](HalfSums<T> &sums, HalfSums<T> &stored, int tile) {
+            if (tile > work.first) place(tile - work.step);
+#pragma unroll
+            for (int b = 0; b < T::BOXES; b++) {
+                if (b < T::SLABS) slab(sums, b);
+                if (b == 0) half_hold(stored);
+                if (tile > work.first) store(b, stored);
+            }
+            for (int k = T::BOXES; k < T::SLABS; k++) slab(sums, k);
+        };
+        auto last = [&](HalfSums<T> &sums, int tile) {
+            finish(sums, tile);
+#pragma unroll
+            for (int b = 0; b < T::BOXES; b++) store(b, sums);
+        };
+        HalfSums<T> sums, others;
+        for (int tile = work.first;; tile += 2 * work.step) {
+            const int next = tile + work.step;
+            lap(sums, others, tile);
+            if (next >= T::TILES) {
+                last(sums, tile);
+                break;
+            }
+            lap(others, sums, next);
+            if (next + work.step >= T::TILES) {
+                last(others, next);
+                break;
+            }
         }
     }
     if (thread % 32 == 0) copies_out_wait<0>(); /* before the memory is given back */
