@@ -34,11 +34,12 @@ constexpr HalfShape HALF_SHAPES[] = {
     {HALF_TOGETHER, 256, 64},  {HALF_TOGETHER, 64, 256},  {HALF_TOGETHER, 128, 64},
     {HALF_TOGETHER, 64, 128},  {HALF_TOGETHER, 64, 64},   {HALF_APART, 128, 128},
     {HALF_APART, 64, 256},     {HALF_APART, 128, 64},     {HALF_APART, 64, 128},
-    {HALF_APART, 64, 64},      {HALF_TOGETHER, 192, 128}, {HALF_MAPPED, 192, 128},
-    {HALF_MAPPED, 128, 256},   {HALF_MAPPED, 128, 192},   {HALF_MAPPED, 128, 128},
-    {HALF_MAPPED, 256, 128},   {HALF_MAPPED, 64, 256},    {HALF_MAPPED, 128, 64},
-    {HALF_MAPPED, 64, 128},    {HALF_MAPPED, 64, 64},     {HALF_DIRECT, 16, 16},
-    {HALF_DIRECT, 32, 32}};
+    {HALF_APART, 64, 64},      {HALF_TOGETHER, 128, 96},  {HALF_TOGETHER, 256, 96},
+    {HALF_APART, 64, 96},      {HALF_MAPPED, 128, 96},    {HALF_MAPPED, 256, 96},
+    {HALF_TOGETHER, 192, 128}, {HALF_MAPPED, 192, 128},   {HALF_MAPPED, 128, 256},
+    {HALF_MAPPED, 128, 192},   {HALF_MAPPED, 128, 128},   {HALF_MAPPED, 256, 128},
+    {HALF_MAPPED, 64, 256},    {HALF_MAPPED, 128, 64},    {HALF_MAPPED, 64, 128},
+    {HALF_MAPPED, 64, 64},     {HALF_DIRECT, 16, 16},     {HALF_DIRECT, 32, 32}};
 
 constexpr int half_rounds(long long work, int at_once) {
     return (int)((work + at_once - 1) / at_once);
@@ -51,7 +52,7 @@ constexpr int half_walk(int walk, int tiles) {
 
 /* Whether a warpgroup stores a tile by a map while it adds up the next. */
 constexpr bool half_laps(HalfWay way, int tile_m, int tile_n, int parts) {
-    return way == HALF_MAPPED && tile_m == 128 && parts == 1;
+    return way == HALF_MAPPED && tile_m == 128 && tile_n % 64 == 0 && parts == 1;
 }
 
 /* Blocks of a cluster whose tiles lie below each other. */

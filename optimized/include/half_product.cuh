@@ -9,9 +9,9 @@
  * before a warpgroup looks, parity tells nothing. MAPPED: as TOGETHER, but the copy engine fetches,
  * by tensor maps, asked by one thread for each operand, and two blocks, a cluster, have tiles below
  * each other and share B: each fetches a half for both. Maps take more than a microsecond to make;
- * until then two warps copy what comes first, EARLY slabs. Of tiles of 128 rows and up to 192
- * columns a warpgroup has two sets of sums, and the copy engine stores, too: one set while the
- * tensor cores add to the other.
+ * until then two warps copy what comes first, EARLY slabs. Of tiles of 128 rows the copy engine
+ * stores, too, while the tensor cores add up the next: a warpgroup has two sets of sums or, of 256
+ * columns, one and what it was before, as halves.
  *
  * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
  * their sums to that block of the cluster which adds up the rows. If that is still too few blocks,
@@ -19,88 +19,9 @@
  * they meet then, and each adds up a piece; else the last adds up all. The order is always the
  * same. */
 #pragma once
-#include "half_choice.cuh"
-#include "half_ring.cuh"
+#include "half_parts.cuh"
 
 namespace kp {
-
-template <int M_, int N_, int K_> struct HalfSizes { static constexpr int M = M_, N = N_, K = K_; };
-
-/* How a shape S is cut: HalfChoice has what the parameters mean. */
-template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK_> struct HalfTile {
-    static constexpr int M = M_, N = N_, SPLIT = SPLIT_, PARTS = PARTS_;
-    static constexpr bool APART = WAY == HALF_APART, MAPPED = WAY == HALF_MAPPED;
-    static constexpr bool BESIDE = !APART && M == 64; /* the two share the columns */
-    static constexpr bool REDUCES = SPLIT * PARTS > 1;
-    static constexpr int GROUPS = M == 192 ? 3 : 2; /* of those that multiply */
-    static constexpr int OWN_M = APART || BESIDE ? M : M / GROUPS, OWN_N = BESIDE ? N / 2 : N;
-    static constexpr int SHARE = MAPPED ? 2 : 1, CLUSTER = SHARE * SPLIT;
-    static constexpr int ROW_TILES = half_rounds(S::M, M *SHARE);
-    static constexpr int COLUMN_TILES = half_rounds(S::N, N);
-    static constexpr int TILES = ROW_TILES * COLUMN_TILES; /* of all blocks that share B */
-    static constexpr int SLABS = S::K / 64 / SPLIT / PARTS, ROWS = M / SPLIT;
-    static constexpr int WALK = half_walk(WALK_, ROW_TILES), WALKED = WALK * COLUMN_TILES;
-    static constexpr int A_BYTES = M * 128, STAGE = A_BYTES + N * 128;
-    /* LAPS: 64 columns of a warp's 16 rows are a box, and stored at a time; ROOMS of them have
-     * room, which the boxes of a tile, and then of the next, take in turns. */
-    static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);
-    static constexpr int ROOMS = BOXES % 2 ? 3 : 2;
-    static constexpr bool LAPS = half_laps(WAY, M, N, PARTS);
-    static constexpr int MAPS = MAPPED ? 3 * 128 : 0;
-    static constexpr int SUM_BYTES = SPLIT > 1 ? M *N * 4 : LAPS ? 8 * ROOMS *BOX : 0;
-    static constexpr int FIT = (HALF_MEMORY - MAPS - SUM_BYTES - 16) / (STAGE + 16);
-    static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
-    static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
-    static constexpr int FIRST = STAGES < SLABS ? STAGES : SLABS;
-    static constexpr int EARLY = !MAPPED ? 0 : FIRST < 4 ? FIRST : 4;
-    /* Sums of 16 rows by 32 columns, an item, are what parts share. */
-    static constexpr int OF_WARP = OWN_M / 64 * (OWN_N / 32), ITEMS = 4 * GROUPS * OF_WARP;
-    static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
-    /* APART: two barriers; LAPS: one, for the map of `out`; REDUCES: a flag. */
-    static constexpr int TURNS = BARS + STAGES * 16;
-    static constexpr int BYTES = TURNS + 16;
-    static constexpr int MULTIPLIERS = GROUPS * 128, THREADS = MULTIPLIERS + 128;
-    static constexpr int FETCHER = LAPS ? 40 : GROUPS == 3 ? 56 : 72; /* registers */
-    static constexpr int MULTIPLIER = LAPS ? 232 : GROUPS == 3 ? 152 : 216;
-    /* Of scratch: the sums of all parts, and behind them the maps of all blocks. */
-    static constexpr size_t PARTS_BYTES = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4 : 0;
-    static constexpr size_t SCRATCH = PARTS_BYTES + (size_t)TILES * PARTS * SHARE * MAPS;
-    static_assert((LAPS || (S::M % (M * SHARE) == 0 && S::N % N == 0)) &&
-                      SLABS * 64 * SPLIT * PARTS == S::K,
-                  "whole tiles and slabs; maps know where a matrix ends");
-    static_assert(OWN_M % 64 == 0 && OWN_M * OWN_N <= 128 * 128, "sums fit into registers");
-    static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && APART) && !(SPLIT > 1 && MAPPED),
-                  "a choice");
-};
-
-/* What a block does: tiles first, first + step, ... of all TILES, its part of their depth. */
-template <class T> struct HalfWork {
-    int first, step, part, rank;
-    __device__ __forceinline__ HalfWork() {
-        const int cluster = blockIdx.x / T::CLUSTER;
-        rank = T::CLUSTER > 1 ? cluster_rank() : 0;
-        first = cluster / T::PARTS, part = cluster % T::PARTS;
-        step = gridDim.x / (T::CLUSTER * T::PARTS);
-    }
-    /* The first row and column of a tile. Walked are WALK rows of tiles at a time, down first. */
-    __device__ __forceinline__ int row(int tile) const {
-        const int m = tile / T::WALKED * T::WALK + tile % T::WALK;
-        return (m * T::SHARE + (T::SHARE > 1 ? rank : 0)) * T::M;
-    }
-    __device__ __forceinline__ int column(int tile) const {
-        return tile % T::WALKED / T::WALK * T::N;
-    }
-    /* Whether a tile and those of the cluster's other blocks lie inside the matrix. */
-    template <class S> __device__ __forceinline__ bool inside(int tile) const {
-        if (S::M % (T::M * T::SHARE) == 0 && S::N % T::N == 0) return true;
-        return row(tile) + (T::SHARE - rank) * T::M <= S::M && column(tile) + T::N <= S::N;
-    }
-    /* Which of the blocks of a cluster that share a tile this is. */
-    __device__ __forceinline__ int sharer() const { return T::SPLIT > 1 ? rank : 0; }
-    __device__ __forceinline__ int depth() const {
-        return (part * T::SPLIT + sharer()) * T::SLABS * 64;
-    }
-};
 
 /* Copies a thread's pieces of ROWS rows of a slab: one piece of every STEP-th row. */
 template <int ROWS, int STEP, int PITCH, int ROW = 0>
@@ -163,8 +84,6 @@ half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work, const __half *a, con
     __syncwarp();
 }
 
-template <class T> using HalfSums = float[T::OWN_M / 64][T::OWN_N / 2];
-
 /* sums (+)= one slab, as one group of products. */
 template <class T>
 __device__ __forceinline__ void half_slab(HalfSums<T> &sums, uint32_t a, uint32_t b, int add) {
@@ -177,11 +96,6 @@ __device__ __forceinline__ void half_slab(HalfSums<T> &sums, uint32_t a, uint32_
             WgmmaShared<T::OWN_N>::multiply(sums[i], left + i * (64 * 128 >> 4) + k * 2,
                                             right + k * 2, add | k);
     wgmma_end();
-}
-
-__device__ __forceinline__ uint32_t half_pair(float x, float y) {
-    const __half2 v = __floats2half2_rn(x, y);
-    return *(const uint32_t *)&v;
 }
 
 /* Stores a warpgroup's sums; `out` is its first column in the thread's first row. */
@@ -231,51 +145,6 @@ template <class S, class T> struct HalfBoxes {
         if (lane == 0) copy_box_out(map, row + rows, column + j * 8, box);
     }
 };
-
-/* Where the sums of block `from` for a row go, in the memory of the block that adds it up. Pieces
- * of 8 floats are permuted, so that neighbouring rows fall into different banks. */
-template <class T> __device__ __forceinline__ uint32_t half_sum_at(int from, int row) {
-    return (from * T::ROWS + row % T::ROWS) * T::N * 4;
-}
-
-/* Sends a warpgroup's sums, from this row and column of the tile on. */
-template <class T>
-__device__ __forceinline__ void half_send(uint32_t memory, int rank, int row, int column,
-                                          const HalfSums<T> &sums) {
-#pragma unroll
-    for (int i = 0; i < T::OWN_M / 64; i++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const int r = row + i * 64 + h * 8;
-            uint32_t to = memory + half_sum_at<T>(rank, r);
-            if (T::SPLIT > 1) to = at_rank(to, r / T::ROWS);
-#pragma unroll
-            for (int j = 0; j < T::OWN_N / 8; j++)
-                store_at(to + ((j + column / 8) ^ (row & 3)) * 32 + threadIdx.x % 4 * 8,
-                         sums[i][j * 4 + h * 2], sums[i][j * 4 + h * 2 + 1]);
-        }
-}
-
-/* Where in scratch part `part` of this block's tile leaves its items, from `item` on: a float4 of
- * each lane, four times an item. */
-template <class T>
-__device__ __forceinline__ float4 *half_item(float4 *scratch, const HalfWork<T> &work, int part,
-                                             int item) {
-    const int tile = work.first * T::SHARE + (T::SHARE > 1 ? work.rank : 0);
-    return scratch + ((part * T::TILES * T::SHARE + tile) * T::ITEMS + item) * 128 +
-           threadIdx.x % 32;
-}
-
-/* Leaves a warp's sums in scratch. */
-template <class T> __device__ __forceinline__ void half_put(float4 *to, const HalfSums<T> &sums) {
-#pragma unroll
-    for (int i = 0; i < T::OWN_M / 64; i++)
-#pragma unroll
-        for (int j = 0; j < T::OWN_N / 8; j++)
-            __stcg(to + (i * (T::OWN_N / 8) + j) * 32,
-                   make_float4(sums[i][j * 4], sums[i][j * 4 + 1], sums[i][j * 4 + 2],
-                               sums[i][j * 4 + 3]));
-}
 
 /* Multiplies, by a warpgroup, and stores the sums or, where others share the tile, sends them. */
 template <class S, class T>
@@ -416,108 +285,6 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
         }
     }
     if (thread % 32 == 0) copies_out_wait<0>(); /* before the memory is given back */
-}
-
-/* 0 after each launch. */
-template <class T> __device__ unsigned half_arrivals[T::TILES * T::CLUSTER];
-
-/* Waits for the other parts of a tile, where they `meet`. Whether this block adds up: each that
- * met, else the last. All its threads call it. */
-template <class T>
-__device__ __forceinline__ bool half_met(const HalfWork<T> &work, bool meet, int *flag) {
-    unsigned *arrivals = half_arrivals<T> + work.first * T::CLUSTER + work.rank;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        constexpr unsigned all = T::PARTS;
-        const unsigned before = atomicInc(arrivals, meet ? 2 * all - 1 : all - 1);
-        if (meet) count_wait(arrivals, all), atomicInc(arrivals, 2 * all - 1); /* has left */
-        *flag = meet || before == all - 1;
-    }
-    __syncthreads();
-    if (*flag) __threadfence();
-    return *flag;
-}
-
-__device__ __forceinline__ float4 half_add(float4 x, float4 y) {
-    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
-}
-
-__device__ __forceinline__ void half_store_four(__half *to, float4 v) {
-    *(uint2 *)to = make_uint2(half_pair(v.x, v.y), half_pair(v.z, v.w));
-}
-
-/* Adds up items that all parts of a tile have left: one of `shares` shares of them. By those who
- * multiplied. */
-template <class S, class T>
-__device__ __forceinline__ void half_add_items(const HalfWork<T> &work, int share, int shares,
-                                               __half *out, float4 *scratch) {
-    for (int item = share + threadIdx.x / 32 * shares; item < T::ITEMS;
-         item += 4 * T::GROUPS * shares) {
-        float4 v[4] = {};
-#pragma unroll 8
-        for (int p = 0; p < T::PARTS; p++)
-#pragma unroll
-            for (int e = 0; e < 4; e++)
-                v[e] = half_add(v[e], __ldcg(half_item<T>(scratch, work, p, item) + e * 32));
-        const int warp = item / T::OF_WARP, i = item % T::OF_WARP / (T::OWN_N / 32);
-        const int row = (T::BESIDE ? 0 : warp / 4 * T::OWN_M) + i * 64 + warp % 4 * 16;
-        const int column = (T::BESIDE ? warp / 4 * T::OWN_N : 0) + item % (T::OWN_N / 32) * 32;
-        __half *to = out + (work.row(work.first) + row + threadIdx.x % 32 / 4) * S::N +
-                     work.column(work.first) + column + threadIdx.x % 4 * 8;
-        uint32_t upper[4], lower[4];
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            upper[e] = half_pair(v[e].x, v[e].y), lower[e] = half_pair(v[e].z, v[e].w);
-        half_transpose(upper), half_transpose(lower);
-        *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
-        *(uint4 *)(to + 8 * S::N) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
-    }
-}
-
-/* Calls f(row, four columns, place in S) for one of `shares` shares of this block's rows of its
- * tile. T::MULTIPLIERS threads. */
-template <class S, class T, class F>
-__device__ __forceinline__ void half_each(const HalfWork<T> &work, int share, int shares,
-                                          const F &f) {
-    for (int i = threadIdx.x + share * T::MULTIPLIERS; i < T::ROWS * T::N / 4;
-         i += T::MULTIPLIERS * shares) {
-        const int row = work.sharer() * T::ROWS + i / (T::N / 4);
-        const int four = i % (T::N / 4);
-        f(row, four, (work.row(work.first) + row) * S::N + work.column(work.first) + four * 4);
-    }
-}
-
-/* Adds up the sums that the blocks of a cluster have sent, this block its rows, and then those of
- * the other parts. */
-template <class S, class T>
-__device__ __forceinline__ void half_reduce(const HalfWork<T> &work, const unsigned char *sums,
-                                            bool meet, int *flag, __half *out, float *scratch) {
-    const bool adds = threadIdx.x < T::MULTIPLIERS;
-    if (adds)
-        half_each<S, T>(work, 0, 1, [&](int row, int four, int at) {
-            float4 v[T::SPLIT];
-#pragma unroll
-            for (int s = 0; s < T::SPLIT; s++)
-                v[s] =
-                    *(const float4 *)(sums + half_sum_at<T>(s, row) + (four ^ (row & 3) * 2) * 16);
-#pragma unroll
-            for (int s = 1; s < T::SPLIT; s++) v[0] = half_add(v[0], v[s]);
-            if (T::PARTS == 1)
-                half_store_four(out + at, v[0]);
-            else
-                __stcg((float4 *)(scratch + (size_t)work.part * (S::M * S::N) + at), v[0]);
-        });
-    if constexpr (T::PARTS > 1) {
-        if (!half_met<T>(work, meet, flag) || !adds) return;
-        half_each<S, T>(work, meet ? work.part : 0, meet ? T::PARTS : 1, [&](int, int, int at) {
-            float4 v = __ldcg((const float4 *)(scratch + at));
-#pragma unroll 8
-            for (int p = 1; p < T::PARTS; p++)
-                v = half_add(v, __ldcg((const float4 *)(scratch + (size_t)p * (S::M * S::N) + at)));
-            half_store_four(out + at, v);
-        });
-    }
 }
 
 /* out (M x N) = a (M x K) * bt (N x K) transposed. */

@@ -41,9 +41,11 @@ emulate() {
     build/task expand tasks/hgemm/template.json "hgemm_$1" > "$scratch/hgemm/hgemm_$1.json"
     tests/emulate --task "$scratch/hgemm/hgemm_$1.json" "$2" > "$out" 2>&1
 }
+# edited SED - half_product.cuh and what it is made of, as one text.
+edited() { cat optimized/include/half_{tile,parts,product}.cuh | grep -v '^#include "half_\(tile\|parts\)' | sed "$1"; }
 # way M_N_K WAY,TILE_M,TILE_N,SPLIT,PARTS,WALK [SED] - as it is cut so; SED edits half_product.cuh.
 way() {
-    { echo "#define KP_HALF_CHOICE kp::HALF_$2" && sed "${3-}" optimized/include/half_product.cuh &&
+    { echo "#define KP_HALF_CHOICE kp::HALF_$2" && edited "${3-}" &&
         grep -v 'half_product.cuh"' optimized/sm_90a/hgemm.cu; } > "$scratch/sm_90a/way.cu"
     emulate "$1" "$scratch/sm_90a/way.cu"
 }
@@ -55,12 +57,13 @@ for case in 64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_3
     1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_320:MAPPED,128,256,1,1,8 \
     256_256_320:MAPPED,64,128,1,1,8 128_64_256:MAPPED,64,64,1,1,8 256_128_512:MAPPED,64,128,1,2,8 256_128_768:MAPPED,128,128,1,4,8 \
     128_256_512:TOGETHER,128,256,1,2,8 64_128_1024:TOGETHER,64,128,2,4,8 512_256_640:MAPPED,256,128,1,1,8 128_64_1024:TOGETHER,64,64,1,16,8 \
-    192_256_320:TOGETHER,192,128,1,1,8 192_128_512:TOGETHER,192,128,2,1,8 384_256_640:MAPPED,192,128,1,1,8 384_128_512:MAPPED,192,128,1,2,8; do
+    192_256_320:TOGETHER,192,128,1,1,8 192_128_512:TOGETHER,192,128,2,1,8 384_256_640:MAPPED,192,128,1,1,8 384_128_512:MAPPED,192,128,1,2,8 \
+    128_192_320:TOGETHER,128,96,1,1,8 64_288_320:APART,64,96,1,1,8 256_192_512:MAPPED,128,96,1,2,8; do
     check "a product of ${case%:*} that is cut as ${case#*:} is right" way "${case%:*}" "${case#*:}"
 done
 # Two clusters take turns with all tiles, of which the last rows reach beyond the matrix.
 few='s|processors / T::SHARE|2|'
-for case in 1088_384_320:MAPPED,128,128,1,1,8 1152_384_320:MAPPED,128,192,1,1,8; do
+for case in 1088_384_320:MAPPED,128,128,1,1,8 1152_384_320:MAPPED,128,192,1,1,8 1152_512_320:MAPPED,128,256,1,1,8; do
     check "a product of ${case%:*} that is cut as ${case#*:}, by two clusters, is right" way "${case%:*}" "${case#*:}" "$few"
 done
 check 'a portable product straight from memory is right' emulate 128_64_256 optimized/portable/hgemm.cu
@@ -68,7 +71,7 @@ check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
 # wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong.
 wrong() {
-    check "$1: the edit is made" not cmp -s <(sed "$4" optimized/include/half_product.cuh) optimized/include/half_product.cuh
+    check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')
     way "$2" "$3" "$4; ${5-}"
     check "$1 is found" grep -qE 'wrong|deadlock|too many|AddressSanitizer' "$out"
 }
