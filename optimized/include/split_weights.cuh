@@ -4,7 +4,7 @@
  * Idea: where layers are short, a kernel before each that splits its weight takes nearly as long as
  * the product. What limits it: 12 bytes a weight over the bandwidth. */
 #pragma once
-#include "product.cuh"
+#include "whole_channels.cuh"
 
 namespace kp {
 
@@ -44,18 +44,5 @@ template <class T, int MOST> struct Weights {
         split_kernel<T, true><<<(int)blocks, 256, 0, stream>>>(*this, split);
     }
 };
-
-/* Enqueues the product with a weight that is split. */
-template <class S, class T, class A, class Store>
-static void multiply(const A &a, const float *blocks, const Store &store, cudaStream_t stream) {
-    constexpr long long TILES = tiles_of<S, T>();
-    int device = 0, processors = 132;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    const int at_once = processors / T::CLUSTER;
-    launch_cluster<T::CLUSTER>(product_kernel<S, T, A, Store>,
-                               T::CLUSTER * (TILES < at_once ? (int)TILES : at_once), T::THREADS,
-                               stream, a, blocks, store);
-}
 
 } // namespace kp

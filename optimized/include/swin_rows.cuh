@@ -62,7 +62,7 @@ template <int WIDTH> struct Row {
 };
 
 /* parts[PARTS][PLACES][C] added up, plus bias and residual unless they are null. */
-template <int PLACES, int C, int PARTS> struct Sum {
+template <int PLACES, int C, int PARTS> struct PartSum {
     const float *parts, *bias, *residual;
     __device__ __forceinline__ float4 at(int place, int i) const {
         const size_t at = (size_t)place * (C / 4) + i;
@@ -90,7 +90,7 @@ template <int WIDTH> __device__ __forceinline__ int own_row() {
  * of its first column before those of its second. */
 template <int SIDE, int PLACES, int C, int PARTS>
 __global__ void __launch_bounds__(32 * ROW_WARPS)
-    norm_sum_kernel(Sum<PLACES, C, PARTS> sum, float *x, const float *weight, const float *bias,
+    norm_sum_kernel(PartSum<PLACES, C, PARTS> sum, float *x, const float *weight, const float *bias,
                     const float *residual, float *y) {
     const int place = own_row<C>(), from = min(place, PLACES - 1);
     Row<C> row;
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(32 * ROW_WARPS)
 }
 
 template <int SIDE = 0, int PLACES, int C, int PARTS>
-static void norm_sum(const Sum<PLACES, C, PARTS> &sum, float *x, const float *weight,
+static void norm_sum(const PartSum<PLACES, C, PARTS> &sum, float *x, const float *weight,
                      const float *bias, const float *residual, float *y, cudaStream_t stream) {
     norm_sum_kernel<SIDE>
         <<<row_blocks<C>(PLACES), 32 * ROW_WARPS, 0, stream>>>(sum, x, weight, bias, residual, y);

@@ -54,7 +54,7 @@ static_assert(7 * Stage<3>::PLACES * Stage<3>::C <= PLANE, "parts");
  */
 template <int SIDE, int PLACES, int C, int PARTS>
 __global__ void __launch_bounds__(32 * kp::ROW_WARPS)
-    merge_kernel(kp::Sum<PLACES, C, PARTS> sum, const float *__restrict__ weight,
+    merge_kernel(kp::PartSum<PLACES, C, PARTS> sum, const float *__restrict__ weight,
                  const float *__restrict__ bias, float *__restrict__ y) {
     constexpr int HALF = SIDE / 2;
     const int merged = kp::own_row<4 * C>(), from = min(merged, PLACES / 4 - 1);
@@ -151,7 +151,7 @@ __global__ void __launch_bounds__(64 * GROUP_OF<S>)
  * added them. */
 template <int S> static auto sum_of(const float *bias, Scratch *s) {
     constexpr int PARTS = Stage<S>::PARTS > 1 ? Stage<S>::PARTS : 0;
-    return kp::Sum<Stage<S>::PLACES, Stage<S>::C, PARTS>{s->parts, PARTS ? bias : nullptr, s->x};
+    return kp::PartSum<Stage<S>::PLACES, Stage<S>::C, PARTS>{s->parts, PARTS ? bias : nullptr, s->x};
 }
 
 /* Enqueues a block. */
@@ -165,7 +165,7 @@ template <int S> static void run_block(const Block &b, int shift, Scratch *s, cu
         <<<dim3(IMAGES * across * across, Of::HEADS / GROUP), 64 * GROUP, mix_bytes<S>(), stream>>>(
             b, s->x, s->y, shift);
     if (!FUSED_OF<S>)
-        kp::norm_sum(kp::Sum<Of::PLACES, C, 0>{nullptr, nullptr, s->x}, nullptr, b.norm2_weight,
+        kp::norm_sum(kp::PartSum<Of::PLACES, C, 0>{nullptr, nullptr, s->x}, nullptr, b.norm2_weight,
                      b.norm2_bias, nullptr, s->y, stream);
     kp::wide_linear<Of, 4 * C>(kp::SwinBias<Of, kp::Gelu>{b.fc1_bias}, b.fc1_weight, s->y, s->wide,
                                s->split, stream);

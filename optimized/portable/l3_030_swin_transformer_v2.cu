@@ -73,8 +73,8 @@ static void run_block(const Block &b, const float *pairs, const float *mask, boo
                       cudaStream_t stream) {
     using Of = Stage<S>;
     constexpr int C = Of::C, ACROSS = Of::SIDE / WINDOW;
-    const kp::Sum<Of::PLACES, C, Of::PARTS> proj = {s->parts, b.proj_bias, nullptr};
-    const kp::Sum<Of::PLACES, C, Of::PARTS> fc2 = {s->parts, b.fc2_bias, nullptr};
+    const kp::PartSum<Of::PLACES, C, Of::PARTS> proj = {s->parts, b.proj_bias, nullptr};
+    const kp::PartSum<Of::PLACES, C, Of::PARTS> fc2 = {s->parts, b.fc2_bias, nullptr};
     kp::wide_linear<Of, 3 * C>(QkvBias<Of>{b.q_bias, b.v_bias}, b.qkv_weight, s->x, s->wide,
                                s->split, stream);
     kp::attend_kernel<Of><<<dim3(IMAGES * ACROSS * ACROSS, Of::HEADS), 64, 0, stream>>>(
@@ -105,7 +105,7 @@ template <int S> static void downsample(const Downsample &down, Scratch *s, cuda
     using Next = Stage<S + 1>;
     kp::narrow_linear<Next, 4 * Stage<S>::C>(down.weight, s->y, nullptr, nullptr, s->parts,
                                              s->split, stream);
-    kp::norm_sum(kp::Sum<Next::PLACES, Next::C, Next::PARTS>{s->parts, nullptr, nullptr}, nullptr,
+    kp::norm_sum(kp::PartSum<Next::PLACES, Next::C, Next::PARTS>{s->parts, nullptr, nullptr}, nullptr,
                  down.norm_weight, down.norm_bias, nullptr, s->x, stream);
 }
 
@@ -172,7 +172,7 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     run_stage<2>(b2, pairs, ATTN(2, 1, mask), s, stream), downsample<2>(down[2], s, stream);
     run_stage<3>(b3, pairs, nullptr, s, stream);
     constexpr int C = Stage<3>::C;
-    kp::norm_sum(kp::Sum<Stage<3>::PLACES, C, 0>{nullptr, nullptr, s->x}, nullptr, in->norm_weight,
+    kp::norm_sum(kp::PartSum<Stage<3>::PLACES, C, 0>{nullptr, nullptr, s->x}, nullptr, in->norm_weight,
                  in->norm_bias, nullptr, s->y, stream);
     kp::mean_kernel<IN_WINDOW, C><<<dim3(C / 32, IMAGES), 256, 0, stream>>>(s->y, s->mean);
     kp::few_rows<IMAGES, C, CLASSES>(s->mean, in->head_weight, kp::AddBias{in->head_bias}, out->out,
