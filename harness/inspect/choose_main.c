@@ -24,13 +24,14 @@
 
 enum {
     MOST_CHOICES = RUNNER_MAX_PLACEMENTS,
-    ROUNDS = 16,
+    ROUNDS = 256,
     LEAST = 4,       /* rounds that every choice takes part in */
+    ENOUGH = 16,     /* rounds, if they take as long as power takes to limit the clock */
     MOST_SERVED = 32 /* cells of a contestant: the sandbox limits what processor time it has */
 };
-static const double behind = 1.08;    /* x the fastest: a choice that far behind is out */
-static const double near = 0.01;      /* of the outputs' norm: f16 roundings are far below */
-static const double most_seconds = 2; /* for the rounds of a cell */
+static const double behind = 1.08; /* x the fastest: a choice that far behind is out */
+static const double near = 0.01;   /* of the outputs' norm: f16 roundings are far below */
+static const double enough_seconds = 0.3, most_seconds = 2; /* for the rounds of a cell */
 
 struct contest {
     struct accuracy acc;
@@ -135,9 +136,11 @@ static void thin(struct contest *c) {
 }
 
 static bool take_rounds(struct contest *c) {
-    double until = seconds_now() + most_seconds;
+    double start = seconds_now();
     if (!take_round(c, -1)) return false;
-    for (int i = 0; i < ROUNDS && (i < LEAST || seconds_now() < until); i++) {
+    for (int i = 0; i < ROUNDS; i++) {
+        double taken = seconds_now() - start;
+        if (i >= LEAST && (taken > most_seconds || (i >= ENOUGH && taken > enough_seconds))) break;
         if (!take_round(c, i)) return false;
         if (i + 1 >= LEAST) thin(c);
     }

@@ -148,8 +148,9 @@ constexpr double half_time(const HalfChoice &c) {
     const int rounds = half_rounds(tiles, fits[c.split * half_share(c)]);
     const double slabs = c.k / 64 / c.split / c.parts * half_slab_time(c);
     const double end = half_end_time(c);
-    const double work = c.way == HALF_APART ? rounds * half_most(slabs, (slabs + end) / 2) + end
-                                            : rounds * (slabs + end);
+    double work = rounds * (slabs + end);
+    if (c.way == HALF_APART) work = rounds * half_most(slabs, (slabs + end) / 2) + end;
+    if (half_laps(c.way, c.tile_m, c.tile_n, c.parts)) work = rounds * half_most(slabs, end) + end;
     return HALF_LAUNCH + 450 + (c.way == HALF_MAPPED ? 300 : 0) +
            half_most(work, half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0));
 }
@@ -157,8 +158,8 @@ constexpr double half_time(const HalfChoice &c) {
 /* Calls f(choice) for each that is possible for a shape and no waste. The model knows nothing of
  * the walk; it matters where tiles are many, and they are tried then. */
 template <class F> constexpr void half_each(int m, int n, int k, F f) {
-    const int walks[] = {m > 4096 ? 16 : 32, 8};
-    const int tried = (double)m * n * k >= 8e9 ? 2 : 1;
+    const int walks[] = {m > 4096 ? 16 : 32, 8, m > 4096 ? 32 : 16};
+    const int tried = (double)m * n * k >= 8e9 ? 3 : 1;
     for (const HalfShape &s : HALF_SHAPES)
         for (int split = 1; split <= 16; split *= 2)
             for (int parts = 1; parts <= 64; parts *= 2) {
