@@ -95,13 +95,13 @@ static struct kp_lt *describe(const struct kp_gemm *g, bool bias) {
 }
 
 /* See gemm.h.  Buffers are 256-byte aligned, which the heuristic supposes. */
-int kp_lt_find(const struct kp_gemm *g, bool bias, struct kp_lt *found[], int want) {
+int kp_lt_find(const struct kp_gemm *g, bool bias, size_t workspace, struct kp_lt *found[],
+               int want) {
     enum { MOST = 128 };
     cublasLtMatmulHeuristicResult_t offer[MOST];
     cublasLtHandle_t h = (cublasLtHandle_t)kp_cublas(); /* one contains the other */
     struct kp_lt *lt = describe(g, bias);
     cublasLtMatmulPreference_t p;
-    size_t workspace = KP_GEMM_WORKSPACE;
     KP_CUBLAS(cublasLtMatmulPreferenceCreate(&p));
     KP_CUBLAS(cublasLtMatmulPreferenceSetAttribute(p, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                    &workspace, sizeof workspace));
@@ -155,8 +155,8 @@ void kp_lt_text(const struct kp_lt *lt, char text[KP_LT_TEXT]) {
 }
 
 /* See gemm.h. */
-struct kp_lt *kp_lt_of(const struct kp_gemm *g, const char *text) {
-    struct kp_lt *lt = describe(g, false);
+struct kp_lt *kp_lt_of(const struct kp_gemm *g, bool bias, const char *text) {
+    struct kp_lt *lt = describe(g, bias);
     unsigned char byte[sizeof lt->algo];
     unsigned digit;
     cublasLtMatmulHeuristicResult_t result;

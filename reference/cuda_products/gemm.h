@@ -25,10 +25,11 @@ void kp_gemm_run(const struct kp_gemm *g, double alpha, double beta, const void 
 
 struct kp_lt; /* one way in which cuBLASLt can do a product that has no batch */
 
-/* The first `want` ways that cuBLASLt's heuristic offers for g, with or without
- * a bias added to each row in the same kernel.  Returns how many: 0 if it has
- * none. */
-int kp_lt_find(const struct kp_gemm *g, bool bias, struct kp_lt *found[], int want);
+/* The first `want` ways that cuBLASLt's heuristic offers for g in so many bytes of workspace, at
+ * most KP_GEMM_WORKSPACE, with or without a bias added to each row in the same kernel.  Returns how
+ * many: 0 if it has none. */
+int kp_lt_find(const struct kp_gemm *g, bool bias, size_t workspace, struct kp_lt *found[],
+               int want);
 void kp_lt_run(struct kp_lt *lt, const void *a, const void *b, const void *bias, void *c,
                void *workspace, cudaStream_t stream);
 void kp_lt_free(struct kp_lt *lt); /* NULL is allowed */
@@ -36,6 +37,6 @@ void kp_lt_free(struct kp_lt *lt); /* NULL is allowed */
 /* A way as a text, and the way of g that has it: NULL if this library cannot do it so. */
 enum { KP_LT_TEXT = 2 * 64 + 1 };
 void kp_lt_text(const struct kp_lt *lt, char text[KP_LT_TEXT]);
-struct kp_lt *kp_lt_of(const struct kp_gemm *g, const char *text);
+struct kp_lt *kp_lt_of(const struct kp_gemm *g, bool bias, const char *text);
 
 #endif

@@ -73,17 +73,17 @@ static struct kp_array as_row(struct kp_array x) {
     return x;
 }
 
-/* The bias is added by cuBLASLt's epilogue, as PyTorch's addmm does; otherwise
- * it is spread over the result first, and the product added to it. */
+/* The bias is added by cuBLASLt's epilogue, as PyTorch's addmm does, or is spread over the result
+ * first, and the product added to it. */
 static void *linear_prepare(const struct kp_call *c, size_t *scratch) {
     struct kp_product *p = new_product();
-    struct kp_array x = as_row(c->in[0]), out = as_row(c->out[0]);
-    struct kp_array w = kp_array_swap(c->in[1], 0, 1);
-    kp_product_plan(p, c->math, &x, &w, &out);
+    struct kp_array in[2] = {as_row(c->in[0]), kp_array_swap(c->in[1], 0, 1)};
+    struct kp_array out = as_row(c->out[0]);
+    kp_product_plan(p, c->math, &in[0], &in[1], &out);
     bool one = p->gemm.batch == 1 && p->batch.n == 1;
     if (c->present[2] && one && c->math != KP_MATH_F64 && kp_array_is_dense(&c->in[2]))
-        kp_lt_find(&p->gemm, true, &p->lt, 1);
-    kp_product_plan_rough(p, c->math, &x, &w, &out);
+        kp_vendor_plan_linear(p, in, &c->in[2], &out);
+    kp_product_plan_rough(p, c->math, &in[0], &in[1], &out);
     *scratch = p->bytes;
     return p;
 }

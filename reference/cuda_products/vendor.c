@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "cuda_base/check.h"
+#include "cuda_base/copy.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -24,14 +25,12 @@ static const double LONG_US = 500;  /* a longer call needs a third of these roun
 /* ---- What was chosen ------------------------------------------------------------------------- */
 
 static char chosen[KP_CHOICES];
-static const char *next = chosen;
 static struct kp_vendor found;
 
 void kp_vendor_choose(const char *choices) {
     if (choices && strlen(choices) >= sizeof chosen)
         die(KP_BUG, "too many choices of library calls");
     snprintf(chosen, sizeof chosen, "%s", choices ? choices : "");
-    next = chosen;
     memset(&found, 0, sizeof found);
 }
 
@@ -39,14 +38,30 @@ const struct kp_vendor *kp_vendor_found(void) {
     return &found;
 }
 
-/* Note a choice; where there is no room for another, later ones are searched for again. */
-static void note(enum kp_vendor_call call, const struct kp_lt *lt) {
+/* What a product's line begins with: its type, its shape, and how its operands lie. */
+static void name_of(const struct kp_product *p, bool bias, char name[KP_CHOICE]) {
+    const struct kp_gemm *g = &p->gemm;
+    snprintf(name, KP_CHOICE, "%s%s:%lldx%lldx%lld:%c%lld%c%lld%s ", kp_dtype_name(g->dtype),
+             g->math == KP_MATH_TF32 ? "-tf32" : "", (long long)g->m, (long long)g->n,
+             (long long)g->k, g->ta ? 't' : 'n', (long long)g->lda, g->tb ? 't' : 'n',
+             (long long)g->ldb, bias ? ":bias" : "");
+}
+
+/* What follows a name that begins a line of a text; NULL if none does. */
+static const char *line_of(const char *text, const char *name) {
+    for (; *text; text += strcspn(text, "\n"), text += *text == '\n')
+        if (!strncmp(text, name, strlen(name))) return text + strlen(name);
+    return NULL;
+}
+
+/* Note a choice, once; where there is no room for another, later ones are searched for again. */
+static void note(const char *name, enum kp_vendor_call call, const struct kp_lt *lt) {
     size_t used = strlen(found.choices);
     char text[KP_LT_TEXT] = "";
-    if (sizeof found.choices - used < KP_CHOICE) return;
+    if (sizeof found.choices - used < KP_CHOICE || line_of(found.choices, name)) return;
     if (lt) kp_lt_text(lt, text);
-    snprintf(found.choices + used, sizeof found.choices - used, "%s %s\n", kp_vendor_name[call],
-             text);
+    snprintf(found.choices + used, sizeof found.choices - used, "%s%s %s\n", name,
+             kp_vendor_name[call], text);
 }
 
 /* ---- The search --------------------------------------------------------------------------------
@@ -61,28 +76,34 @@ struct contender {
 struct search {
     struct contender all[2 * (OFFERS + 1)];
     int n; /* contenders */
-    char *in[2], *second, *out, *scratch;
+    char *in[2], *second, *scratch;
+    struct kp_array bias, out; /* bias.data is NULL if there is none */
     void *flush;
     size_t flush_bytes;
     cudaEvent_t start, stop;
     cudaStream_t stream;
 };
 
-/* Device memory with an array of 16-bit floats of either sign between 0.5 and 1: constants would
- * switch fewer transistors, and clock higher. */
-static char *filled(const struct kp_array *x) {
-    enum { CHUNK = 1 << 16 };
-    static uint16_t noise[CHUNK];
-    uint16_t keep = x->dtype == KP_BF16 ? 0x807f : 0x83ff;
-    uint16_t half = x->dtype == KP_BF16 ? 0x3f00 : 0x3800;
-    uint32_t seed = 1;
-    for (int i = 0; i < CHUNK; i++) {
-        seed = seed * 1664525u + 1013904223u;
-        noise[i] = (uint16_t)((seed >> 16 & keep) | half);
-    }
+/* Bytes that an array spans. */
+static size_t span_of(const struct kp_array *x) {
     int64_t span = 1;
     for (int i = 0; i < x->n; i++) span += (x->dim[i] - 1) * x->stride[i];
-    size_t bytes = kp_align((size_t)span * sizeof *noise);
+    return (size_t)span * kp_dtype_size(x->dtype);
+}
+
+/* Device memory with an array of floats of either sign between 0.5 and 1: constants would switch
+ * fewer transistors, and clock higher. */
+static char *filled(const struct kp_array *x) {
+    enum { CHUNK = 1 << 15 };
+    static uint32_t noise[CHUNK];
+    uint32_t keep = x->dtype == KP_F32 ? 0x807fffff : x->dtype == KP_BF16 ? 0x807f807f : 0x83ff83ff;
+    uint32_t half = x->dtype == KP_F32 ? 0x3f000000 : x->dtype == KP_BF16 ? 0x3f003f00 : 0x38003800;
+    uint64_t seed = 1;
+    for (int i = 0; i < CHUNK; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        noise[i] = ((uint32_t)(seed >> 32) & keep) | half;
+    }
+    size_t bytes = kp_align(span_of(x));
     char *data;
     KP_CUDA(cudaMalloc((void **)&data, bytes));
     for (size_t at = 0; at < bytes; at += sizeof noise) {
@@ -100,7 +121,9 @@ static cudaGraphExec_t recorded(const struct search *s, const struct contender *
     a.data = s->in[0], b.data = c->product.second ? s->second : s->in[1];
     KP_CUDA(cudaStreamBeginCapture(s->stream, cudaStreamCaptureModeThreadLocal));
     KP_CUDA(cudaEventRecordWithFlags(s->start, s->stream, cudaEventRecordExternal));
-    kp_product_run(&c->product, 1, 0, a, b, NULL, s->out, s->scratch, s->stream);
+    bool spread = s->bias.data && !c->product.lt;
+    if (spread) kp_copy(&s->bias, &s->out, s->stream);
+    kp_product_run(&c->product, 1, spread, a, b, s->bias.data, s->out.data, s->scratch, s->stream);
     KP_CUDA(cudaEventRecordWithFlags(s->stop, s->stream, cudaEventRecordExternal));
     KP_CUDA(cudaStreamEndCapture(s->stream, &graph));
     KP_CUDA(cudaGraphInstantiate(&exec, graph, 0));
@@ -130,24 +153,38 @@ static double measured(const struct search *s, const struct contender *c, int ro
     return ms[1 + rounds / 2] * 1e3;
 }
 
+/* Let a call take part: by cuBLASLt, or by cuBLAS if lt is NULL. */
+static void enter(struct search *s, const struct kp_product *layout, enum kp_vendor_call call,
+                  struct kp_lt *lt) {
+    struct contender *c = &s->all[s->n++];
+    *c = (struct contender){.call = call, .product = *layout};
+    c->product.lt = lt;
+    c->us = measured(s, c, ROUNDS);
+}
+
 /* Try all calls for one layout of the second operand. */
 static void try_layout(struct search *s, const struct kp_product *layout) {
     struct kp_lt *offer[OFFERS];
-    int n = kp_lt_find(&layout->gemm, false, offer, OFFERS), tn = layout->second;
+    int tn = layout->second;
+    int n = kp_lt_find(&layout->gemm, false, KP_GEMM_WORKSPACE, offer, OFFERS);
     double start = seconds_now();
     for (int i = -1; i < n; i++) {
         if (i >= LEAST_OFFERS && seconds_now() - start > SECONDS) {
             kp_lt_free(offer[i]);
             continue;
         }
-        struct contender *c = &s->all[s->n++];
-        *c = (struct contender){.product = *layout};
-        c->call = (enum kp_vendor_call)((i < 0 ? KP_CUBLAS_NN
-                                         : i   ? KP_LT_TUNED_NN
-                                               : KP_LT_NN) +
-                                        tn);
-        c->product.lt = i < 0 ? NULL : offer[i];
-        c->us = measured(s, c, ROUNDS);
+        int call = i < 0 ? KP_CUBLAS_NN : i ? KP_LT_TUNED_NN : KP_LT_NN;
+        enter(s, layout, (enum kp_vendor_call)(call + tn), i < 0 ? NULL : offer[i]);
+    }
+}
+
+/* Try cuBLAS, and what cuBLASLt offers first in each of these bytes of workspace. */
+static void try_linear(struct search *s, const struct kp_product *p) {
+    static const size_t workspace[] = {KP_GEMM_WORKSPACE, 4 << 20, 0};
+    enter(s, p, KP_CUBLAS_NN, NULL);
+    for (size_t i = 0; i < sizeof workspace / sizeof *workspace; i++) {
+        struct kp_lt *lt;
+        if (kp_lt_find(&p->gemm, true, workspace[i], &lt, 1)) enter(s, p, KP_LT_NN, lt);
     }
 }
 
@@ -156,7 +193,7 @@ static int by_time(const void *a, const void *b) {
     return (x->us > y->us) - (x->us < y->us);
 }
 
-/* Let the fastest, and those with a name, compete; keep the times.  The first is then the best. */
+/* Let the fastest, and those with a name, compete.  The first is then the best. */
 static void finals(struct search *s) {
     qsort(s->all, (size_t)s->n, sizeof *s->all, by_time);
     int kept = 0;
@@ -171,6 +208,10 @@ static void finals(struct search *s) {
     }
     s->n = kept;
     qsort(s->all, (size_t)s->n, sizeof *s->all, by_time);
+}
+
+/* Keep the times of the first product's calls. */
+static void keep_times(const struct search *s) {
     for (int i = s->n - 1; i >= 0 && !*found.choices; i--) {
         enum kp_vendor_call c = s->all[i].call;
         found.us[c] = s->all[i].us; /* the first offer may be the fastest, too */
@@ -181,9 +222,12 @@ static void finals(struct search *s) {
     }
 }
 
-/* Memory, events and the stream of a search. */
-static void open_search(struct search *s, const struct kp_product *p, const struct kp_array in[2],
-                        const struct kp_array *second, const struct kp_array *out) {
+/* A search, with its memory, events and stream. */
+static struct search *open_search(const struct kp_product *p, const struct kp_array in[2],
+                                  const struct kp_array *second, const struct kp_array *bias,
+                                  const struct kp_array *out) {
+    struct search *s = calloc(1, sizeof *s);
+    if (!s) die(KP_MACHINE, "out of memory; free some and try again");
     int device, l2;
     KP_CUDA(cudaGetDevice(&device));
     KP_CUDA(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device));
@@ -193,14 +237,21 @@ static void open_search(struct search *s, const struct kp_product *p, const stru
     KP_CUDA(cudaEventCreate(&s->stop));
     for (int i = 0; i < 2; i++) s->in[i] = filled(&in[i]);
     s->second = second ? filled(second) : NULL;
-    s->out = filled(out);
+    s->out = *out;
+    s->out.data = filled(out);
+    if (bias) s->bias = *bias, s->bias.data = filled(bias);
     KP_CUDA(cudaMalloc((void **)&s->scratch, p->bytes));
     KP_CUDA(cudaMalloc(&s->flush, s->flush_bytes));
     KP_CUDA(cudaDeviceSynchronize());
+    return s;
 }
 
-static void close_search(struct search *s) {
-    void *const memory[] = {s->in[0], s->in[1], s->second, s->out, s->scratch, s->flush};
+/* End a search: the first contender becomes p, and is noted. */
+static void close_search(struct search *s, const char *name, struct kp_product *p) {
+    *p = s->all[0].product;
+    note(name, s->all[0].call, p->lt);
+    void *const memory[] = {s->in[0],     s->in[1],   s->second, s->out.data,
+                            s->bias.data, s->scratch, s->flush};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) KP_CUDA(cudaFree(memory[i]));
     KP_CUDA(cudaEventDestroy(s->start));
     KP_CUDA(cudaEventDestroy(s->stop));
@@ -219,37 +270,53 @@ static struct kp_product transposed(const struct kp_product *p, const struct kp_
     return q;
 }
 
-/* Take the choice that is next in line; false if there is none. */
-static bool take(struct kp_product *p, const struct kp_array in[2], const struct kp_array *second,
-                 const struct kp_array *out) {
-    char name[KP_CHOICE], text[KP_CHOICE] = "";
-    int length = 0, call = 0;
-    if (sscanf(next, "%159s%n", name, &length) < 1) return false;
-    next += length;
-    while (call < KP_VENDOR_CALLS && strcmp(name, kp_vendor_name[call])) call++;
-    if (call >= KP_LT_NN && sscanf(next, "%159s%n", text, &length) == 1) next += length;
+/* Take what was chosen for a product of this name; false if nothing was. */
+static bool take(struct kp_product *p, const char *name, const struct kp_array in[2],
+                 const struct kp_array *second, bool bias, const struct kp_array *out) {
+    const char *line = line_of(chosen, name);
+    char word[KP_CHOICE], text[KP_CHOICE] = "";
+    int call = 0;
+    if (!line) line = line_of(found.choices, name);
+    if (!line) line = line_of(chosen, "any ");
+    if (!line || sscanf(line, "%255s%*1[ ]%255[^\n]", word, text) < 1) return false;
+    while (call < KP_VENDOR_CALLS && strcmp(word, kp_vendor_name[call])) call++;
     bool tn = call == KP_CUBLAS_TN || call == KP_LT_TN || call == KP_LT_TUNED_TN;
     if (call < KP_VENDOR_CALLS && !(tn && !second)) {
         if (tn) *p = transposed(p, in, second, out);
-        if (call >= KP_LT_NN) p->lt = kp_lt_of(&p->gemm, text);
-        if (call < KP_LT_NN || p->lt) return note((enum kp_vendor_call)call, p->lt), true;
+        if (call >= KP_LT_NN) p->lt = kp_lt_of(&p->gemm, bias, text);
+        if (call < KP_LT_NN || p->lt) return note(name, (enum kp_vendor_call)call, p->lt), true;
     }
-    die(KP_MACHINE, "the library has no call '%s': another version chose it; verify again", name);
+    die(KP_MACHINE, "the library has no call '%s': another version chose it; verify again", word);
 }
 
 void kp_vendor_plan(struct kp_product *p, const struct kp_array in[2],
                     const struct kp_array *second, const struct kp_array *out) {
-    if (take(p, in, second, out)) return;
-    struct search *s = calloc(1, sizeof *s);
-    if (!s) die(KP_MACHINE, "out of memory; free some and try again");
-    open_search(s, p, in, second, out);
+    char name[KP_CHOICE];
+    name_of(p, false, name);
+    if (take(p, name, in, second, false, out)) return;
+    struct search *s = open_search(p, in, second, NULL, out);
     try_layout(s, p);
     if (second) {
         struct kp_product q = transposed(p, in, second, out);
         try_layout(s, &q);
     }
     finals(s);
-    *p = s->all[0].product;
-    note(s->all[0].call, p->lt);
-    close_search(s);
+    keep_times(s);
+    close_search(s, name, p);
+}
+
+void kp_vendor_plan_linear(struct kp_product *p, const struct kp_array in[2],
+                           const struct kp_array *bias, const struct kp_array *out) {
+    static const size_t most = 256 << 20;
+    char name[KP_CHOICE];
+    name_of(p, true, name);
+    if (span_of(&in[0]) + span_of(&in[1]) + span_of(out) >= most) {
+        kp_lt_find(&p->gemm, true, KP_GEMM_WORKSPACE, &p->lt, 1);
+        return;
+    }
+    if (take(p, name, in, NULL, true, out)) return;
+    struct search *s = open_search(p, in, NULL, bias, out);
+    try_linear(s, p);
+    finals(s);
+    close_search(s, name, p);
 }

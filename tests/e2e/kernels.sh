@@ -88,14 +88,13 @@ unmeasured() {
 few() {
     unmeasured | head -n 16 | sed 's|optimized/\(.*\)\.cu|build/tests/compiled/\1|' | xargs -r make -k -s -j"$(nproc)" > "$out" 2>&1
     check 'kernels that were not measured compile' [ $? = 0 ]
-    printf '%s\n' include_system fork printf_device grid_id ok_scary_comments | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
+    printf '%s\n' include_system fork printf_device grid_id ok_scary_comments ok_layout | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
 }
-# The headers of the library, but for the two ways of a product, in one file. Two of the Swin networks have names that
-# row_ops.cuh and whole_channels.cuh have, too; renaming them makes the results of l3_029 and l3_030 stale: with their next measurement.
+# The headers of the library, but for the two ways of a product, in one file.
 together() {
     local arch
     # shellcheck disable=SC2046  # names without spaces
-    printf '#include "%s"\n' $(cd optimized/include && grep -l '^namespace kp' ./*.cuh | grep -v 'product_\(fma\|hopper\)\|swin\|split_weights\|window_attention') | sed 's/"\.\//"/' > "$scratch/all.cu"
+    printf '#include "%s"\n' $(cd optimized/include && grep -l '^namespace kp' ./*.cuh | grep -v 'product_\(fma\|hopper\)') | sed 's/"\.\//"/' > "$scratch/all.cu"
     for arch in 80 90a; do
         check "the headers of the library compile in one file for sm_$arch" \
             "$NVCC" -std=c++17 -Ioptimized/include -gencode "arch=compute_$arch,code=sm_$arch" -cubin -o "$scratch/all.cubin" "$scratch/all.cu"
