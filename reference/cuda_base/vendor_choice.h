@@ -20,16 +20,16 @@ enum kp_vendor_call {
 };
 extern const char *const kp_vendor_name[KP_VENDOR_CALLS];
 
-enum { KP_CHOICE = 256, KP_CHOICES = 8192 }; /* bytes of a product's, and of all, with their end */
+enum { KP_CHOICE = 160, KP_CHOICES = 1024 }; /* bytes of a product's, and of all, with their end */
 struct kp_vendor {
-    char choices[KP_CHOICES];   /* a line a product: its shape, a call, and cuBLASLt's algorithm */
+    char choices[KP_CHOICES];   /* a line a product: its shape, a call, and what cuBLASLt needs */
     double us[KP_VENDOR_CALLS]; /* of the first matmul: one of many calls, one behind the other, on
                                    operands that are not in the L2; 0 where there is no such call */
 };
 
 /* What the products that are planned from now on take: lines of choices that were found by the same
- * library on the same kind of GPU.  Where a shape has none, a search
- * begins, unless a line begins with `any`; NULL is "".  What was found before is forgotten. */
+ * library on the same kind of GPU.  Where a shape has none, a search begins, unless a line begins
+ * with `any`; NULL is "".  What was found before is forgotten. */
 void kp_vendor_choose(const char *choices);
 
 /* What was taken and found since. */

@@ -155,8 +155,8 @@ void kp_lt_text(const struct kp_lt *lt, char text[KP_LT_TEXT]) {
 }
 
 /* See gemm.h. */
-struct kp_lt *kp_lt_of(const struct kp_gemm *g, bool bias, const char *text) {
-    struct kp_lt *lt = describe(g, bias);
+struct kp_lt *kp_lt_of(const struct kp_gemm *g, const char *text) {
+    struct kp_lt *lt = describe(g, false);
     unsigned char byte[sizeof lt->algo];
     unsigned digit;
     cublasLtMatmulHeuristicResult_t result;

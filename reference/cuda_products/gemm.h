@@ -37,6 +37,6 @@ void kp_lt_free(struct kp_lt *lt); /* NULL is allowed */
 /* A way as a text, and the way of g that has it: NULL if this library cannot do it so. */
 enum { KP_LT_TEXT = 2 * 64 + 1 };
 void kp_lt_text(const struct kp_lt *lt, char text[KP_LT_TEXT]);
-struct kp_lt *kp_lt_of(const struct kp_gemm *g, bool bias, const char *text);
+struct kp_lt *kp_lt_of(const struct kp_gemm *g, const char *text);
 
 #endif

@@ -41,10 +41,9 @@ const struct kp_vendor *kp_vendor_found(void) {
 /* What a product's line begins with: its type, its shape, and how its operands lie. */
 static void name_of(const struct kp_product *p, bool bias, char name[KP_CHOICE]) {
     const struct kp_gemm *g = &p->gemm;
-    snprintf(name, KP_CHOICE, "%s%s:%lldx%lldx%lld:%c%lld%c%lld%s ", kp_dtype_name(g->dtype),
+    snprintf(name, KP_CHOICE, "%s%s:%lldx%lldx%lld%c%c%s ", kp_dtype_name(g->dtype),
              g->math == KP_MATH_TF32 ? "-tf32" : "", (long long)g->m, (long long)g->n,
-             (long long)g->k, g->ta ? 't' : 'n', (long long)g->lda, g->tb ? 't' : 'n',
-             (long long)g->ldb, bias ? ":bias" : "");
+             (long long)g->k, g->ta ? 't' : 'n', g->tb ? 't' : 'n', bias ? "+bias" : "");
 }
 
 /* What follows a name that begins a line of a text; NULL if none does. */
@@ -55,13 +54,11 @@ static const char *line_of(const char *text, const char *name) {
 }
 
 /* Note a choice, once; where there is no room for another, later ones are searched for again. */
-static void note(const char *name, enum kp_vendor_call call, const struct kp_lt *lt) {
-    size_t used = strlen(found.choices);
-    char text[KP_LT_TEXT] = "";
-    if (sizeof found.choices - used < KP_CHOICE || line_of(found.choices, name)) return;
-    if (lt) kp_lt_text(lt, text);
-    snprintf(found.choices + used, sizeof found.choices - used, "%s%s %s\n", name,
-             kp_vendor_name[call], text);
+static void note(const char *name, enum kp_vendor_call call, const char *text) {
+    size_t used = strlen(found.choices), room = sizeof found.choices - used;
+    if (line_of(found.choices, name)) return;
+    int n = snprintf(found.choices + used, room, "%s%s %s\n", name, kp_vendor_name[call], text);
+    if (n < 0 || (size_t)n >= room) found.choices[used] = 0;
 }
 
 /* ---- The search --------------------------------------------------------------------------------
@@ -70,6 +67,7 @@ static void note(const char *name, enum kp_vendor_call call, const struct kp_lt 
 struct contender {
     enum kp_vendor_call call;
     struct kp_product product;
+    size_t workspace; /* in which cuBLASLt offered it first */
     double us;
 };
 
@@ -155,9 +153,9 @@ static double measured(const struct search *s, const struct contender *c, int ro
 
 /* Let a call take part: by cuBLASLt, or by cuBLAS if lt is NULL. */
 static void enter(struct search *s, const struct kp_product *layout, enum kp_vendor_call call,
-                  struct kp_lt *lt) {
+                  struct kp_lt *lt, size_t workspace) {
     struct contender *c = &s->all[s->n++];
-    *c = (struct contender){.call = call, .product = *layout};
+    *c = (struct contender){.call = call, .product = *layout, .workspace = workspace};
     c->product.lt = lt;
     c->us = measured(s, c, ROUNDS);
 }
@@ -174,17 +172,19 @@ static void try_layout(struct search *s, const struct kp_product *layout) {
             continue;
         }
         int call = i < 0 ? KP_CUBLAS_NN : i ? KP_LT_TUNED_NN : KP_LT_NN;
-        enter(s, layout, (enum kp_vendor_call)(call + tn), i < 0 ? NULL : offer[i]);
+        enter(s, layout, (enum kp_vendor_call)(call + tn), i < 0 ? NULL : offer[i],
+              KP_GEMM_WORKSPACE);
     }
 }
 
 /* Try cuBLAS, and what cuBLASLt offers first in each of these bytes of workspace. */
 static void try_linear(struct search *s, const struct kp_product *p) {
     static const size_t workspace[] = {KP_GEMM_WORKSPACE, 4 << 20, 0};
-    enter(s, p, KP_CUBLAS_NN, NULL);
+    enter(s, p, KP_CUBLAS_NN, NULL, 0);
     for (size_t i = 0; i < sizeof workspace / sizeof *workspace; i++) {
         struct kp_lt *lt;
-        if (kp_lt_find(&p->gemm, true, workspace[i], &lt, 1)) enter(s, p, KP_LT_NN, lt);
+        if (kp_lt_find(&p->gemm, true, workspace[i], &lt, 1))
+            enter(s, p, KP_LT_NN, lt, workspace[i]);
     }
 }
 
@@ -248,8 +248,14 @@ static struct search *open_search(const struct kp_product *p, const struct kp_ar
 
 /* End a search: the first contender becomes p, and is noted. */
 static void close_search(struct search *s, const char *name, struct kp_product *p) {
-    *p = s->all[0].product;
-    note(name, s->all[0].call, p->lt);
+    const struct contender *best = &s->all[0];
+    char text[KP_LT_TEXT] = "";
+    *p = best->product;
+    if (p->lt && s->bias.data)
+        snprintf(text, sizeof text, "%zu", best->workspace);
+    else if (p->lt)
+        kp_lt_text(p->lt, text);
+    note(name, best->call, text);
     void *const memory[] = {s->in[0],     s->in[1],   s->second, s->out.data,
                             s->bias.data, s->scratch, s->flush};
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) KP_CUDA(cudaFree(memory[i]));
@@ -270,7 +276,8 @@ static struct kp_product transposed(const struct kp_product *p, const struct kp_
     return q;
 }
 
-/* Take what was chosen for a product of this name; false if nothing was. */
+/* Take what was chosen for a product of this name; false if nothing was.  A way of cuBLASLt is a
+ * text, or with a bias the workspace in which it is offered first. */
 static bool take(struct kp_product *p, const char *name, const struct kp_array in[2],
                  const struct kp_array *second, bool bias, const struct kp_array *out) {
     const char *line = line_of(chosen, name);
@@ -278,15 +285,24 @@ static bool take(struct kp_product *p, const char *name, const struct kp_array i
     int call = 0;
     if (!line) line = line_of(found.choices, name);
     if (!line) line = line_of(chosen, "any ");
-    if (!line || sscanf(line, "%255s%*1[ ]%255[^\n]", word, text) < 1) return false;
+    if (!line || sscanf(line, "%159s%*1[ ]%159[^\n]", word, text) < 1) return false;
     while (call < KP_VENDOR_CALLS && strcmp(word, kp_vendor_name[call])) call++;
-    bool tn = call == KP_CUBLAS_TN || call == KP_LT_TN || call == KP_LT_TUNED_TN;
-    if (call < KP_VENDOR_CALLS && !(tn && !second)) {
-        if (tn) *p = transposed(p, in, second, out);
-        if (call >= KP_LT_NN) p->lt = kp_lt_of(&p->gemm, bias, text);
-        if (call < KP_LT_NN || p->lt) return note(name, (enum kp_vendor_call)call, p->lt), true;
+    bool tn = call == KP_CUBLAS_TN || call == KP_LT_TN || call == KP_LT_TUNED_TN,
+         ok = !tn || second;
+    if (call == KP_VENDOR_CALLS) ok = false;
+    if (ok && tn) *p = transposed(p, in, second, out);
+    if (ok && call >= KP_LT_NN) {
+        if (bias)
+            kp_lt_find(&p->gemm, true, strtoul(text, NULL, 10), &p->lt, 1);
+        else
+            p->lt = kp_lt_of(&p->gemm, text);
+        ok = p->lt;
     }
-    die(KP_MACHINE, "the library has no call '%s': another version chose it; verify again", word);
+    if (!ok)
+        die(KP_MACHINE, "the library has no call '%s': another version chose it; verify again",
+            word);
+    note(name, (enum kp_vendor_call)call, text);
+    return true;
 }
 
 void kp_vendor_plan(struct kp_product *p, const struct kp_array in[2],
