@@ -26,7 +26,7 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     /* LAPS: 64 columns of a warp's 16 rows are a box, and stored at a time; ROOMS of them have
      * room, which the boxes of a tile, and then of the next, take in turns. */
     static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);
-    static constexpr int ROOMS = BOXES % 2 ? 3 : 2;
+    static constexpr int ROOMS = BOXES % 2 ? BOXES : 2;
     static constexpr bool LAPS = half_laps(WAY, M, N, PARTS);
     static constexpr int MAPS = MAPPED ? 3 * 128 : 0;
     static constexpr int SUM_BYTES = SPLIT > 1 ? M *N * 4 : LAPS ? 8 * ROOMS *BOX : 0;
