@@ -49,10 +49,11 @@ static void compute(const struct kp_task *t, const char *choices, float got[ROWS
 int main(void) {
     static float searched[ROWS * COLUMNS], taken[ROWS * COLUMNS];
     char message[1024], first[KP_CHOICES];
-    struct kp_task *t = load_graph("x f32 [8,256];w f32 [128,256];b f32 [128]",
-                                   "y[8,128] = linear(x, w, b)\nz[8,128] = linear(x, w, b)\n"
-                                   "s[8,128] = add(y, z)",
-                                   message);
+    struct kp_task *t = load_graph(
+        "x f32 [8,256];w f32 [128,256];b f32 [128]",
+        "y[8,128] = linear(x, weight=w, bias=b)\nz[8,128] = linear(x, weight=w, bias=b)\n"
+        "s[8,128] = add(y, z)",
+        message);
     kp_program("test_vendor");
     if (!t) die(KP_BUG, "%s", message);
     compute(t, NULL, searched);
