@@ -10,7 +10,7 @@
  * the last stage's first block, spills 20 bytes.)
  * Floor: 157 GFLOP of products, 617 us; 0.18 GiB of weights, written split and read again, 0.2 ms;
  * 220 kernels wait for each other, and each takes 2 us and more.
- * Not measured yet. */
+ * Measured on an H200: 3181 us, 19 % of the floor; 2300 predicted. */
 #include "task.h"
 #include <algorithm>
 #include "activations.cuh"
