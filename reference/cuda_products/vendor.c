@@ -61,8 +61,7 @@ static void note(const char *name, enum kp_vendor_call call, const char *text) {
     if (n < 0 || (size_t)n >= room) found.choices[used] = 0;
 }
 
-/* ---- The search --------------------------------------------------------------------------------
- */
+/* ---- The search ---- */
 
 struct contender {
     enum kp_vendor_call call;

@@ -63,7 +63,7 @@ for case in 64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_3
 done
 # Two clusters take turns with all tiles, of which the last rows reach beyond the matrix.
 few='s|processors / T::SHARE|2|'
-for case in 1088_384_320:MAPPED,128,128,1,1,8 1152_384_320:MAPPED,128,192,1,1,8 1152_512_320:MAPPED,128,256,1,1,8; do
+for case in 768_384_128:MAPPED,128,64,1,1,8 1088_384_320:MAPPED,128,128,1,1,8 1152_384_320:MAPPED,128,192,1,1,8 1152_512_320:MAPPED,128,256,1,1,8; do
     check "a product of ${case%:*} that is cut as ${case#*:}, by two clusters, is right" way "${case%:*}" "${case#*:}" "$few"
 done
 check 'a portable product straight from memory is right' emulate 128_64_256 optimized/portable/hgemm.cu
