@@ -351,7 +351,7 @@ static void check_relocations(const struct elf *o, struct verdict *v) {
 }
 
 /* The name of the instruction at p if host code may not have it, or NULL.  Nothing is decoded, so a
- * constant in the code, or the distance of a jump, can look like one: of 33 kernels of networks one
+ * constant in the code, or the distance of a jump, can look like one: of 33 kernels of networks two
  * did so by chance.  harness/compile/compile tries another layout then. */
 static const char *forbidden_x86(const unsigned char *p, size_t n) {
     size_t rex = n > 1 && (p[1] & 0xf0) == 0x40;

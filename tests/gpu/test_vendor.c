@@ -12,7 +12,7 @@
 
 #include <cuda_runtime_api.h>
 
-enum { ROWS = 8, DEPTH = 256, COLUMNS = 128 };
+enum { ROWS = 8, COLUMNS = 128 };
 static int passed, failed;
 
 static void expect(const char *what, bool ok) {
