@@ -88,7 +88,7 @@ unmeasured() {
 few() {
     unmeasured | head -n 16 | sed 's|optimized/\(.*\)\.cu|build/tests/compiled/\1|' | xargs -r make -k -s -j"$(nproc)" > "$out" 2>&1
     check 'kernels that were not measured compile' [ $? = 0 ]
-    printf '%s\n' include_system fork printf_device grid_id ok_scary_comments ok_layout | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
+    printf '%s\n' include_system fork printf_device grid_id ok_scary_comments ok_layout grid_id_layout | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
 }
 # The headers of the library, but for the two ways of a product, in one file.
 together() {
