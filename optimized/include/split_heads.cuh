@@ -41,9 +41,9 @@ template <class S, int BATCH> struct Heads {
 };
 
 /* The store (stores.cuh) of a linear layer that gives queries, keys and values, in this order: adds
- * the bias, and splits keys and values. Row `row` of batch `batch` of the product is place batch *
- * LENGTH + row of all. */
-template <class S, int ROWS> struct StoreHeads {
+ * the bias, to values with VALUE_BIAS only, and splits keys and values. Row `row` of batch `batch`
+ * of the product is place batch * LENGTH + row of all. */
+template <class S, int ROWS, bool VALUE_BIAS> struct StoreHeads {
     static_assert(S::CHANNELS % 128 == 0, "a tile is of one kind");
     const float *bias;
     float *queries, *keys, *values;
@@ -102,7 +102,9 @@ template <class S, int ROWS> struct StoreHeads {
 #pragma unroll
             for (int j = 0; j < P::N / 8; j++) {
                 const float *v = part.v[r / 2] + 4 * j + r % 2 * 2;
-                const float2 b = __ldg((const float2 *)(bias + column + 8 * j));
+                const float2 b = VALUE_BIAS || kind < 2
+                                     ? __ldg((const float2 *)(bias + column + 8 * j))
+                                     : make_float2(0.0f, 0.0f);
                 store(batch * S::LENGTH + m, kind, channel + 8 * j,
                       make_float2(v[0] + b.x, v[1] + b.y));
             }

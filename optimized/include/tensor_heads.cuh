@@ -11,11 +11,15 @@
  *
  * What limits it: 12 WIDTH flops for each query and key over the TF32 rate.
  *
+ * Where weights add up to one, the values' bias is added to the result and not to each value. A sum
+ * of values that are almost their bias is one of equal terms, whose roundings all go the same way:
+ * after 512 tiles it was off by 62 units of 2^-24, of which a spread (METHOD.md) is 21.
+ *
  * Weights W: CAUSAL; UNIT, what scores are multiplied with beside the scale; SCALES, whether what
- * was summed before is scaled by factor[h]; weigh(), by which a thread's scores, of rows 8 h and
- * keys `behind` + 8 j + e, both from its first query on, as score[4 j + 2 h + e], become weights;
- * share(), what the result is multiplied with. A score with an infinity is NaN, as product.cuh's.
- * Tensors: queries and out [BATCH][LENGTH][HEADS][WIDTH]. */
+ * was summed before is scaled by factor[h], and weights add up to one; weigh(), by which a thread's
+ * scores, of rows 8 h and keys `behind` + 8 j + e, both from its first query on, as score[4 j + 2 h
+ * + e], become weights; share(), what the result is multiplied with. A score with an infinity is
+ * NaN, as product.cuh's. Tensors: queries and out [BATCH][LENGTH][HEADS][WIDTH]. */
 #pragma once
 #include <float.h>
 #include "hopper_split.cuh"
@@ -152,7 +156,7 @@ __device__ __forceinline__ void attend_tile(const HeadRing<S> &ring, int t, int 
 template <class W, class S>
 __global__ void __launch_bounds__(S::THREADS, 1)
     tensor_heads_kernel(const float *__restrict__ queries, const float *keys, const float *values,
-                        float *__restrict__ out, float scale) {
+                        const float *__restrict__ bias, float *__restrict__ out, float scale) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ __align__(1024) unsigned char memory[];
     constexpr int BLOCKS = S::LENGTH / S::QUERIES;
@@ -189,20 +193,25 @@ __global__ void __launch_bounds__(S::THREADS, 1)
         const float share = W::share(rows, h);
         float *to = out + at + 8 * h * S::CHANNELS + lane % 4 * 2;
 #pragma unroll
-        for (int j = 0; j < S::WIDTH / 8; j++)
-            *(float2 *)(to + 8 * j) =
-                make_float2(result[4 * j + 2 * h] * share, result[4 * j + 2 * h + 1] * share);
+        for (int j = 0; j < S::WIDTH / 8; j++) {
+            const int channel = batch % S::HEADS * S::WIDTH + lane % 4 * 2 + 8 * j;
+            const float2 b =
+                W::SCALES ? __ldg((const float2 *)(bias + channel)) : make_float2(0.0f, 0.0f);
+            *(float2 *)(to + 8 * j) = make_float2(result[4 * j + 2 * h] * share + b.x,
+                                                  result[4 * j + 2 * h + 1] * share + b.y);
+        }
     }
 #endif
 }
 
-/* Enqueues out = weights of scale * queries * transpose(keys), times values. */
+/* Enqueues out = weights of scale * queries * transpose(keys), times values; plus `bias`, of
+ * CHANNELS, where weights add up to one. */
 template <class W, class S, int BATCH>
-static void tensor_attend(const Heads<S, BATCH> &heads, float *out, float scale,
+static void tensor_attend(const Heads<S, BATCH> &heads, const float *bias, float *out, float scale,
                           cudaStream_t stream) {
     launch_cluster<1>(tensor_heads_kernel<W, S>, BATCH * S::HEADS * (S::LENGTH / S::QUERIES),
                       S::THREADS, stream, (const float *)heads.queries, (const float *)heads.keys,
-                      (const float *)heads.values, out, scale);
+                      (const float *)heads.values, bias, out, scale);
 }
 
 } // namespace kp

@@ -33,8 +33,8 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const Heads heads = Heads::in((char *)scratch + SPLIT);
     const kp::Along<PLACES, CHANNELS> x = {{}, in->x};
     const kp::Along<3 * CHANNELS, CHANNELS> weight = {{}, in->c_attn_weight};
-    const kp::StoreHeads<Sizes, PLACES> store = {in->c_attn_bias, heads.queries, heads.keys,
-                                                 heads.values};
+    const kp::StoreHeads<Sizes, PLACES, true> store = {in->c_attn_bias, heads.queries, heads.keys,
+                                                       heads.values};
     kp::product<Layer, Tile>(x, weight, store, scratch, stream);
-    kp::tensor_attend<kp::TensorCausalRelu>(heads, out->out, 0.125f, stream);
+    kp::tensor_attend<kp::TensorCausalRelu>(heads, nullptr, out->out, 0.125f, stream);
 }
