@@ -57,15 +57,9 @@ using BottleneckStem =
 
 template <class N> using BottleneckFilters = AllFilters<2 * N::BLOCKS + 1>;
 
-/* Floats that products make and read at most, channels' parts, and words of all split filters. */
-template <class N> struct BottleneckMost {
-    size_t made = 0, hidden = 0, x = 0, centred = 0, words = 0;
-    constexpr void take(int rows, int columns, int depth) {
-        made = std::max(made, (size_t)depth_parts(rows, columns, depth) * rows * columns);
-        if (rows > MOST_HELD) centred = std::max(centred, (size_t)(rows + 31) / 32 * columns);
-        words += (size_t)BottleneckFilters<N>::template blocks<PointwiseTile>(depth, 1, columns) *
-                 PointwiseTile::B_WORDS;
-    }
+/* What scratch holds at most, in floats, parts and words. */
+template <class N> struct BottleneckMost : PointwiseMost {
+    size_t hidden = 0, x = 0;
     constexpr BottleneckMost() {
         using S = BottleneckSizes<N>;
         const size_t first = std::max(N::STEM, N::block(0).hidden);
