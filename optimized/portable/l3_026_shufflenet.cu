@@ -22,6 +22,7 @@
 #include "few_rows.cuh"
 #include "reduce.cuh"
 #include "residual.cuh"
+#include "shuffle_unit.cuh"
 
 constexpr int IMAGES = X_DIM0, CLASSES = FC_WEIGHT_DIM0, FEATURES = FC_WEIGHT_DIM1, GROUPS = 3;
 static_assert(X_DIM2 == X_DIM3 && X_DIM2 % 16 == 0, "squares; a quarter of a side is whole float4");
@@ -49,7 +50,7 @@ static_assert(sizeof(struct Inputs) == (1 + 3 * LAYERS + 2) * sizeof(float *), "
 
 /* ---- products ---- */
 
-/* The width of tiles. 64 would suit 320 columns, but has too few registers for Finish. */
+/* The width of tiles. 64 would suit 320 columns, but has too few registers for StoreUnit. */
 constexpr int tile_width(int columns) {
     return columns <= 32 ? 32 : columns <= 48 ? 48 : columns % 128 == 0 ? 128 : 96;
 }
@@ -95,43 +96,6 @@ using Last = Pointwise<FEATURES, WIDTH[3]>;
 using Stem = kp::Stem<IMAGES, X_DIM1, WIDTH[0], X_DIM2, CONV1_WEIGHT_DIM2, TileOf<WIDTH[0]>, PITCH>;
 static_assert(Stem::OUT == SIDE, "a quarter of the side");
 
-/* out = relu(norm of the product) + what out has, normalised if the norm is given. */
-template <int COLUMNS, bool NORMED> struct Finish {
-    const kp::ChannelNorm *norms, *residual;
-    float *out;
-    template <class P>
-    __device__ __forceinline__ void tile(const P &part, int group, int row, int column) const {
-        constexpr int AHEAD = P::N % 96 ? 4 : 8; /* columns that are read together */
-        static_assert(!P::ALONG_DEPTH && P::N / 4 % AHEAD == 0, "a thread's rows are a float4");
-        const int channel = group * COLUMNS + column;
-        float *to = out + (long long)channel * PITCH + row;
-#pragma unroll
-        for (int first = 0; first < P::N / 4; first += AHEAD) {
-            float4 other[AHEAD];
-#pragma unroll
-            for (int i = 0; i < AHEAD; i++) {
-                const int n = (first + i) / 2 * 8 + i % 2;
-                if (column + n < COLUMNS) other[i] = *(const float4 *)(to + (long long)n * PITCH);
-            }
-#pragma unroll
-            for (int i = 0; i < AHEAD; i++) {
-                const int n = (first + i) / 2 * 8 + i % 2, at = (first + i) / 2 * 4 + i % 2;
-                if (column + n >= COLUMNS) continue;
-                const kp::ChannelNorm a = kp::ChannelNorm::of(norms, channel + n);
-                float4 o = other[i];
-                if (NORMED) {
-                    const kp::ChannelNorm b = kp::ChannelNorm::of(residual, channel + n);
-                    o = make_float4(b(o.x), b(o.y), b(o.z), b(o.w));
-                }
-                const kp::Relu relu;
-                *(float4 *)(to + (long long)n * PITCH) =
-                    make_float4(relu(a(part.v[0][at])) + o.x, relu(a(part.v[0][at + 2])) + o.y,
-                                relu(a(part.v[1][at])) + o.z, relu(a(part.v[1][at + 2])) + o.w);
-            }
-        }
-    }
-};
-
 /* ---- between products ---- */
 
 /* The depthwise convolution: a block a plane, a thread 4 x 4 results. */
@@ -147,34 +111,12 @@ __global__ void __launch_bounds__(PLANE_THREADS)
                      kp::Centred *__restrict__ parts) {
     constexpr int OWN = CHANNELS / GROUPS;
     const int channel = blockIdx.x, left = threadIdx.x % ACROSS * 4, top = threadIdx.x / ACROSS * 4;
-    const int shuffled = channel % OWN * GROUPS + channel / OWN;
+    const int shuffled = kp::shuffled<GROUPS, OWN>(channel);
     const bool some = threadIdx.x < ACROSS * ACROSS;
-    const kp::ChannelNorm norm = kp::ChannelNorm::of(norms, channel);
-    const kp::Relu relu;
-    const float *plane = x + channel * PITCH + blockIdx.y * PIXELS;
-    float sums[4][4] = {}, w[9];
-#pragma unroll
-    for (int t = 0; t < 9; t++) w[t] = __ldg(weight + channel * 9 + t);
-#pragma unroll
-    for (int r = 0; r < 6; r++) {
-        const int at = top + r - 1;
-        const float *from = plane + at * SIDE + left;
-        float v[6] = {};
-        if (some && (unsigned)at < (unsigned)SIDE) {
-            const float4 four = __ldg((const float4 *)from);
-            v[1] = relu(norm(four.x)), v[2] = relu(norm(four.y));
-            v[3] = relu(norm(four.z)), v[4] = relu(norm(four.w));
-            if (left > 0) v[0] = relu(norm(__ldg(from - 1)));
-            if (left + 4 < SIDE) v[5] = relu(norm(__ldg(from + 4)));
-        }
-#pragma unroll
-        for (int own = 0; own < 4; own++) { /* results that the row is under */
-            if (r < own || r > own + 2) continue;
-#pragma unroll
-            for (int i = 0; i < 12; i++)
-                sums[own][i % 4] += w[(r - own) * 3 + i / 4] * v[i % 4 + i / 4];
-        }
-    }
+    float sums[4][4] = {};
+    kp::depthwise_fours<SIDE, SIDE>(x + channel * PITCH + blockIdx.y * PIXELS,
+                                    kp::ChannelNorm::of(norms, channel), weight + channel * 9, top,
+                                    left, some, sums);
     float *to = y + (shuffled + shuffled / OWN) * PITCH + blockIdx.y * PIXELS + top * SIDE + left;
     float sum = 0.0f, square = 0.0f;
 #pragma unroll
@@ -206,8 +148,7 @@ __global__ void __launch_bounds__(256)
     using Of = PlaneParts<CHANNELS>;
     __shared__ float slab[kp::TILE_K][N + 1], scale[OWN], rest[OWN];
     for (int k = threadIdx.x; k < OWN; k += 256) {
-        const int shuffled = blockIdx.z * OWN + k;
-        const int channel = shuffled % GROUPS * OWN + shuffled / GROUPS;
+        const int channel = kp::unshuffled<GROUPS, OWN>(blockIdx.z * OWN + k);
         double sum = 0, square = 0;
 #pragma unroll
         for (int p = 0; p < Of::COUNT; p++) {
@@ -347,7 +288,9 @@ template <int STAGE, bool FIRST> static void unit(Net &net, const float *x, floa
     kp::multiply<Sizes, T>(convolved, s->folded, Statistics{{}, s->parts}, net.stream);
     kp::join_channels<typename Wide::Parts>(s->parts, layer[2].weight, layer[2].bias,
                                             kp::BATCH_NORM_EPS, s->norm, net.stream);
-    const Finish<Sizes::COLUMNS, FIRST> finish = {s->norm, s->shortcut_norm, to};
+    using Finish = kp::StoreUnit<Sizes::COLUMNS, PITCH, (long long)Sizes::COLUMNS * PITCH,
+                                 Sizes::COLUMNS, FIRST>;
+    const Finish finish = {s->norm, s->shortcut_norm, to};
     kp::multiply<Sizes, T>(convolved, s->folded, finish, net.stream);
     net.layer += FIRST ? 4 : 3;
 }
