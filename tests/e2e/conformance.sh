@@ -9,7 +9,8 @@ csv=results/h200/conformance.csv
 conformance() { mk conformance KERNELBENCH=kb PYTHON="$python"; }
 refused() { check "$1 is refused in one line" lines 1 "$2"; check 'and nothing is written' [ ! -e $csv ]; }
 
-# problem NUMBER NAME FORWARD [OP] - a module of one parameter, and its task with this op on x and w.
+# problem NUMBER NAME FORWARD [OP [BEFORE]] - a module of one parameter, and its task with this op on x and w,
+# behind others, between |.
 mkdir -p kb/KernelBench/level1
 problem() {
     cat > "kb/KernelBench/level1/$1_$2.py" <<PY
@@ -25,8 +26,8 @@ def get_inputs():
 def get_init_inputs():
     return []
 PY
-    jq -n --arg name "l1_00$1_$2" --arg source "KernelBench 1234567 level1/$1" --arg op "y[4,8] = ${4:-mul(x, w)}" '{schema: 1, task: $name,
-        suite: "level1", title: $name, source: $source, graph: [$op], outputs: ["y"], notes: [], flags: [],
+    jq -n --arg name "l1_00$1_$2" --arg source "KernelBench 1234567 level1/$1" --arg op "y[4,8] = ${4:-mul(x, w)}" --arg before "${5-}" '{schema: 1, task: $name,
+        suite: "level1", title: $name, source: $source, graph: (($before | split("|")) + [$op]), outputs: ["y"], notes: [], flags: [],
         inputs: [{name: "x", shape: [4, 8], dtype: "f32", fill: "normal(0,1)", domain: "real"}],
         parameters: [{name: "w", shape: [8], dtype: "f32", fill: "constant(0)", domain: "real"}]}' > "tasks/level1/l1_00$1_$2.json"
 }
@@ -70,6 +71,8 @@ problem 1 add 'x + self.w' 'add(x, w)'
 problem 3 near 'x * self.w * (1 + 1e-8)'
 problem 4 shape '(x * self.w).sum(0)'
 problem 5 ends 'os.abort()'
+problem 7 sixth 'torch.nn.functional.hardswish(x * self.w)' 'hardswish(a)' 'a[4,8] = mul(x, w)'
+problem 8 ill 'torch.sin(self.w * 1e8 * x)' 'sin(b)' 'a[4,8] = mul(x, w)|b[4,8] = mul(a, 1e8)'
 sed -i '1i import os' kb/KernelBench/level1/5_ends.py
 problem 6 raises 'x @ x'
 on_cpu tasks/level1/*.json
@@ -77,12 +80,14 @@ check 'a run with a task that does not agree fails' is $status 1
 check 'a module and its task agree' is "$(verdict_of l1_001_add)$(verdict_of l1_002_mul)" agreesagrees
 check 'with a parameter that starts as 0' awk -F, '$1 == "l1_002_mul" { exit $2 != 1 || $3 > 1e-15 }' $csv
 check 'an error of 1e-8 differs' is "$(verdict_of l1_003_near)" differs
+check 'a sixth of fp32 is found' grep -q '^l1_007_sixth,.*,explained,an exact sixth' $csv
+check 'and a module that the last bit of its inputs moves as much' grep -q '^l1_008_ill,.*,explained,ill-conditioned' $csv
 check 'outputs of other shapes fail' grep -q "^l1_004_shape,.*,failed,ValueError: the module's output is \[8\]; the task's \[4; 8\]" $csv
 check 'so does a module that ends its process' grep -q '^l1_005_ends,.*,failed,its process ended' $csv
 check 'and one that raises' grep -q '^l1_006_raises,.*,failed,RuntimeError' $csv
-check 'the last line counts' is "$(tail -n 1 "$out")" "conformance: 2 of 6 tasks of KernelBench 1234567 agree; $csv"
+check 'the last line counts' is "$(tail -n 1 "$out")" "conformance: 2 of 8 tasks of KernelBench 1234567 agree, 2 more are explained; $csv"
 check 'the circumstances are told' grep -q '^# KernelBench 1234567: .*; torch ' $csv
 problem 3 near 'x * self.w'
 on_cpu tasks/level1/l1_003_near.json
 check 'a task that agrees now is alone in its run' is "$status $(tail -n 1 "$out")" "0 conformance: 1 of 1 tasks of KernelBench 1234567 agree; $csv"
-check 'and the rows of others stay' is "$(grep -vc '^#' $csv) $(verdict_of l1_003_near)" '7 agrees'
+check 'and the rows of others stay' is "$(grep -vc '^#' $csv) $(verdict_of l1_003_near)" '9 agrees'
