@@ -74,6 +74,8 @@ problem 5 ends 'os.abort()'
 problem 7 sixth 'torch.nn.functional.hardswish(x * self.w)' 'hardswish(a)' 'a[4,8] = mul(x, w)'
 problem 8 ill 'torch.sin(self.w * 1e8 * x)' 'sin(b)' 'a[4,8] = mul(x, w)|b[4,8] = mul(a, 1e8)'
 sed -i '1i import os' kb/KernelBench/level1/5_ends.py
+# A GPU's hardswish, which a processor has not.
+sed -i '1a torch.nn.functional.hardswish = lambda x: x * (x + 3).clamp(0, 6) * float(torch.tensor(1 / 6, dtype=torch.float32))' kb/KernelBench/level1/7_sixth.py
 problem 6 raises 'x @ x'
 on_cpu tasks/level1/*.json
 check 'a run with a task that does not agree fails' is $status 1
