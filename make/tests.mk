@@ -19,6 +19,8 @@ build/ask: build/obj/tests/mock/ask.o $(call archive,llm base) build/host.flags 
 
 # The GPU programs on a pretend GPU (tests/fake).  Its archive comes before the real ones that define
 # the same, so the linker takes that from it: device code, vendor libraries, the reference.
+# LD_LIBRARY_PATH, which names the driver's folder on some machines with a GPU, must not come first: RPATH, not RUNPATH.
+fake_rpath    := -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN'
 fake_programs := $(addprefix build/fake/,recorder runner baseline verify time replay oracle calibrate choose contestant)
 fake_objects   = $(patsubst %.c,build/obj/tests/fake/%.o,device.c elf.c exec.c knobs.c machine.c)
 fake_parts     = $(call archive,measure replay) build/fake/fake.a $(call archive,stay gpu define task base) build/fake/libcudart.so
@@ -29,8 +31,8 @@ build/fake/libcuda.so.1: $(addprefix build/obj/tests/fake/,cuda.o graph.o knobs.
 build/fake/libcudart.so: build/obj/tests/fake/cudart.o build/fake/libcuda.so.1
 build/fake/libcuda.so.1 build/fake/libcudart.so:
 	@mkdir -p $(@D)
-	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) -Wl,-rpath,'$$ORIGIN' -o $@+ $^ -ldl && mv $@+ $@
-fake_link = $(CC) $(LDFLAGS) -Wl,-rpath,'$$ORIGIN' -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) $1 -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
+	$Q$(CC) $(LDFLAGS) -shared -Wl,-soname,$(@F) $(fake_rpath) -o $@+ $^ -ldl && mv $@+ $@
+fake_link = $(CC) $(LDFLAGS) $(fake_rpath) -Wl,-rpath-link,build/fake -o $@+ $(call grouped,$^) build/fake/libcudart.so $(LINK_DEPS) $1 -lseccomp -ldl $(JSON_LIBS) && mv $@+ $@
 $(fake_programs): build/fake/%: $$(main.$$*) $(fake_parts)
 	@echo "  LD $@"
 	$Q$(fake_link)

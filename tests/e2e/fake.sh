@@ -27,6 +27,14 @@ for source in "$root"/tests/fake/kernels/*.c; do
 done
 check 'nothing half written is left' no_litter
 
+# ---- Another libcuda, as some machines name in LD_LIBRARY_PATH, does not come first ---------
+
+mkdir driver
+cc -shared -Wl,-soname,libcuda.so.1 -o driver/libcuda.so.1 -x c - <<< 'int no_driver;'
+built ok_relu
+LD_LIBRARY_PATH=driver step verify
+check 'the pretend GPU is used, whatever LD_LIBRARY_PATH names' is "$? $(of verify .verdict)" '0 ok'
+
 # ---- What an honest kernel's result says ---------------------------------------------------
 
 built ok_relu
