@@ -56,6 +56,7 @@ int main(void) {
         message);
     kp_program("test_vendor");
     if (!t) die(KP_BUG, "%s", message);
+    device_check(cudaFree(0), "starting the CUDA runtime");
     compute(t, NULL, searched);
     snprintf(first, sizeof first, "%s", kp_vendor_found()->choices);
     static const char name[] = "f32:8x128x256nt+bias ";
