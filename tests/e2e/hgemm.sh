@@ -1,5 +1,6 @@
 #!/bin/bash
-# The kernels of hgemm: every way to cut a product, emulated, and a choice for every shape.
+# The kernels of hgemm: a choice for every shape, and ways to cut a product, emulated: eight of them and five edits
+# that must be found, others for each commit; all with KERNELS=all.
 # uses: build/task build/lib/define.a build/lib/task.a build/lib/base.a build/obj/harness/gpu/values.o
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
@@ -52,13 +53,16 @@ way() {
 for shape in 64_64_64 256_64_512 128_256_64; do
     check "hgemm_$shape is right" emulate "$shape" optimized/sm_90a/hgemm.cu
 done
-for case in 64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TOGETHER,128,256,1,1,8 256_128_192:TOGETHER,256,128,1,1,8 \
-    64_256_320:TOGETHER,64,256,1,1,8 128_64_512:TOGETHER,64,64,4,1,8 64_128_1024:TOGETHER,64,128,8,2,8 128_64_512:TOGETHER,128,64,1,4,8 \
-    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_320:MAPPED,128,256,1,1,8 \
-    256_256_320:MAPPED,64,128,1,1,8 128_64_256:MAPPED,64,64,1,1,8 256_128_512:MAPPED,64,128,1,2,8 256_128_768:MAPPED,128,128,1,4,8 \
-    128_256_512:TOGETHER,128,256,1,2,8 64_128_1024:TOGETHER,64,128,2,4,8 512_256_640:MAPPED,256,128,1,1,8 128_64_1024:TOGETHER,64,64,1,16,8 \
-    192_256_320:TOGETHER,192,128,1,1,8 192_128_512:TOGETHER,192,128,2,1,8 384_256_640:MAPPED,192,128,1,1,8 384_128_512:MAPPED,192,128,1,2,8 \
-    128_192_320:TOGETHER,128,96,1,1,8 64_288_320:APART,64,96,1,1,8 256_192_512:MAPPED,128,96,1,2,8; do
+cases='64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TOGETHER,128,256,1,1,8 256_128_192:TOGETHER,256,128,1,1,8
+    64_256_320:TOGETHER,64,256,1,1,8 128_64_512:TOGETHER,64,64,4,1,8 64_128_1024:TOGETHER,64,128,8,2,8 128_64_512:TOGETHER,128,64,1,4,8
+    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_320:MAPPED,128,256,1,1,8
+    256_256_320:MAPPED,64,128,1,1,8 128_64_256:MAPPED,64,64,1,1,8 256_128_512:MAPPED,64,128,1,2,8 256_128_768:MAPPED,128,128,1,4,8
+    128_256_512:TOGETHER,128,256,1,2,8 64_128_1024:TOGETHER,64,128,2,4,8 512_256_640:MAPPED,256,128,1,1,8 128_64_1024:TOGETHER,64,64,1,16,8
+    192_256_320:TOGETHER,192,128,1,1,8 192_128_512:TOGETHER,192,128,2,1,8 384_256_640:MAPPED,192,128,1,1,8 384_128_512:MAPPED,192,128,1,2,8
+    128_192_320:TOGETHER,128,96,1,1,8 64_288_320:APART,64,96,1,1,8 256_192_512:MAPPED,128,96,1,2,8'
+# shellcheck disable=SC2086  # a list
+[ "${KERNELS-}" = all ] || cases=$(shuffled $cases | head -n 8)
+for case in $cases; do
     check "a product of ${case%:*} that is cut as ${case#*:} is right" way "${case%:*}" "${case#*:}"
 done
 # Two clusters take turns with all tiles, of which the last rows reach beyond the matrix.
@@ -69,8 +73,11 @@ done
 check 'a portable product straight from memory is right' emulate 128_64_256 optimized/portable/hgemm.cu
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
-# wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong.
+# wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong, if it is this edit's turn.
+edit=0 turns=$(shuffled {1..11})
+[ "${KERNELS-}" = all ] || turns=$(head -n 5 <<< "$turns")
 wrong() {
+    grep -qx $((++edit)) <<< "$turns" || return 0
     check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')
     way "$2" "$3" "$4; ${5-}"
     check "$1 is found" grep -qE 'wrong|deadlock|too many|AddressSanitizer' "$out"

@@ -4,8 +4,8 @@
 # optimised.  Of the specimens there is one for each way to be refused.
 # KERNELS=all compiles every kernel as users do, for each architecture that it is for, a family's for three of its
 # shapes, and sees that it passes the gates and that its result has the hash of its headers; then every specimen
-# that needs no GPU to get its verdict, and the tests of optimized/include.  KERNELS=12, as continuous integration
-# has it, does so for 12 kernels, first those that were not measured, and 12 specimens, others for each commit.
+# that needs no GPU to get its verdict, and the tests of optimized/include.  KERNELS=8, as continuous integration
+# has it, does so for 8 kernels, first those that were not measured, and 8 specimens, others for each commit.
 # uses: build/gate build/confine build/task
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
@@ -41,13 +41,10 @@ tasks_of() {
     printf "$1_%s\n" "${shapes[0]}" "${shapes[${#shapes[@]} / 2]}" "${shapes[-1]}"
 }
 
-# drawn FILE... - these in an order that is another for each commit.
-drawn() { printf '%s\n' "$@" | shuf --random-source=<(while git rev-parse HEAD 2> /dev/null || date +%F; do :; done); }
-
 # as_users_do N - so many kernels and specimens, and the tests of the headers.
 as_users_do() {
     local kernel name result kernels tests=() archs='sm_80 sm_86 sm_89 sm_90 sm_100 sm_120 '
-    mapfile -t kernels < <({ unmeasured; drawn optimized/*/*.cu; } | awk '!seen[$0]++' | head -n "$1")
+    mapfile -t kernels < <({ unmeasured; shuffled optimized/*/*.cu; } | awk '!seen[$0]++' | head -n "$1")
     for kernel in "${kernels[@]}"; do
         name=${kernel#optimized/}
         tasks_of "$(basename "$kernel" .cu)" | sed "s|.*|build/archs/${name%/*}/&.build.json|"
@@ -67,7 +64,7 @@ as_users_do() {
     for kernel in tests/gpu/test_*.cu; do tests+=("build/tests/compiled/$(basename "$kernel" .cu)"); done
     make -s -j"$(nproc)" "${tests[@]}" > "$out" 2>&1
     check 'so are the tests of optimized/include' [ $? = 0 ]
-    drawn tests/specimens/*.cu | head -n "$1" | xargs -n1 basename -s .cu | sort | xargs -P"$(nproc)" -n8 tests/specimens/compile 90
+    shuffled tests/specimens/*.cu | head -n "$1" | xargs -n1 basename -s .cu | sort | xargs -P"$(nproc)" -n8 tests/specimens/compile 90
 }
 
 # unmeasured - the kernels that no result is of, as they are with their headers: what was measured was compiled.
@@ -76,7 +73,7 @@ unmeasured() {
     local -A sum
     results=$(jq -r 'select(.kernel.cubin_bytes > 0) | .kernel | .sha256 + " " + (.headers_sha256 // "null")' results/*/*.json*)
     while read -r hash name; do sum[$name]=$hash; done < <(sha256sum optimized/*/*.cu && cd optimized/include && sha256sum -- *.cuh)
-    for kernel in $(drawn optimized/*/*.cu); do
+    for kernel in $(shuffled optimized/*/*.cu); do
         hash=null
         # shellcheck disable=SC2013  # names without spaces: what sums() hashes, of which each line is known
         [ -z "${included[$kernel]}" ] ||

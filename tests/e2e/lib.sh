@@ -132,6 +132,9 @@ mk() {
     PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=${CUDA_HOME_HERE-$PWD/toolkit} make "${stubs[@]}" "$@" > "$out" 2>&1
 }
 
+# shuffled ARG... - a line each, in an order that is another for each commit.
+shuffled() { printf '%s\n' "$@" | shuf --random-source=<(while git -C "$root" rev-parse HEAD 2> /dev/null || date +%F; do :; done); }
+
 # Steps that were run since the last call, sorted: "time h200/l1_019_relu" and so on.
 steps() {
     [ ! -e steps.log ] || sort steps.log
