@@ -63,7 +63,7 @@ if ! [ -x "$root/build/fake/oracle" ]; then
 fi
 # on_cpu TASK... - without a GPU; sets status.
 on_cpu() {
-    CUDA_VISIBLE_DEVICES= "$python" "$PWD/harness/import/conformance.py" --cpu --kernelbench "$PWD/kb" --oracle "$root/build/fake/oracle" --out $csv "$@" > "$out" 2>&1
+    CUDA_VISIBLE_DEVICES="" "$python" "$PWD/harness/import/conformance.py" --cpu --kernelbench "$PWD/kb" --oracle "$root/build/fake/oracle" --out $csv "$@" > "$out" 2>&1
     status=$?
 }
 verdict_of() { awk -F, -v task="$1" '$1 == task { print $6 }' $csv; }
