@@ -72,7 +72,7 @@ problem 3 near 'x * self.w * (1 + 1e-8)'
 problem 4 shape '(x * self.w).sum(0)'
 problem 5 ends 'os.abort()'
 problem 7 sixth 'torch.nn.functional.hardswish(x * self.w)' 'hardswish(a)' 'a[4,8] = mul(x, w)'
-problem 8 ill 'torch.sin(self.w * 1e8 * x)' 'sin(b)' 'a[4,8] = mul(x, w)|b[4,8] = mul(a, 1e8)'
+problem 8 ill 'torch.sin(self.w * 1234567890.123 * x)' 'sin(b)' 'a[4,8] = mul(x, w)|b[4,8] = mul(a, 1234567890.123)'
 sed -i '1i import os' kb/KernelBench/level1/5_ends.py
 # A GPU's hardswish, which a processor has not.
 sed -i '1a torch.nn.functional.hardswish = lambda x: x * (x + 3).clamp(0, 6) * float(torch.tensor(1 / 6, dtype=torch.float32))' kb/KernelBench/level1/7_sixth.py
