@@ -202,6 +202,20 @@ static void load_tasks(struct report *r, const char *tasks) {
 
 /* ---- results ---- */
 
+/* Read which commit's tree the results of a GPU are of: RESULTS/GPU/tree, if it is there. */
+static void load_tree(struct column *c, const char *results) {
+    char *path = text_format("%s/%s/tree", results, c->name);
+    if (access(path, F_OK) == 0) {
+        char *text = file_read(path, NULL);
+        size_t n = strspn(text, "0123456789abcdef");
+        if (n < 12 || n >= sizeof c->tree || strcmp(text + n, "\n"))
+            die(KP_INPUT, "%s: expected the hash of a commit, 12 to 40 hexadecimal digits", path);
+        snprintf(c->tree, sizeof c->tree, "%.*s", (int)n, text);
+        free(text);
+    }
+    free(path);
+}
+
 /* Find or add the column of a GPU. */
 static struct column *find_column(struct report *r, const char *gpu) {
     for (int i = 0; i < r->ncolumns; i++)
@@ -350,6 +364,7 @@ void report_load(struct report *r, const char *results, const char *tasks, const
         char *path = text_format("%s/pytorch/%s.csv", results, r->columns[i].name);
         torch_load(r, &r->columns[i], path);
         free(path);
+        load_tree(&r->columns[i], results);
     }
 }
 

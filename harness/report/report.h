@@ -53,6 +53,7 @@ struct column {              /* a GPU with recorded results */
     struct result *cell;     /* one a row; verdict "" where nothing was recorded */
     struct staleness *stale; /* one a row; NULL until report_staleness() */
     int nstale, nunknown;
+    char tree[41]; /* the commit whose tree all results are of; "" if of this tree */
     struct torch *torch; /* one a row, from RESULTS/pytorch/NAME.csv; NULL without that file */
     char *torch_from;    /* its versions and dates; NULL without that file */
 };
@@ -224,7 +225,8 @@ int search_data(const struct search_calls *s, FILE *data, FILE *titles, FILE *tr
 /* Find which results are stale, by the sources in the current folder and the tasks below TASKS. */
 void report_staleness(struct report *r, const char *tasks);
 
-/* Write one line for each stale result: "h200/l1_019_relu stale: kernel". */
+/* Write one line for each stale result: "h200/l1_019_relu stale: kernel".  None is for a GPU whose
+ * results are of another tree, as they say. */
 void report_stale(const struct report *r, FILE *out);
 
 /* Write how many results of a GPU are stale or cannot tell; nothing if none is. */

@@ -83,13 +83,18 @@ void report_stale(const struct report *r, FILE *out) {
     for (int i = 0; i < r->ncolumns; i++)
         for (int j = 0; j < r->nrows; j++) {
             const struct column *c = &r->columns[i];
-            if (*c->stale[j].changed)
+            if (*c->stale[j].changed && !*c->tree)
                 fprintf(out, "%s/%s stale: %s\n", c->name, r->rows[j].task, c->stale[j].changed);
         }
 }
 
 void stale_line(const struct column *c, FILE *out) {
-    if (c->nstale)
+    if (*c->tree)
+        fprintf(out,
+                "**Of commit %.12s**, the last whose kernels were measured on this GPU. What %d of "
+                "these results were measured\nof has changed since; the remarks say what.\n\n",
+                c->tree, c->nstale);
+    else if (c->nstale)
         fprintf(
             out,
             "**Stale**: what %d result%s measured of has changed since; the remarks say what.\n\n",

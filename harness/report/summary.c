@@ -31,6 +31,7 @@ static void summary_row(const struct report *r, const struct column *c, const ch
         put_plain(c->whole_name, sizeof c->whole_name, out);
         fputc(')', out);
     }
+    if (*c->tree) fprintf(out, ", of %.7s", c->tree);
     fputs(" |", out);
     put_both(torch, out);
     fprintf(out, " %d of %d", torch->cells, a.all);
@@ -81,7 +82,16 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
     }
     fputs(explained, out);
     int stale = 0;
-    for (int i = 0; i < r->ncolumns; i++) stale += r->columns[i].nstale;
+    for (int i = 0; i < r->ncolumns; i++) {
+        const struct column *c = &r->columns[i];
+        if (*c->tree)
+            fprintf(out,
+                    "\n**%s: of commit %.7s**, the last whose kernels were measured there; what %d "
+                    "results were measured of has\nchanged since.\n",
+                    c->name, c->tree, c->nstale);
+        else
+            stale += c->nstale;
+    }
     if (stale)
         fprintf(out,
                 "\n**Stale: %d of these results.** What they were measured of has changed since; "

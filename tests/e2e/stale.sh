@@ -11,6 +11,19 @@ stale() { "$root/build/report" --failed none 2> "$out" | sed -n 's/^h200\/\(.*\)
 # Those without hashes are known to be unknown: their page says so.
 check 'no published result is stale' is "$("$root/build/report" --failed none | grep ' stale: ')" ''
 
+# Those of a GPU that says of which commit they are are not stale there.
+for tree in results/*/tree; do
+    [ -e "$tree" ] || continue
+    gpu=$(basename "${tree%/tree}") commit=$(cat "$tree")
+    if git cat-file -e "$commit" 2> /dev/null; then
+        mkdir "$scratch/$gpu" && git archive "$commit" | tar -xf - -C "$scratch/$gpu"
+        rm -r "$scratch/$gpu"/results/* && cp -r "results/$gpu" "$scratch/$gpu/results/" && rm "$scratch/$gpu/$tree"
+        check "no result of the $gpu is stale in the tree that they are of" is "$(cd "$scratch/$gpu" && "$root/build/report" --failed none | grep ' stale: ')" ''
+    else
+        skip "the tree of the results of the $gpu" "no commit $commit in this repository"
+    fi
+done
+
 cd "$scratch" || exit
 mkdir -p results/h200 plots
 cp -r "$root"/{harness,reference,optimized,tasks} .
@@ -99,5 +112,15 @@ check 'and how many' grep -qF '**Stale**: what 1 result was measured of has chan
 check 'README says it, too' grep -qF '**Stale: 1 of these results.**' README.md
 check 'and how many cannot say' grep -qF '1 result was recorded before hashes of inputs were' results/h200/README.md
 check 'and README does' grep -qF '**h200: 1 by earlier rules**' README.md
+git -C "$root" rev-parse HEAD > results/h200/tree 2> /dev/null || echo 0123456789abcdef > results/h200/tree
+"$root/build/report" > "$out" 2>&1
+check 'of a GPU whose results are of another tree the page says so' grep -qE '^\*\*Of commit [0-9a-f]{12}\*\*, .* What 1 of these results' results/h200/README.md
+check 'README does, too, in the row and below' is "$(grep -cE '^\| h200 .*, of [0-9a-f]{7} \||^\*\*h200: of commit [0-9a-f]{7}\*\*, .* what 1 result' README.md) $(grep -c 'Stale' README.md)" '2 0'
+check 'and none is listed' is "$(stale)" ''
+for wrong in '' e4e9abf 'e4e9abf73a7f and more'; do
+    echo "$wrong" > results/h200/tree
+    check "a tree called '$wrong' is refused in one line" is "$("$root/build/report" 2>&1 | tail -n 1)" 'report: results/h200/tree: expected the hash of a commit, 12 to 40 hexadecimal digits'
+done
+rm results/h200/tree
 rm reference/cuda_ops/swoosh.cu harness/replay/timed_sample.c reference/cuda_ops/softmax.cu
 check 'a source that is gone is an error' eval "stale; grep -q 'no file of reference/cuda_ops or reference/cuda_products implements softmax' '$out'"

@@ -279,6 +279,26 @@ static void test_trouble(void **state) {
     free(before), free(after), free(said), free(command);
 }
 
+/* Where a GPU's results are of another tree, none is recorded, replaced or not. */
+static void test_other_tree(void **state) {
+    (void)state;
+    file_replace("build/cells", "g1 : solo fresh\n");
+    file_replace("build/g1/solo.time.json", FRESH("solo", ",\"flags\":[1]"));
+    file_replace("build/g1/fresh.time.json", FRESH("fresh", ""));
+    file_replace("results/g1/tree", "0123456789ab\n");
+    char *before = file_read("results/g1/solo.json", NULL);
+    record("new", "0 recorded, 0 recorded before, 2 kept as they were, 0 not measured");
+    char *command = text_format("%s/harness/record/record-results all; [ $? = 3 ]", root);
+    char *said = run("%s", command);
+    holds(said, "results/g1 are all of commit 0123456789ab: to record others, remove");
+    char *after = file_read("results/g1/solo.json", NULL);
+    assert_string_equal(before, after);
+    assert_false(exists("results/g1/fresh.json"));
+    assert_int_equal(remove("results/g1/tree"), 0);
+    record("all", "2 recorded");
+    free(before), free(after), free(said), free(command);
+}
+
 /* Makes a folder as record-results expects it, and enters it. */
 static int enter(void **state) {
     (void)state;
@@ -286,9 +306,10 @@ static int enter(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_thin),   cmocka_unit_test(test_kernel),
-                                       cmocka_unit_test(test_runs),   cmocka_unit_test(test_files),
-                                       cmocka_unit_test(test_family), cmocka_unit_test(test_place),
-                                       cmocka_unit_test(test_trouble)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_thin),       cmocka_unit_test(test_kernel),
+        cmocka_unit_test(test_runs),       cmocka_unit_test(test_files),
+        cmocka_unit_test(test_family),     cmocka_unit_test(test_place),
+        cmocka_unit_test(test_other_tree), cmocka_unit_test(test_trouble)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
