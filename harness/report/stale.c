@@ -80,12 +80,12 @@ void report_staleness(struct report *r, const char *tasks) {
 }
 
 void report_stale(const struct report *r, FILE *out) {
-    for (int i = 0; i < r->ncolumns; i++)
-        for (int j = 0; j < r->nrows; j++) {
-            const struct column *c = &r->columns[i];
-            if (*c->stale[j].changed && !*c->tree)
+    for (int i = 0; i < r->ncolumns; i++) {
+        const struct column *c = &r->columns[i];
+        for (int j = 0; j < r->nrows && !*c->tree; j++)
+            if (*c->stale[j].changed)
                 fprintf(out, "%s/%s stale: %s\n", c->name, r->rows[j].task, c->stale[j].changed);
-        }
+    }
 }
 
 void stale_line(const struct column *c, FILE *out) {

@@ -60,9 +60,10 @@ cases='64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TO
     128_256_512:TOGETHER,128,256,1,2,8 64_128_1024:TOGETHER,64,128,2,4,8 512_256_640:MAPPED,256,128,1,1,8 128_64_1024:TOGETHER,64,64,1,16,8
     192_256_320:TOGETHER,192,128,1,1,8 192_128_512:TOGETHER,192,128,2,1,8 384_256_640:MAPPED,192,128,1,1,8 384_128_512:MAPPED,192,128,1,2,8
     128_192_320:TOGETHER,128,96,1,1,8 64_288_320:APART,64,96,1,1,8 256_192_512:MAPPED,128,96,1,2,8'
+# some N WORD... - N of them, others for each commit; all with KERNELS=all.
+some() { if [ "${KERNELS-}" = all ]; then printf '%s\n' "${@:2}"; else shuffled "${@:2}" | head -n "$1"; fi; }
 # shellcheck disable=SC2086  # a list
-[ "${KERNELS-}" = all ] || cases=$(shuffled $cases | head -n 8)
-for case in $cases; do
+for case in $(some 8 $cases); do
     check "a product of ${case%:*} that is cut as ${case#*:} is right" way "${case%:*}" "${case#*:}"
 done
 # Two clusters take turns with all tiles, of which the last rows reach beyond the matrix.
@@ -74,8 +75,7 @@ check 'a portable product straight from memory is right' emulate 128_64_256 opti
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
 # wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong, if it is this edit's turn.
-edit=0 turns=$(shuffled {1..11})
-[ "${KERNELS-}" = all ] || turns=$(head -n 5 <<< "$turns")
+edit=0 turns=$(some 5 {1..11})
 wrong() {
     grep -qx $((++edit)) <<< "$turns" || return 0
     check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')

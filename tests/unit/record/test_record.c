@@ -265,18 +265,24 @@ static void test_place(void **state) {
     free(text);
 }
 
+/* Run record-results, which should refuse and say this; then `path` holds `before`, which is freed.
+ */
+static void refused(const char *path, char *before, const char *expected) {
+    char *command = text_format("%s/harness/record/record-results all; [ $? = 3 ]", root);
+    char *said = run("%s", command);
+    holds(said, expected);
+    char *after = file_read(path, NULL);
+    assert_string_equal(before, after);
+    free(before), free(after), free(said), free(command);
+}
+
 /* What is no JSON loses nothing that was recorded. */
 static void test_trouble(void **state) {
     (void)state;
-    char *before = file_read("results/g1/fam.jsonl", NULL);
     file_replace("build/cells", "g1 : fam_1\n");
     file_replace("build/g1/fam_1.time.json", "{\"schema\":1,");
-    char *command = text_format("%s/harness/record/record-results all; [ $? = 3 ]", root);
-    char *said = run("%s", command);
-    holds(said, "record-results: build/g1/fam_1.time.json is no JSON: nothing was recorded");
-    char *after = file_read("results/g1/fam.jsonl", NULL);
-    assert_string_equal(before, after);
-    free(before), free(after), free(said), free(command);
+    refused("results/g1/fam.jsonl", file_read("results/g1/fam.jsonl", NULL),
+            "record-results: build/g1/fam_1.time.json is no JSON: nothing was recorded");
 }
 
 /* Where a GPU's results are of another tree, none is recorded, replaced or not. */
@@ -288,15 +294,11 @@ static void test_other_tree(void **state) {
     file_replace("results/g1/tree", "0123456789ab\n");
     char *before = file_read("results/g1/solo.json", NULL);
     record("new", "0 recorded, 0 recorded before, 2 kept as they were, 0 not measured");
-    char *command = text_format("%s/harness/record/record-results all; [ $? = 3 ]", root);
-    char *said = run("%s", command);
-    holds(said, "results/g1 are all of commit 0123456789ab: to record others, remove");
-    char *after = file_read("results/g1/solo.json", NULL);
-    assert_string_equal(before, after);
+    refused("results/g1/solo.json", before,
+            "results/g1 are all of commit 0123456789ab: to record others, remove");
     assert_false(exists("results/g1/fresh.json"));
     assert_int_equal(remove("results/g1/tree"), 0);
     record("all", "2 recorded");
-    free(before), free(after), free(said), free(command);
 }
 
 /* Makes a folder as record-results expects it, and enters it. */
