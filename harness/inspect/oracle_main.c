@@ -67,7 +67,7 @@ static void compute(const struct kp_task *t, const void *const tensors[], double
     cudaStream_t stream;
     void *workspace = NULL;
     struct kp_exec *e = kp_exec_create_oracle(t, workspace_limit);
-    size_t bytes = kp_exec_workspace(e);
+    size_t bytes = kp_exec_workspace_exact(e);
     device_check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
     char *taking = text_format("taking %zu bytes of memory for intermediates", bytes);
     if (bytes) device_check(cudaMalloc(&workspace, bytes), taking);

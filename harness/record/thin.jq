@@ -41,5 +41,4 @@ foreach inputs as $x (
     {};
     if input_filename | endswith(".build.json") then {build: $x} else {build, result: $x} end;
     .build as $build | .result // empty | with_kernel_of($build)
-    | if .vendor_us == {} then del(.vendor_us) else . end # linear layers: only what was taken is known
     | if .time_us then .time_us |= map_values(contestant) else . end | all_rounded)

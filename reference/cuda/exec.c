@@ -161,6 +161,11 @@ size_t kp_exec_workspace(const struct kp_exec *e) {
     return e->bytes;
 }
 
+/* See exec.h. */
+size_t kp_exec_workspace_exact(const struct kp_exec *e) {
+    return e->plan->shared_bytes + e->plan->world_bytes;
+}
+
 /* Where a reference is in a world of this run, in the slice that begins at `row`. */
 static void *locate(const struct kp_plan *p, const struct run *r, const struct kp_ref *ref,
                     int64_t row, int world) {

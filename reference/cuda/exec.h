@@ -39,6 +39,9 @@ void kp_exec_destroy(struct kp_exec *e);
  * ops needs two. */
 size_t kp_exec_workspace(const struct kp_exec *e);
 
+/* The same for an oracle that is run without noise. */
+size_t kp_exec_workspace_exact(const struct kp_exec *e);
+
 /* Enqueue one run of a baseline (not of F64): the same launches each time.  tensors[i] and
  * outputs[i] are in the task's dtypes; workspace is 256-byte aligned. */
 void kp_exec_run(struct kp_exec *e, const void *const tensors[], void *const outputs[],

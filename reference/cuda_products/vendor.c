@@ -228,6 +228,7 @@ static struct search *open_search(const struct kp_product *p, const struct kp_ar
     struct search *s = calloc(1, sizeof *s);
     if (!s) die(KP_MACHINE, "out of memory; free some and try again");
     int device, l2;
+    kp_cublas(); /* made here if it is not yet: nothing can be while a call is recorded */
     KP_CUDA(cudaGetDevice(&device));
     KP_CUDA(cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, device));
     s->flush_bytes = 2 * (size_t)l2;

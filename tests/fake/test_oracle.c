@@ -228,6 +228,34 @@ static void test_places(void **state) {
     assert_int_equal(computed.output[0], 1);
 }
 
+static void sink_exact(void *context, int output, int64_t offset, int64_t n,
+                       const struct kp_draws *values, cudaStream_t stream) {
+    (void)output, (void)stream;
+    memcpy((double *)context + offset, values->exact, (size_t)n * sizeof(double));
+}
+
+/* Without noise the oracle writes no memory beyond what is told, and computes the same. */
+static void test_exact(void **state) {
+    (void)state;
+    struct fixture f;
+    size_t bytes;
+    double got[64 * 8];
+    start(&f, "x 64,8", "d[64,8] = tanh(x)|m[] = mean(d)|t[64,8] = sub(d, m)");
+    double *want = find_draws(&f, SIZE_MAX, &bytes);
+    struct kp_exec *e = kp_exec_create_oracle(f.task, SIZE_MAX);
+    size_t exact = kp_exec_workspace_exact(e);
+    assert_true(exact < bytes);
+    unsigned char *workspace = memory((int64_t)bytes, 1);
+    memset(workspace, 0x5a, bytes);
+    kp_exec_oracle(e, (const void *const *)f.tensor, workspace, NULL, 0, sink_exact, got, 0);
+    for (size_t i = exact; i < bytes; i++) assert_int_equal(workspace[i], 0x5a);
+    assert_memory_equal(got, want, sizeof got);
+    free(workspace);
+    free(want);
+    kp_exec_destroy(e);
+    end(&f);
+}
+
 /* How many rows of 64 the oracle computes where `most` elements are wanted. */
 static int rows_of(const char *tensors, const char *graph, int64_t most) {
     static const struct kp_noise noise = {.seed = 7};
@@ -285,13 +313,11 @@ static void test_thin(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_axis),
-                                       cmocka_unit_test(test_places),
-                                       cmocka_unit_test(test_some),
-                                       cmocka_unit_test(test_groups),
-                                       cmocka_unit_test(test_in_place),
-                                       cmocka_unit_test(test_thin),
-                                       cmocka_unit_test(test_groups_of_slices)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_axis),   cmocka_unit_test(test_places),
+        cmocka_unit_test(test_exact),  cmocka_unit_test(test_some),
+        cmocka_unit_test(test_groups), cmocka_unit_test(test_in_place),
+        cmocka_unit_test(test_thin),   cmocka_unit_test(test_groups_of_slices)};
     kp_program("test_oracle");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,7 +7,6 @@
 #include "../unit/task_text.h"
 #include "base/error.h"
 #include "cuda/exec.h"
-#include "cuda_base/check.h"
 #include "cuda_base/vendor_choice.h"
 #include "gpu/device.h"
 
@@ -57,9 +56,6 @@ int main(void) {
         message);
     kp_program("test_vendor");
     if (!t) die(KP_BUG, "%s", message);
-    /* An oracle or a product before makes cuBLAS's handle elsewhere.  A search cannot: it asks for
-     * it while it records, when nothing may be made. */
-    kp_cublas();
     compute(t, NULL, searched);
     snprintf(first, sizeof first, "%s", kp_vendor_found()->choices);
     static const char name[] = "f32:8x128x256nt+bias ";
