@@ -17,6 +17,8 @@
 
 namespace kp {
 
+constexpr double BATCH_NORM_EPS = 1e-5;
+
 /* What batch norm does to a value of a channel. (A product and a sum alone would make NaN of an
  * infinite weight, also where the result is infinite.) */
 struct alignas(16) ChannelNorm {

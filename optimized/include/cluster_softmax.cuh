@@ -2,10 +2,12 @@
  *
  * Every block of a cluster holds its part of a row in registers, while its shared memory fills with
  * the same part of the cluster's next row: each value is read once, and reads go on while others
- * are written. Half of the next row is asked for before the blocks have met, the rest as results
- * leave: a longer queue of reads would delay the meeting. A thread copies only what it will itself
- * read, so that its own wait is enough. A warp takes exponentials relative to its own maximum and
- * tells maximum and sum to all warps of the cluster: one cluster barrier a row. */
+ * are written. The blocks take turns at a row's float4, THREADS each, so that what the cluster has
+ * in flight lies side by side in memory, as DRAM likes it. Half of the next row is asked for before
+ * the blocks have met, the rest as results leave: a longer queue of reads would delay the meeting.
+ * A thread copies only what it will itself read, so that its own wait is enough. A warp takes
+ * exponentials relative to its own maximum and tells maximum and sum to all warps of the cluster:
+ * one cluster barrier a row. */
 #pragma once
 #include <math_constants.h>
 #include "async.cuh"
@@ -60,10 +62,11 @@ __global__ void __launch_bounds__(THREADS, 1)
     __shared__ float2 state[2][STATES]; /* maximum and sum of a warp; of two rows in turn */
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const unsigned rank = cluster_rank();
-    const long long part = rank * (COLUMNS / CLUSTER / 4) + threadIdx.x;
+    constexpr int WIDTH = CLUSTER * THREADS; /* float4 from one of a thread's to its next */
+    const long long part = rank * THREADS + threadIdx.x;
     const int clusters = gridDim.x / CLUSTER;
     const float4 *in; /* of the row that is copied */
-    auto copy = [&](int j) { copy_async(&next[j * THREADS + threadIdx.x], in + j * THREADS); };
+    auto copy = [&](int j) { copy_async(&next[j * THREADS + threadIdx.x], in + j * WIDTH); };
 
     int row = blockIdx.x / CLUSTER, odd = 0;
     in = (const float4 *)x + (long long)row * (COLUMNS / 4) + part;
@@ -103,7 +106,7 @@ __global__ void __launch_bounds__(THREADS, 1)
         float4 *out = (float4 *)y + (long long)row * (COLUMNS / 4) + part;
 #pragma unroll
         for (int j = 0; j < FOURS; j++) {
-            out[j * THREADS] =
+            out[j * WIDTH] =
                 make_float4(v[j].x * factor, v[j].y * factor, v[j].z * factor, v[j].w * factor);
             if (more && j >= EARLY) copy(j);
             if (j % BATCH == BATCH - 1) copy_commit();

@@ -1,5 +1,6 @@
 /* dense_layer.cuh: the layers of dense networks: 3 x 3 convolutions to 32 channels of relu(batch
- * norm(all channels so far)), and the 1 x 1 convolutions between their blocks.
+ * norm(all channels so far)), and the 1 x 1 convolutions between their blocks. Where images are
+ * large (l3_014) only the product of lines in shared memory with a ring of filters is of use.
  *
  * Idea: activations are lines (pixel_lines.cuh). A block has the lines under a tile of 256 in
  * shared memory, normalised, and multiplies them from there for all nine taps; gathered tap by tap,
@@ -159,11 +160,11 @@ struct UnderTile { /* as product_hopper.cuh's operand A: a line a row */
 };
 
 /* What product_hopper.cuh multiplies: the filters of a tap from a ring, the lines under it. */
-template <> struct Stages<LineTile, UnderTile> {
-    static constexpr int COUNT = 12, BYTES = COUNT * LineTile::B_BYTES;
+template <class T> struct Stages<T, UnderTile> {
+    static constexpr int COUNT = 12, BYTES = COUNT * T::B_BYTES;
     static constexpr int ALL_BYTES = BYTES + (2 * COUNT + 4) * 8; /* with the barriers */
     uint32_t first;     /* of the ring; behind it the barriers: full, empty, of both buffers so */
-    const float *lines; /* of the tap */
+    const float *lines; /* of the tap; the thread's first */
     int stage, turn;
     __device__ __forceinline__ uint32_t full(int at) const { return first + BYTES + at * 8; }
     __device__ __forceinline__ uint32_t empty(int at) const { return full(COUNT + at); }
@@ -174,17 +175,25 @@ template <> struct Stages<LineTile, UnderTile> {
         if (++stage == COUNT) stage = 0, turn ^= 1;
     }
     __device__ __forceinline__ void wait(int at, int parity) const { bar_wait(full(at), parity); }
-    __device__ __forceinline__ void done(int at) const { bar_arrive_warp<1>(empty(at)); }
+    __device__ __forceinline__ void done(int at) const { bar_arrive_warp<T::CLUSTER>(empty(at)); }
     __device__ __forceinline__ const float *slab(int) const { return lines; }
     __device__ __forceinline__ uint64_t block(int at) const {
-        return wgmma_operand(first + at * LineTile::B_BYTES);
+        return wgmma_operand(first + at * T::B_BYTES);
+    }
+    /* Prepares the barriers: 256 threads fetch lines, and 256 multiply. One thread. */
+    __device__ __forceinline__ void init() const {
+        for (int s = 0; s < COUNT; s++) {
+            bar_init(full(s), 1);
+            bar_init(empty(s), 8 * T::CLUSTER * WARP_ARRIVALS);
+        }
+        for (int s = 0; s < 4; s++) bar_init(buffer_full(s), 256);
+        bar_init_done();
     }
 };
 using LineRing = Stages<LineTile, UnderTile>;
 
 template <>
-__device__ __forceinline__ void load_part<UnderTile>(const float *lines, int i, float (&v)[4][4]) {
-    const float *line = lines + first_row<true>() * GROUP;
+__device__ __forceinline__ void load_part<UnderTile>(const float *line, int i, float (&v)[4][4]) {
     const int piece = threadIdx.x % 4 ^ swizzle_line(line); /* the same for lines 8 apart */
 #pragma unroll
     for (int h = 0; h < 2; h++)
@@ -230,7 +239,8 @@ __device__ __forceinline__ void multiply_all(const LineLayer &layer, const LineW
         bar_wait(ring.buffer_full(count % 2), count / 2 % 2);
 #pragma unroll 1
         for (int tap = work.first_tap(group); tap < work.end_tap(group); tap++) {
-            ring.lines = buffers + count % 2 * (C::BUFFER / 4) + C::line(tap) * GROUP;
+            ring.lines =
+                buffers + count % 2 * (C::BUFFER / 4) + (C::line(tap) + first_row<true>()) * GROUP;
             multiply_ahead<1>(ring, part);
         }
         bar_arrive_at(ring.buffer_empty(count % 2), 0);
@@ -244,14 +254,7 @@ __device__ __forceinline__ void run_lines(const LineLayer &layer, const LineWork
     const LineRing ring = {shared_address(memory) + 2 * C::BUFFER, nullptr, 0, 0};
     ChannelNorm *fresh =
         (ChannelNorm *)((char *)memory + 2 * C::BUFFER + (LineRing::ALL_BYTES + 15) / 16 * 16);
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < LineRing::COUNT; s++) {
-            bar_init(ring.full(s), 1);
-            bar_init(ring.empty(s), 8 * WARP_ARRIVALS);
-        }
-        for (int s = 0; s < 4; s++) bar_init(ring.buffer_full(s), 256);
-        bar_init_done();
-    }
+    if (threadIdx.x == 0) ring.init();
     join_fresh(layer, work, (double *)memory, fresh);
     if (threadIdx.x >= 256) {
         registers_give<LineTile::FETCHER>();
@@ -262,9 +265,9 @@ __device__ __forceinline__ void run_lines(const LineLayer &layer, const LineWork
     }
 }
 #else
-/* part += the product of a tap, in fp32; b has a row of filters for each channel. */
-__device__ __forceinline__ void multiply_tap(const float *lines, const float *b, LinePart &part) {
-    const float *line = lines + first_row<true>() * GROUP;
+/* part += the product of a tap, in fp32, from the thread's first line on; b has a row of filters
+ * for each channel. */
+__device__ __forceinline__ void multiply_tap(const float *line, const float *b, LinePart &part) {
     b += threadIdx.x % 4 * 2;
 #pragma unroll 1
     for (int k = 0; k < GROUP; k += 4) {
@@ -302,7 +305,7 @@ __device__ __forceinline__ void run_lines(const LineLayer &layer, const LineWork
             b[i] = __ldg(blocks + i / TAP * LineTile::B_WORDS + i % TAP);
         __syncthreads();
         for (int tap = work.first_tap(group); threadIdx.x < 256 && tap < work.end_tap(group); tap++)
-            multiply_tap(memory + C::line(tap) * GROUP, b + tap * TAP, part);
+            multiply_tap(memory + (C::line(tap) + first_row<true>()) * GROUP, b + tap * TAP, part);
         __syncthreads();
     }
     if (threadIdx.x < 256) store_part(layer, work, part);

@@ -11,6 +11,7 @@
  * it (channel_depthwise.cuh), the product, its norm. The first block has few and large channels:
  * its convolution has a plane a block, and its norms are applied by what reads their values. */
 #pragma once
+#include <algorithm>
 #include "channel_depthwise.cuh"
 #include "convolve.cuh"
 #include "few_rows.cuh"
@@ -56,31 +57,22 @@ using BottleneckStem =
 
 template <class N> using BottleneckFilters = AllFilters<2 * N::BLOCKS + 1>;
 
-constexpr size_t larger(size_t a, size_t b) {
-    return a < b ? b : a;
-}
-
-/* Floats that products make and read at most, channels' parts, and words of all split filters. */
-template <class N> struct BottleneckMost {
-    size_t made = 0, hidden = 0, x = 0, centred = 0, words = 0;
-    constexpr void take(int rows, int columns, int depth) {
-        made = larger(made, (size_t)depth_parts(rows, columns, depth) * rows * columns);
-        if (rows > MOST_HELD) centred = larger(centred, (size_t)(rows + 31) / 32 * columns);
-        words += (size_t)BottleneckFilters<N>::template blocks<PointwiseTile>(depth, 1, columns) *
-                 PointwiseTile::B_WORDS;
-    }
+/* What scratch holds at most, in floats, parts and words. */
+template <class N> struct BottleneckMost : PointwiseMost {
+    size_t hidden = 0, x = 0;
     constexpr BottleneckMost() {
         using S = BottleneckSizes<N>;
-        made = hidden = (size_t)larger(N::STEM, N::block(0).hidden) * S::values(0);
-        centred = (size_t)(S::values(0) + 31) / 32 * larger(N::STEM, N::block(0).hidden);
+        const size_t first = std::max(N::STEM, N::block(0).hidden);
+        made = hidden = first * S::values(0);
+        centred = first * ((S::values(0) + 31) / 32);
         for (int b = 0; b < N::BLOCKS; b++) {
             const Bottleneck own = N::block(b);
             const size_t pitch = operand_pitch(S::values(b + 1));
             take(S::values(b), own.hidden, S::from(b));
             take(S::values(b + 1), own.to, own.hidden);
-            hidden = larger(hidden, larger(operand_channels(own.hidden) * pitch,
-                                           (size_t)own.to * S::values(b + 1)));
-            x = larger(x, operand_channels(own.to) * pitch);
+            hidden = std::max(
+                {hidden, operand_channels(own.hidden) * pitch, (size_t)own.to * S::values(b + 1)});
+            x = std::max(x, operand_channels(own.to) * pitch);
         }
         take(S::values(N::BLOCKS), N::FEATURES, S::from(N::BLOCKS));
     }

@@ -14,7 +14,6 @@
 namespace kp {
 
 constexpr int MOST_HELD = 12000; /* floats, of the 48 KB that a block has without asking */
-constexpr double BATCH_NORM_EPS = 1e-5;
 
 struct Relu6 {
     __device__ __forceinline__ float operator()(float v) const { return Clamp{0.0f, 6.0f}(v); }

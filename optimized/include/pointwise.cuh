@@ -4,6 +4,7 @@
  * The depth is split where pixels are few; where channels are large, the product writes their
  * moments, 32 values each. */
 #pragma once
+#include <algorithm>
 #include "made_channels.cuh"
 #include "split_depth.cuh"
 #include "stores.cuh"
@@ -51,6 +52,18 @@ template <int ROWS_, int COLUMNS_, int DEPTH, bool WIDE_ = (ROWS_ > MOST_HELD)> 
                                                stream);
         else
             kp::multiply<Sizes, PointwiseTile>(a, blocks, store, stream);
+    }
+};
+
+/* What a network's products need: floats that one makes, and parts of its channels, at most; words
+ * of all split filters. */
+struct PointwiseMost {
+    size_t made = 0, centred = 0, words = 0;
+    constexpr void take(int rows, int columns, int depth) {
+        made = std::max(made, (size_t)depth_parts(rows, columns, depth) * rows * columns);
+        if (rows > MOST_HELD) centred = std::max(centred, (size_t)(rows + 31) / 32 * columns);
+        words += (size_t)AllFilters<1>::blocks<PointwiseTile>(depth, 1, columns) *
+                 PointwiseTile::B_WORDS;
     }
 };
 

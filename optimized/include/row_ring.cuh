@@ -1,10 +1,12 @@
 /* row_ring.cuh: rows that are reduced, then mapped; read once, because they wait on chip.
  *
- * A row belongs to a group of blocks, each of which has a slice of it, 32 KB for 256 threads. Four
- * slices of a block are under way: two arrive in shared memory, the state of the third has been
- * told to the group, the fourth waits in registers to be mapped and written. So a state is told two
- * whole rows before the others' are needed, and a warp of its own hears these while the others
- * work: a meeting takes about 3 us, and more where its messages queue behind reads. The group meets
+ * A row belongs to a group of blocks, each of which has a slice of it, 32 KB for 256 threads. The
+ * blocks take turns at the row's float4, a block's width each, so that what the group has in
+ * flight lies side by side in memory, as DRAM likes it. Four slices of a block are under way: two
+ * arrive in shared memory, the state of the third has been told to the group, the fourth waits in
+ * registers to be mapped and written. So a state is told two whole rows before the others' are
+ * needed. A warp of its own tells states, as a fence also waits for what its warp has stored, and
+ * another hears: a meeting takes about 3 us, and more where messages queue behind reads. It goes
  * through counters in memory, so that any GPU can do it that runs all blocks of a group at once;
  * others take row_passes.cuh. The launch is cooperative: what has begun to wait is known to be met.
  *
@@ -23,6 +25,7 @@ namespace kp {
 
 constexpr int RING_FOURS = 8; /* float4 of a slice that a thread has */
 constexpr int RING_DEPTH = 3; /* slices in shared memory */
+constexpr int RING_TALK = 64; /* threads of a block that tell and hear */
 
 /* How a row lies in slices: from the line of 128 bytes in which it begins. */
 template <int COLUMNS, int THREADS> struct Slices {
@@ -30,39 +33,42 @@ template <int COLUMNS, int THREADS> struct Slices {
     static constexpr bool WHOLE = COLUMNS % (4 * SLICE) == 0;
     static constexpr int LINE = 32; /* floats */
     static constexpr int BLOCKS = (COLUMNS + 4 * SLICE - 1) / (4 * SLICE);
+    static constexpr int WIDTH = BLOCKS * THREADS; /* float4 from one of a thread's to its next */
     static constexpr int COVER = WHOLE ? COLUMNS / 4 : (COLUMNS + LINE + 2) / 4; /* at most */
     static constexpr int MORE = COVER - BLOCKS * SLICE;
-    static constexpr int EXTRA = MORE > 0 ? MORE : 0; /* float4 of the last block */
+    static constexpr int EXTRA = MORE > 0 ? MORE : 0; /* float4 of the first block */
     static_assert(EXTRA <= THREADS, "one float4 a thread beyond the slice at most");
 };
 
-/* The float4 of a row that a thread has: OWN, a block's width apart. */
+/* The float4 of a row that a thread has: OWN, the group's width apart. */
 template <int COLUMNS, int THREADS> struct Owned {
     using S = Slices<COLUMNS, THREADS>;
     static constexpr int OWN = RING_FOURS + (S::EXTRA > 0);
     long long first; /* in the tensor */
     int column;      /* of the row; negative before it */
-    bool extra;      /* whether the last of them is any */
 
     __device__ __forceinline__ Owned(long long row, int slice) {
         const int before = S::WHOLE ? 0 : (int)(row * COLUMNS % S::LINE);
-        const int at = slice * S::SLICE + threadIdx.x;
+        const int at = slice * THREADS + threadIdx.x;
         first = (row * COLUMNS - before) / 4 + at;
         column = 4 * at - before;
-        extra = slice == S::BLOCKS - 1 && (int)threadIdx.x < S::EXTRA;
+    }
+    /* The first column of the j-th. */
+    __device__ __forceinline__ int column_of(int j) const { return column + j * (4 * S::WIDTH); }
+    /* Whether every thread's j-th is the row's; known when the loop is unrolled. */
+    static __device__ __forceinline__ bool sure(int j) {
+        return S::WHOLE || (j > 0 && (j + 1) * (4 * S::WIDTH) <= COLUMNS);
     }
     /* Whether any of the j-th is the row's. */
     __device__ __forceinline__ bool has(int j) const {
-        const int c = column + j * (4 * THREADS);
-        return S::WHOLE || ((j < RING_FOURS || extra) && c > -4 && c < COLUMNS);
+        return sure(j) || (column_of(j) > -4 && column_of(j) < COLUMNS);
     }
     __device__ __forceinline__ bool has_all(int j) const {
-        const int c = column + j * (4 * THREADS);
-        return S::WHOLE || ((j < RING_FOURS || extra) && c >= 0 && c + 4 <= COLUMNS);
+        return sure(j) || (column_of(j) >= 0 && column_of(j) + 4 <= COLUMNS);
     }
     /* v, with `other` in place of what is not the row's. */
     __device__ __forceinline__ float4 only(int j, float4 v, float other) const {
-        const int c = column + j * (4 * THREADS);
+        const int c = column_of(j);
         if (c < 0 || c >= COLUMNS) v.x = other;
         if (c < -1 || c + 1 >= COLUMNS) v.y = other;
         if (c < -2 || c + 2 >= COLUMNS) v.z = other;
@@ -71,8 +77,8 @@ template <int COLUMNS, int THREADS> struct Owned {
     }
     /* Stores what is the row's. */
     __device__ __forceinline__ void store(float *y, int j, float4 v) const {
-        const int c = column + j * (4 * THREADS);
-        float *to = y + 4 * (first + j * THREADS);
+        const int c = column_of(j);
+        float *to = y + 4 * (first + j * S::WIDTH);
         if (has_all(j)) {
             *(float4 *)to = v;
             return;
@@ -96,7 +102,9 @@ template <int COLUMNS, int THREADS>
 __device__ __forceinline__ void fetch(float4 *slice, const float *x,
                                       const Owned<COLUMNS, THREADS> &own, int j) {
     const float4 *from = (const float4 *)x + own.first;
-    if (own.has(j)) ::copy_async(&slice[j * THREADS + threadIdx.x], from + j * THREADS);
+    if (own.has(j))
+        ::copy_async(&slice[j * THREADS + threadIdx.x],
+                     from + j * Owned<COLUMNS, THREADS>::S::WIDTH);
 }
 
 /* The warp's state of a slice that is there; lane 0 leaves it in `part`. */
@@ -109,8 +117,10 @@ __device__ __forceinline__ void take_slice(const float4 *slice, const Owned<COLU
     for (int j = 0; j < OWN; j++) {
         constexpr float none = Op::NEUTRAL;
         v[j] = make_float4(none, none, none, none);
-        if (own.has(j)) v[j] = slice[j * THREADS + threadIdx.x];
-        if (!own.has_all(j)) v[j] = own.only(j, v[j], none);
+        if (own.has(j)) {
+            v[j] = slice[j * THREADS + threadIdx.x];
+            if (!own.has_all(j)) v[j] = own.only(j, v[j], none);
+        }
     }
     typename Op::State s = Op::none();
     Op::take(s, v);
@@ -149,18 +159,13 @@ __device__ __forceinline__ void tell(const typename Op::State *part, typename Op
 
 /* What the warps that work do: rows r, r + groups and so on. */
 template <int ROWS, int COLUMNS, int THREADS, class Op, class R>
-__device__ __forceinline__ void work(const Op &op, R &ring, const float *x, float *y,
-                                     typename Op::State *told, unsigned *count, int r, int groups,
-                                     int slice) {
+__device__ __forceinline__ void work(const Op &op, R &ring, const float *x, float *y, int r,
+                                     int groups, int slice) {
     using Own = Owned<COLUMNS, THREADS>;
-    constexpr int BLOCKS = Own::S::BLOCKS;
-    /* Takes row `row`, which lies in slice s, and tells its state. */
+    /* Takes row `row`, which lies in slice s; the next warp tells its state. */
     auto take = [&](int row, int s, int odd) {
-        auto *part = ring.part[odd];
-        if (row < ROWS) take_slice<Op>(ring.slice[s], Own(row, slice), part);
+        if (row < ROWS) take_slice<Op>(ring.slice[s], Own(row, slice), ring.part[odd]);
         __syncthreads();
-        if (threadIdx.x < 32 && row < ROWS)
-            tell<THREADS / 32, Op>(part, &told[(long long)row * BLOCKS + slice], &count[row]);
     };
     float4 v[Own::OWN];
     /* Puts row `from`, which lies in slice s, into registers, and asks for row `to` in its place.
@@ -195,7 +200,7 @@ __device__ __forceinline__ void work(const Op &op, R &ring, const float *x, floa
         const Own own(r, slice);
 #pragma unroll
         for (int j = 0; j < Own::OWN; j++) {
-            const auto f = op.mapper(ring.row[odd], 4 * (own.first + j * THREADS));
+            const auto f = op.mapper(ring.row[odd], 4 * (own.first + j * Own::S::WIDTH));
             if (own.has(j))
                 own.store(y, j, make_float4(f(v[j].x), f(v[j].y), f(v[j].z), f(v[j].w)));
         }
@@ -205,28 +210,37 @@ __device__ __forceinline__ void work(const Op &op, R &ring, const float *x, floa
 }
 
 /* Grid: BLOCKS blocks for each group, all at once; group g takes rows g, g + groups and so on.
- * Block: THREADS that work, and a warp that hears; they meet once a row. told: [ROWS][BLOCKS];
- * count: [ROWS], zero. */
+ * Block: THREADS that work, a warp that tells and one that hears; they meet once a row, and twice
+ * before. told: [ROWS][BLOCKS]; count: [ROWS], zero. */
 template <int ROWS, int COLUMNS, int THREADS, class Op>
-__global__ void __launch_bounds__(THREADS + 32, 512 / THREADS)
+__global__ void __launch_bounds__(THREADS + RING_TALK, 512 / THREADS)
     row_ring_kernel(Op op, const float *__restrict__ x, float *__restrict__ y,
                     typename Op::State *told, unsigned *count) {
     using S = Slices<COLUMNS, THREADS>;
     extern __shared__ float4 shared_memory[];
     auto &ring = *(Ring<Op, S, THREADS / 32> *)shared_memory;
-    const int groups = gridDim.x / S::BLOCKS;
+    const int groups = gridDim.x / S::BLOCKS, slice = blockIdx.x % S::BLOCKS;
+    const int warp = threadIdx.x / 32;
     int r = blockIdx.x / S::BLOCKS, odd = 0;
-    if (threadIdx.x < THREADS) {
-        work<ROWS, COLUMNS, THREADS>(op, ring, x, y, told, count, r, groups,
-                                     blockIdx.x % S::BLOCKS);
-        return;
-    }
-    __syncthreads(); /* the first two rows are told */
-    __syncthreads();
-    for (; r < ROWS; r += groups, odd ^= 1) {
-        const auto row = hear<S::BLOCKS>(op, &told[(long long)r * S::BLOCKS], &count[r], COLUMNS);
-        if (threadIdx.x % 32 == 0) ring.row[odd] = row;
+    if (warp < THREADS / 32) {
+        work<ROWS, COLUMNS, THREADS>(op, ring, x, y, r, groups, slice);
+    } else if (warp == THREADS / 32) {
+        const int end = ROWS + 2 * groups; /* as many meetings as the others have */
+        for (; r < end; r += groups, odd ^= 1) {
+            __syncthreads();
+            if (r < ROWS)
+                tell<THREADS / 32, Op>(ring.part[odd], &told[(long long)r * S::BLOCKS + slice],
+                                       &count[r]);
+        }
+    } else {
         __syncthreads();
+        __syncthreads();
+        for (; r < ROWS; r += groups, odd ^= 1) {
+            const auto row =
+                hear<S::BLOCKS>(op, &told[(long long)r * S::BLOCKS], &count[r], COLUMNS);
+            if (threadIdx.x % 32 == 0) ring.row[odd] = row;
+            __syncthreads();
+        }
     }
 }
 
@@ -254,7 +268,7 @@ static void rows_once(cudaStream_t stream, const Op &op, const float *x, float *
     cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
     if (shared <= (size_t)room) {
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, THREADS + 32, shared);
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, THREADS + RING_TALK, shared);
     }
     int groups = processors * each / S::BLOCKS;
     if (groups > ROWS) groups = ROWS;
@@ -269,7 +283,7 @@ static void rows_once(cudaStream_t stream, const Op &op, const float *x, float *
     together.val.cooperative = 1;
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(groups * S::BLOCKS);
-    config.blockDim = dim3(THREADS + 32);
+    config.blockDim = dim3(THREADS + RING_TALK);
     config.dynamicSmemBytes = shared;
     config.stream = stream;
     config.attrs = &together;

@@ -1,5 +1,6 @@
-/* swin.cuh: the linear layers of the Swin networks: four stages, each of half the side and twice
- * the features of the one before; features are [image][y][x][channel].
+/* swin.cuh: what the Swin networks share: parameters, linear layers, and what begins and ends them.
+ * They have four stages, each of half the side and twice the features of the one before; features
+ * are [image][y][x][channel].
  *
  * Idea: in three stages a product is features times weight, which is split beforehand with all
  * others (split_weights.cuh); in the last, where weights are larger, weight times features. Tiles
@@ -7,12 +8,36 @@
  * about one round of 132 multiprocessors. All three passes are in TF32: layers in a row pass on
  * what rests in bf16 lose. What limits it: the products. */
 #pragma once
+#include "few_rows.cuh"
 #include "operands.cuh"
 #include "split_depth.cuh"
 #include "split_weights.cuh"
 #include "stores.cuh"
+#include "swin_rows.cuh"
 
 namespace kp {
+
+/* ---- parameters ---- */
+
+/* Between stages: the weight that halves four places' features, and the norm before or behind. */
+struct SwinDownsample {
+    const float *weight, *norm_weight, *norm_bias;
+};
+
+/* Parameters as they follow each other in struct Inputs; a Block has those of a block. */
+template <class Block> struct SwinParameters {
+    const float *patch_weight, *patch_bias, *patch_norm_weight, *patch_norm_bias;
+    Block b0[2];
+    SwinDownsample down0;
+    Block b1[2];
+    SwinDownsample down1;
+    Block b2[6];
+    SwinDownsample down2;
+    Block b3[2];
+    const float *norm_weight, *norm_bias, *head_weight, *head_bias;
+};
+
+/* ---- sizes ---- */
 
 using SwinWide = Tile<96, Tf32Rest>;      /* of most layers */
 using SwinNarrow = Tile<48, Tf32Rest>;    /* of those with few results */
@@ -156,6 +181,26 @@ static void narrow_linear(const float *weight, const float *features, const floa
         const StoreRows<Same, PLACES, C, (long long)PLACES *C> store = {{}, parts};
         multiply<SplitDepth<PLACES, C, FROM, Of::PARTS>, SwinTile<Of, C>>(a, weight, store, stream);
     }
+}
+
+/* ---- ends ---- */
+
+/* Enqueues x = the patches of images [IMAGES][CHANNELS][SIDE][SIDE]. */
+template <int IMAGES, int CHANNELS, int SIDE, int BASE, class Block>
+static void swin_patches(const float *images, const SwinParameters<Block> &p, float *x,
+                         cudaStream_t stream) {
+    patch_kernel<CHANNELS, SIDE, SIDE, BASE><<<IMAGES *(SIDE / 4), 32 * PATCH_WARPS, 0, stream>>>(
+        images, p.patch_weight, p.patch_bias, p.patch_norm_weight, p.patch_norm_bias, x);
+}
+
+/* Enqueues out [IMAGES][CLASSES] = linear(mean of layer norm(sum)); y and mean: what lies between.
+ */
+template <int IMAGES, int CLASSES, int PLACES, int C, int PARTS, class Block>
+static void swin_head(const PartSum<PLACES, C, PARTS> &sum, const SwinParameters<Block> &p,
+                      float *y, float *mean, float *out, cudaStream_t stream) {
+    norm_sum(sum, nullptr, p.norm_weight, p.norm_bias, nullptr, y, stream);
+    mean_kernel<PLACES / IMAGES, C><<<dim3(C / 32, IMAGES), 256, 0, stream>>>(y, mean);
+    few_rows<IMAGES, C, CLASSES>(mean, p.head_weight, AddBias{p.head_bias}, out, stream);
 }
 
 } // namespace kp

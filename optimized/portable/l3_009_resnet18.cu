@@ -10,42 +10,36 @@
  * beside a block's first 3 x 3 one is more columns of that: it reads the tap in the middle.
  * Floor: 7.3 GFLOP of products, three passes in TF32, 44 us; 46 MiB read, 10 us; but 44 kernels
  * wait for each other, and each takes 2 us and more.
- * Measured on an H200: 384 us, of which the waiting is most. */
+ * Measured: not yet. */
 #include "task.h"
 #include <algorithm>
-#include "activations.cuh"
-#include "convolve.cuh"
-#include "extremes.cuh"
 #include "few_rows.cuh"
+#include "residual.cuh"
 #include "split_depth.cuh"
-#include "whole_channels.cuh"
 
 constexpr int IMAGES = X_DIM0, FEATURES = FC_WEIGHT_DIM1, CLASSES = FC_WEIGHT_DIM0;
-constexpr double EPS = 1e-5;
 static_assert(X_DIM2 == X_DIM3, "squares");
 
 constexpr int halved(int side) { /* by stride 2, whatever the odd filter */
     return (side - 1) / 2 + 1;
 }
 
-/* Stages 1 to 4: filters, and the side of their images; stage 0 is the first convolution's. */
+/* Stages 1 to 4: filters, and the side of their images; stage 0 is the first convolution. */
 constexpr int WIDTH[] = {CONV1_WEIGHT_DIM0, LAYER1_0_CONV1_WEIGHT_DIM0, LAYER2_0_CONV1_WEIGHT_DIM0,
                          LAYER3_0_CONV1_WEIGHT_DIM0, LAYER4_0_CONV1_WEIGHT_DIM0};
-constexpr int S0 = halved(X_DIM2), S1 = halved(S0), S2 = halved(S1), S3 = halved(S2);
-constexpr int SIDE[] = {S0, S1, S2, S3, halved(S3)};
+constexpr int S1 = halved(halved(X_DIM2)), S2 = halved(S1), S3 = halved(S2);
+constexpr int SIDE[] = {0, S1, S2, S3, halved(S3)};
 __host__ __device__ constexpr int values(int stage) { /* of a channel */
     return IMAGES * SIDE[stage] * SIDE[stage];
 }
 static_assert(WIDTH[0] == WIDTH[1] && WIDTH[4] == FEATURES, "one follows the other");
-static_assert(values(1) % 4 == 0 && values(4) % 2 == 0, "values of a channel are whole float2");
 
 /* One block of a cluster: neighbouring tiles would often be beyond the last row. */
 using Tile = kp::Tile<64, kp::Tf32Rest, 1>;
 
-/* A convolution with its norm, as they follow each other in struct Inputs. */
-struct Weights {
-    const float *filters, *weight, *bias;
-};
+using Stem = kp::Stem<IMAGES, X_DIM1, WIDTH[0], X_DIM2, CONV1_WEIGHT_DIM2, Tile>;
+static_assert(Stem::OUT == S1, "a quarter of the side");
+
 constexpr int LAYERS = 20;
 static_assert(sizeof(struct Inputs) == (1 + 3 * LAYERS + 2) * sizeof(float *), "x, layers, fc");
 
@@ -107,91 +101,6 @@ template <int STAGE, int EACH>
 using Deep = kp::SplitDepth<WIDTH[STAGE], values(STAGE), WIDTH[STAGE] * 9,
                             (WIDTH[STAGE] * 9 / kp::TILE_K + EACH - 1) / EACH>;
 
-/* ---- norms ---- */
-
-struct Norm { /* its kernel's parameters */
-    const float *parts;
-    Weights own, other; /* of the 3 x 3 convolution and of the 1 x 1 one */
-    const float *residual;
-    float *out, *means; /* means: of each image, instead of out */
-};
-
-/* out[channel] = relu(norm of the sum of the channel's parts + residual, unless that is null), for
- * FILTERS channels; further ones have OTHER parts, and no ReLU. A block a channel. */
-__host__ __device__ constexpr int threads_for(int values) {
-    return values > 4096 ? 512 : values > 1024 ? 256 : values > 256 ? 128 : 64;
-}
-template <int VALUES, int FILTERS, int CHANNELS, int PARTS, int OTHER>
-__global__ void __launch_bounds__(threads_for(VALUES), 1) norm_kernel(Norm n) {
-    constexpr int THREADS = threads_for(VALUES), TWOS = VALUES / 2;
-    constexpr int EACH = (TWOS + THREADS - 1) / THREADS, TOGETHER = EACH > 3 ? 2 : 8;
-    const int channel = blockIdx.x, filter = channel % FILTERS;
-    const bool first = channel < FILTERS;
-    const float2 *from = (const float2 *)n.parts + channel * TWOS;
-    float v[2 * EACH] = {};
-#pragma unroll TOGETHER
-    for (int p = 0; p < (first ? PARTS : OTHER); p++)
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            const int at = threadIdx.x + i * THREADS;
-            if (at >= TWOS) break;
-            const float2 part = __ldg(from + (long long)p * CHANNELS * TWOS + at);
-            v[2 * i] += part.x, v[2 * i + 1] += part.y;
-        }
-    const auto inside = [](int i) { return (int)threadIdx.x + i / 2 * THREADS < TWOS; };
-    const kp::ChannelNorm norm = kp::norm_of_block<THREADS, VALUES>(
-        v, inside, __ldg((first ? n.own : n.other).weight + filter),
-        __ldg((first ? n.own : n.other).bias + filter), EPS);
-    float of_image[IMAGES] = {};
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-        const int at = threadIdx.x + i * THREADS;
-        if (at >= TWOS) break;
-        float2 y = make_float2(norm(v[2 * i]), norm(v[2 * i + 1]));
-        if (n.residual) {
-            const float2 r = ((const float2 *)n.residual)[channel * TWOS + at]; /* may be out */
-            y.x += r.x, y.y += r.y;
-        }
-        if (first) y = make_float2(kp::Relu()(y.x), kp::Relu()(y.y));
-        if (!n.means) ((float2 *)n.out)[channel * TWOS + at] = y;
-#pragma unroll
-        for (int m = 0; m < IMAGES; m++) {
-            if (2 * at / (VALUES / IMAGES) == m) of_image[m] += y.x;
-            if ((2 * at + 1) / (VALUES / IMAGES) == m) of_image[m] += y.y;
-        }
-    }
-#pragma unroll
-    for (int m = 0; n.means && m < IMAGES; m++) {
-        const float all = block_reduce<THREADS>(of_image[m], Add());
-        if (threadIdx.x == 0) n.means[m * FEATURES + channel] = all * (1.0f * IMAGES / VALUES);
-    }
-}
-
-/* ---- the first convolution and its pool ---- */
-
-using First = kp::Convolution<IMAGES, X_DIM1, WIDTH[0], 1, kp::Axis<X_DIM3, 7, 2, 3>,
-                              kp::Axis<X_DIM2, 7, 2, 3>>;
-using FirstParts = kp::ProductParts<First>;
-static_assert(First::OUT_AREA == S0 * S0, "half the side");
-
-constexpr int POOLED = WIDTH[0] * values(1);
-/* y = the largest of relu(norm(x)) in windows of 3 x 3, stride 2, padding 1. A thread a value. */
-__global__ void __launch_bounds__(128)
-    pool_kernel(const float *__restrict__ x, const kp::ChannelNorm *norms, float *__restrict__ y) {
-    const int at = blockIdx.x * 128 + threadIdx.x, plane = at / (S1 * S1);
-    if (at >= POOLED) return;
-    const int top = at / S1 % S1 * 2 - 1, left = at % S1 * 2 - 1;
-    const kp::ChannelNorm norm = kp::ChannelNorm::of(norms, plane / IMAGES);
-    float most = 0.0f; /* ReLU leaves nothing below */
-#pragma unroll
-    for (int t = 0; t < 9; t++) {
-        const int row = top + t / 3, column = left + t % 3;
-        if ((unsigned)row < (unsigned)S0 && (unsigned)column < (unsigned)S0)
-            most = kp::larger(most, norm(__ldg(x + (plane * S0 + row) * S0 + column)));
-    }
-    y[at] = most;
-}
-
 /* ---- the network ---- */
 
 /* What a stage's first convolution is, and its others; slabs that a batch sums: so that tiles are
@@ -222,13 +131,11 @@ constexpr size_t BLOCKS = SPLIT<Begin<1>> + 3 * SPLIT<Further<1>> + SPLIT<Begin<
                           3 * SPLIT<Further<2>> + SPLIT<Begin<3>> + SPLIT<Begin<4>>;
 
 struct Scratch {
-    alignas(16) char first_split[kp::split_bytes<First, Tile>()];
+    Stem::Scratch stem;
     alignas(16) char split[std::max(kp::split_bytes<Deep<3, EACH[3]>, Tile>(),
                                     kp::split_bytes<Deep<4, EACH[4]>, Tile>())];
-    alignas(16) float blocks[BLOCKS / sizeof(float)], parts[PARTS], first[WIDTH[0] * values(0)];
+    alignas(16) float blocks[BLOCKS / sizeof(float)], parts[PARTS];
     alignas(16) float plane[3][PLANE], means[IMAGES * FEATURES];
-    kp::Centred moments[FirstParts::BYTES / sizeof(kp::Centred)];
-    kp::ChannelNorm norm[WIDTH[0]];
 };
 
 extern "C" size_t scratch_bytes(void) {
@@ -236,7 +143,7 @@ extern "C" size_t scratch_bytes(void) {
 }
 
 struct Net {
-    const Weights *layers;
+    const kp::NormedLayer *layers;
     Scratch *s;
     cudaStream_t stream;
     const float *blocks[LAYERS]; /* of layers whose filters are the operand B */
@@ -276,43 +183,41 @@ static void split_filters(Net &net) {
  * the 1 x 1 one follows `to`. */
 template <int STAGE, class C>
 static void shallow(const Net &net, int layer, const float *x, const float *residual, float *to) {
-    constexpr int CHANNELS = C::COLUMNS, WITH = CHANNELS > WIDTH[STAGE] ? 2 : 0;
-    const Norm norm = {net.s->parts, net.layers[layer], net.layers[layer + WITH], residual, to,
-                       nullptr};
+    constexpr int WITH = C::COLUMNS > WIDTH[STAGE] ? 2 : 0;
     kp::multiply<C, Tile>(kp::Patches<C>{{}, x}, net.blocks[layer],
                           StoreParts<C>{{{}, net.s->parts}}, net.stream);
-    norm_kernel<values(STAGE), WIDTH[STAGE], CHANNELS, C::PARTS, C::OTHER_PARTS>
-        <<<CHANNELS, threads_for(values(STAGE)), 0, net.stream>>>(norm);
+    kp::part_norm<values(STAGE), C::PARTS, C::OTHER_PARTS>(
+        {net.s->parts, net.layers[layer], net.layers[layer + WITH], WIDTH[STAGE], residual, to},
+        C::COLUMNS, net.stream);
 }
 
-/* The same with the filters as operand A; or `means` instead of `to`. */
-template <int STAGE>
-static void deep(const Net &net, int layer, const float *x, const float *residual, float *to,
-                 float *means) {
+/* The same with the filters as operand A; MEANS: `to` is the means of so many images. */
+template <int STAGE, int MEANS = 0>
+static void deep(const Net &net, int layer, const float *x, const float *residual, float *to) {
     using D = Deep<STAGE, EACH[STAGE]>;
     constexpr int FILTERS = WIDTH[STAGE], VALUES = values(STAGE);
-    const Norm norm = {net.s->parts, net.layers[layer], net.layers[layer], residual, to, means};
-    const kp::Along<FILTERS, FILTERS * 9> filters = {{}, net.layers[layer].filters};
+    const kp::NormedLayer &own = net.layers[layer];
+    const kp::Along<FILTERS, FILTERS * 9> filters = {{}, own.filters};
     const kp::StoreRows<kp::Same, FILTERS, VALUES, (long long)FILTERS *VALUES> store = {
         {}, net.s->parts};
     kp::product<D, Tile>(filters, PatchColumns<SIDE[STAGE]>{x}, store, net.s->split, net.stream);
-    norm_kernel<VALUES, FILTERS, FILTERS, D::BATCHES, 0>
-        <<<FILTERS, threads_for(VALUES), 0, net.stream>>>(norm);
+    kp::part_norm<VALUES, D::BATCHES, D::BATCHES, MEANS>(
+        {net.s->parts, own, own, FILTERS, residual, to}, FILTERS, net.stream);
 }
 
-/* Enqueues a stage whose first layer is `layer`: both blocks, from x to `to`. `between`: what lies
- * between, and beside it. */
+/* Enqueues a stage whose first layer is `layer`: both blocks, from x to `to`, the last to means.
+ * `between`: what lies between, and beside it. */
 template <int STAGE>
-static void stage(const Net &net, int layer, const float *x, float *between, float *to,
-                  float *means) {
+static void stage(const Net &net, int layer, const float *x, float *between, float *to) {
     constexpr bool WITH = STAGE > 1, DEEP = STAGE > 2;
     float *shortcut = between + WIDTH[STAGE] * values(STAGE);
     const int next = layer + (WITH ? 3 : 2);
     shallow<STAGE, Begin<STAGE>>(net, layer, x, nullptr, between);
     if constexpr (DEEP) {
-        deep<STAGE>(net, layer + 1, between, shortcut, to, nullptr);
-        deep<STAGE>(net, next, to, nullptr, between, nullptr);
-        deep<STAGE>(net, next + 1, between, to, to, means);
+        deep<STAGE>(net, layer + 1, between, shortcut, to);
+        deep<STAGE>(net, next, to, nullptr, between);
+        deep<STAGE, STAGE == 4 ? IMAGES : 0>(net, next + 1, between, to,
+                                             STAGE == 4 ? net.s->means : to);
     } else {
         shallow<STAGE, Further<STAGE>>(net, layer + 1, between, WITH ? shortcut : x, to);
         shallow<STAGE, Further<STAGE>>(net, next, to, nullptr, between);
@@ -323,20 +228,13 @@ static void stage(const Net &net, int layer, const float *x, float *between, flo
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     Scratch *s = (Scratch *)scratch;
-    Net net = {(const Weights *)&in->conv1_weight, s, stream, {}};
-    const Weights &first = net.layers[0];
-    using StoreFirst = kp::StoreColumns<kp::Same, First::ROWS, First::COLUMNS>;
-    const kp::WithMoments<First, StoreFirst> store = {{{}, s->first}, s->moments};
+    Net net = {(const kp::NormedLayer *)&in->conv1_weight, s, stream, {}};
     split_filters(net);
-    kp::product<First, Tile>(kp::Patches<First>{{}, in->x}, kp::Filters<First>{first.filters},
-                             store, s->first_split, stream);
-    kp::join_channels<FirstParts>(s->moments, first.weight, first.bias, EPS, s->norm, stream);
-    pool_kernel<<<(unsigned)((PLANE + 127) / 128), 128, 0, stream>>>(s->first, s->norm,
-                                                                     s->plane[0]);
-    stage<1>(net, 1, s->plane[0], s->plane[1], s->plane[2], nullptr);
-    stage<2>(net, 5, s->plane[2], s->plane[1], s->plane[0], nullptr);
-    stage<3>(net, 10, s->plane[0], s->plane[1], s->plane[2], nullptr);
-    stage<4>(net, 15, s->plane[2], s->plane[1], s->plane[0], s->means);
+    kp::begin_network<Stem>(in->x, net.layers[0], s->plane[0], s->stem, stream);
+    stage<1>(net, 1, s->plane[0], s->plane[1], s->plane[2]);
+    stage<2>(net, 5, s->plane[2], s->plane[1], s->plane[0]);
+    stage<3>(net, 10, s->plane[0], s->plane[1], s->plane[2]);
+    stage<4>(net, 15, s->plane[2], s->plane[1], s->plane[0]);
     kp::few_rows<IMAGES, FEATURES, CLASSES>(s->means, in->fc_weight, kp::AddBias{in->fc_bias},
                                             out->out, stream);
 }

@@ -9,26 +9,22 @@
  * Sums of 1024 products and more have their rests in bf16. (For sm_90a one product, of those beside
  * the last stage's first block, spills 20 bytes.)
  * Floor: 157 GFLOP of products, 617 us; 0.18 GiB of weights, written split and read again, 0.2 ms;
- * 220 kernels wait for each other, and each takes 2 us and more.
- * Measured on an H200: 3181 us, 19 % of the floor; 2300 predicted. */
+ * 219 kernels wait for each other, and each takes 2 us and more.
+ * Measured on an H200 with 220 kernels: 3181 us, 19 % of the floor; 2300 predicted. */
 #include "task.h"
 #include <algorithm>
-#include "activations.cuh"
-#include "convolve.cuh"
-#include "extremes.cuh"
 #include "few_rows.cuh"
-#include "whole_channels.cuh"
+#include "residual.cuh"
 
 constexpr int IMAGES = X_DIM0, FEATURES = FC_WEIGHT_DIM1, CLASSES = FC_WEIGHT_DIM0;
-constexpr double EPS = 1e-5;
 static_assert(X_DIM2 == X_DIM3, "squares");
 
-__host__ __device__ constexpr int halved(int side) { /* by stride 2, whatever the odd filter */
+constexpr int halved(int side) { /* by stride 2, whatever the odd filter */
     return (side - 1) / 2 + 1;
 }
 
 /* Layers are a convolution with its norm, three tensors: the first one; those of blocks, three a
- * block; one beside each stage's first block. */
+ * block; the one beside each stage's first block, behind these. */
 constexpr int LAYERS = sizeof(struct Inputs) / sizeof(float *) / 3 - 1;
 static_assert(sizeof(struct Inputs) == (1 + 3 * LAYERS + 2) * sizeof(float *), "x, layers, fc");
 
@@ -39,20 +35,12 @@ constexpr int WIDTH[] = {0, LAYER1_0_CONV1_WEIGHT_DIM0, LAYER2_0_CONV1_WEIGHT_DI
                          LAYER3_0_CONV1_WEIGHT_DIM0, LAYER4_0_CONV1_WEIGHT_DIM0};
 constexpr int MADE[] = {CONV1_WEIGHT_DIM0, LAYER1_0_CONV3_WEIGHT_DIM0, LAYER2_0_CONV3_WEIGHT_DIM0,
                         LAYER3_0_CONV3_WEIGHT_DIM0, LAYER4_0_CONV3_WEIGHT_DIM0};
-constexpr int S0 = halved(X_DIM2), S1 = halved(S0), S2 = halved(S1), S3 = halved(S2);
+constexpr int S1 = halved(halved(X_DIM2)), S2 = halved(S1), S3 = halved(S2);
 constexpr int SIDE[] = {S1, S1, S2, S3, halved(S3)};
 constexpr int values(int stage) { /* of a channel */
     return IMAGES * SIDE[stage] * SIDE[stage];
 }
-static_assert(MADE[4] == FEATURES && values(1) % 2 == 0 && values(2) % 2 == 0 &&
-                  values(3) % 2 == 0 && values(4) % 2 == 0,
-              "values of a channel are whole float2");
-
-/* A convolution with its norm, as they follow each other in struct Inputs; in a stage's first block
- * the one beside is the last. */
-struct Weights {
-    const float *filters, *weight, *bias;
-};
+static_assert(MADE[4] == FEATURES, "the last stage makes the features");
 
 /* ---- convolutions ---- */
 
@@ -60,6 +48,8 @@ using Narrow = kp::Tile<64, kp::Tf32Rest>;
 using Wide = kp::Tile<128, kp::Tf32Rest>;
 using Long = kp::Tile<128, kp::Bf16Rest>;
 constexpr int LONG = 1024; /* products a sum: fp32's rounding hides bf16's from here on */
+using Stem = kp::Stem<IMAGES, X_DIM1, MADE[0], X_DIM2, CONV1_WEIGHT_DIM2, Narrow>;
+static_assert(Stem::OUT == S1, "a quarter of the side");
 template <class C>
 using TileOf = std::conditional_t<(C::FILTERS <= 64), Narrow,
                                   std::conditional_t<(C::TERMS < LONG), Wide, Long>>;
@@ -127,92 +117,6 @@ template <int STAGE, bool FIRST> struct Block {
 template <int STAGE>
 constexpr size_t STAGE_FLOATS = std::max(Block<STAGE, true>::FLOATS, Block<STAGE, false>::FLOATS);
 
-/* ---- norms ---- */
-
-struct Norm { /* its kernel's parameters */
-    const float *parts, *weight, *bias;
-    const float *residual; /* or null */
-    float *out;
-    long long relu;
-};
-
-/* out[channel] = norm of the sum of the channel's parts + residual, or relu of that. A block a
- * channel. */
-__host__ __device__ constexpr int threads_for(int values) {
-    return values > 16384 ? 1024 : values > 4096 ? 512 : values > 1024 ? 256 : 128;
-}
-template <int VALUES, int PARTS>
-__global__ void __launch_bounds__(threads_for(VALUES), 1) norm_kernel(Norm n) {
-    constexpr int THREADS = threads_for(VALUES), TWOS = VALUES / 2;
-    constexpr int EACH = (TWOS + THREADS - 1) / THREADS;
-    constexpr int TOGETHER = EACH > 8 ? 1 : EACH > 4 ? 2 : EACH > 2 ? 4 : 8;
-    const long long channel = blockIdx.x, all = gridDim.x;
-    const float2 *from = (const float2 *)n.parts + channel * TWOS;
-    float v[2 * EACH] = {};
-#pragma unroll TOGETHER
-    for (int p = 0; p < PARTS; p++)
-#pragma unroll
-        for (int i = 0; i < EACH; i++) {
-            const int at = threadIdx.x + i * THREADS;
-            if (at >= TWOS) break;
-            const float2 part = __ldg(from + p * all * TWOS + at);
-            v[2 * i] += part.x, v[2 * i + 1] += part.y;
-        }
-    const auto inside = [](int i) { return (int)threadIdx.x + i / 2 * THREADS < TWOS; };
-    const kp::ChannelNorm norm = kp::norm_of_block<THREADS, VALUES>(
-        v, inside, __ldg(n.weight + channel), __ldg(n.bias + channel), EPS);
-#pragma unroll
-    for (int i = 0; i < EACH; i++) {
-        const int at = threadIdx.x + i * THREADS;
-        if (at >= TWOS) break;
-        float2 y = make_float2(norm(v[2 * i]), norm(v[2 * i + 1]));
-        if (n.residual) {
-            const float2 r = ((const float2 *)n.residual)[channel * TWOS + at]; /* may be out */
-            y.x += r.x, y.y += r.y;
-        }
-        if (n.relu) y = make_float2(kp::Relu()(y.x), kp::Relu()(y.y));
-        ((float2 *)n.out)[channel * TWOS + at] = y;
-    }
-}
-
-/* ---- the first convolution and its pool, and the means ---- */
-
-using First = kp::Convolution<IMAGES, X_DIM1, MADE[0], 1, kp::Axis<X_DIM3, 7, 2, 3>,
-                              kp::Axis<X_DIM2, 7, 2, 3>>;
-using FirstParts = kp::ProductParts<First>;
-static_assert(First::OUT_AREA == S0 * S0, "half the side");
-
-constexpr int POOLED = MADE[0] * values(1);
-/* y = the largest of relu(norm(x)) in windows of 3 x 3, stride 2, padding 1. A thread a value. */
-__global__ void __launch_bounds__(128)
-    pool_kernel(const float *__restrict__ x, const kp::ChannelNorm *norms, float *__restrict__ y) {
-    const int at = blockIdx.x * 128 + threadIdx.x, plane = at / (S1 * S1);
-    if (at >= POOLED) return;
-    const int top = at / S1 % S1 * 2 - 1, left = at % S1 * 2 - 1;
-    const kp::ChannelNorm norm = kp::ChannelNorm::of(norms, plane / IMAGES);
-    float most = 0.0f; /* ReLU leaves nothing below */
-#pragma unroll
-    for (int t = 0; t < 9; t++) {
-        const int row = top + t / 3, column = left + t % 3;
-        if ((unsigned)row < (unsigned)S0 && (unsigned)column < (unsigned)S0)
-            most = kp::larger(most, norm(__ldg(x + (plane * S0 + row) * S0 + column)));
-    }
-    y[at] = most;
-}
-
-/* means[image][channel] of x[channel][image][pixel]. A warp a plane. */
-__global__ void __launch_bounds__(128)
-    means_kernel(const float *__restrict__ x, float *__restrict__ means) {
-    constexpr int AREA = SIDE[4] * SIDE[4];
-    const int plane = blockIdx.x * 4 + threadIdx.x / 32;
-    if (plane >= FEATURES * IMAGES) return;
-    float sum = 0.0f;
-    for (int i = threadIdx.x % 32; i < AREA; i += 32) sum += __ldg(x + plane * AREA + i);
-    sum = warp_reduce(sum, Add());
-    if (threadIdx.x % 32 == 0)
-        means[plane % IMAGES * FEATURES + plane / IMAGES] = sum * (1.0f / AREA);
-}
-
 /* ---- the network ---- */
 
 constexpr size_t split_floats(int stage) { /* twice the stage's filters */
@@ -220,22 +124,20 @@ constexpr size_t split_floats(int stage) { /* twice the stage's filters */
     return 2 * (from * (w + made) + made * w * (2 * deep - 1) + 9 * w * w * deep);
 }
 constexpr size_t SPLIT = split_floats(1) + split_floats(2) + split_floats(3) + split_floats(4);
-constexpr size_t PLANES =
-    std::max({(size_t)MADE[1] * values(1), (size_t)MADE[2] * values(2), (size_t)MADE[3] * values(3),
-              (size_t)MADE[4] * values(4), (size_t)WIDTH[2] * values(1), (size_t)POOLED});
+constexpr size_t PLANES = std::max({(size_t)MADE[1] * values(1), (size_t)MADE[2] * values(2),
+                                    (size_t)MADE[3] * values(3), (size_t)MADE[4] * values(4),
+                                    (size_t)WIDTH[2] * values(1), (size_t)MADE[0] * values(1)});
 
 struct Scratch {
-    alignas(16) char first_split[kp::split_bytes<First, Narrow>()];
-    alignas(16) float blocks[SPLIT], first[MADE[0] * IMAGES * S0 * S0];
+    Stem::Scratch stem;
+    alignas(16) float blocks[SPLIT];
     alignas(16) float parts[std::max({STAGE_FLOATS<1>, STAGE_FLOATS<2>, STAGE_FLOATS<3>,
                                       STAGE_FLOATS<4>})];
     alignas(16) float wide[2][PLANES], between[2][PLANES], means[IMAGES * FEATURES];
-    kp::Centred moments[FirstParts::BYTES / sizeof(kp::Centred)];
-    kp::ChannelNorm norm[MADE[0]];
 };
 
 struct Net {
-    const Weights *layers;
+    const kp::NormedLayer *layers;
     Scratch *s;
     cudaStream_t stream;
     float *split;                /* where the next filters go */
@@ -289,57 +191,52 @@ template <int STAGE> static void split_filters(Net &net, int layer) {
     batches[2].launch<Long>(net.stream);
 }
 
-/* Enqueues to = norm of the layer's convolution of x + residual, or relu of that. */
-template <class C>
-static void convolve(const Net &net, int layer, const float *x, const float *residual, float *to,
-                     bool relu) {
+/* Enqueues to = norm of the layer's convolution of x + residual, or RELU of that; MEANS: `to` is
+ * the means of so many images. */
+template <class C, bool RELU = true, int MEANS = 0>
+static void convolve(const Net &net, int layer, const float *x, const float *residual, float *to) {
     using S = Parts<C>;
-    constexpr int VALUES = (int)C::ROWS;
-    const Weights &own = net.layers[layer];
+    const kp::NormedLayer &own = net.layers[layer];
     const kp::StoreColumns<kp::Same, C::ROWS, C::FILTERS, S::PART> store = {{}, net.s->parts};
     if constexpr (C::KERNEL == 1 && C::AREA == C::OUT_AREA)
         kp::multiply<S, TileOf<C>>(Pixels<C>{{{}, x}}, net.blocks[layer], store, net.stream);
     else
         kp::multiply<S, TileOf<C>>(kp::Patches<S>{{}, x}, net.blocks[layer], store, net.stream);
-    norm_kernel<VALUES, S::PARTS><<<C::FILTERS, threads_for(VALUES), 0, net.stream>>>(
-        Norm{net.s->parts, own.weight, own.bias, residual, to, relu});
+    kp::part_norm<(int)C::ROWS, S::PARTS, S::PARTS, MEANS>(
+        {net.s->parts, own, own, RELU ? C::FILTERS : 0, residual, to}, C::FILTERS, net.stream);
 }
 
-/* Enqueues a block whose first layer is `layer`: from x to `to`, which may be x unless FIRST. */
-template <int STAGE, bool FIRST>
+/* Enqueues a block whose first layer is `layer`: from x to `to`, which may be x unless FIRST; or to
+ * the MEANS of so many images. */
+template <int STAGE, bool FIRST, int MEANS = 0>
 static void block(const Net &net, int layer, const float *x, float *to) {
     using B = Block<STAGE, FIRST>;
     float(&between)[2][PLANES] = net.s->between;
-    if constexpr (FIRST) convolve<typename B::Beside>(net, layer + 3, x, nullptr, to, false);
-    convolve<typename B::One>(net, layer, x, nullptr, between[0], true);
-    convolve<typename B::Two>(net, layer + 1, between[0], nullptr, between[1], true);
-    convolve<typename B::Three>(net, layer + 2, between[1], FIRST ? to : x, to, true);
+    if constexpr (FIRST) convolve<typename B::Beside, false>(net, layer + 3, x, nullptr, to);
+    convolve<typename B::One>(net, layer, x, nullptr, between[0]);
+    convolve<typename B::Two>(net, layer + 1, between[0], nullptr, between[1]);
+    convolve<typename B::Three, true, MEANS>(net, layer + 2, between[1], FIRST ? to : x, to);
 }
 
-/* Enqueues a stage; returns the layer behind it. */
+/* Enqueues a stage, the last to the means; returns the layer behind it. */
 template <int STAGE> static int stage(Net &net, int layer) {
+    constexpr int BLOCKS = DEEP[STAGE] - (STAGE == 4); /* with results of their own */
     float *x = net.s->wide[(STAGE + 1) % 2], *to = net.s->wide[STAGE % 2];
     split_filters<STAGE>(net, layer);
     block<STAGE, true>(net, layer, x, to);
     layer += 4;
-    for (int i = 1; i < DEEP[STAGE]; i++, layer += 3) block<STAGE, false>(net, layer, to, to);
+    for (int i = 1; i < BLOCKS; i++, layer += 3) block<STAGE, false>(net, layer, to, to);
+    if constexpr (STAGE == 4) block<STAGE, false, IMAGES>(net, layer, to, net.s->means);
     return layer;
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     Scratch *s = (Scratch *)scratch;
-    Net net = {(const Weights *)&in->conv1_weight, s, stream, s->blocks, {}};
-    const Weights &first = net.layers[0];
-    using StoreFirst = kp::StoreColumns<kp::Same, First::ROWS, First::COLUMNS>;
-    const kp::WithMoments<First, StoreFirst> store = {{{}, s->first}, s->moments};
-    kp::product<First, Narrow>(kp::Patches<First>{{}, in->x}, kp::Filters<First>{first.filters},
-                               store, s->first_split, stream);
-    kp::join_channels<FirstParts>(s->moments, first.weight, first.bias, EPS, s->norm, stream);
-    pool_kernel<<<(POOLED + 127) / 128, 128, 0, stream>>>(s->first, s->norm, s->wide[0]);
+    Net net = {(const kp::NormedLayer *)&in->conv1_weight, s, stream, s->blocks, {}};
+    kp::begin_network<Stem>(in->x, net.layers[0], s->wide[0], s->stem, stream);
     const int second = stage<1>(net, 1), third = stage<2>(net, second);
     stage<4>(net, stage<3>(net, third));
-    means_kernel<<<(FEATURES * IMAGES + 3) / 4, 128, 0, stream>>>(s->wide[0], s->means);
     kp::few_rows<IMAGES, FEATURES, CLASSES>(s->means, in->fc_weight, kp::AddBias{in->fc_bias},
                                             out->out, stream);
 }

@@ -9,16 +9,15 @@
  * normalised, and multiplies them from there for all nine taps; gathered tap by tap, as
  * convolve.cuh does, they would come from L2 nine times, which with 32 filters takes longer than
  * the products. Products are product.cuh's, the filters as its operand B, all layers' split at
- * once.
+ * once (dense_layer.cuh).
  * Floor: 194 GFLOP of products in three passes in TF32, 1.18 ms; 1.9 GiB moved, 0.46 ms.
- * Measured on an H200: 2.86 ms, 41 % of the floor; 1.7 predicted (NOTES.md). */
+ * Measured: not yet. */
 #include "task.h"
-#include "activations.cuh"
-#include "channel_norm.cuh"
-#include "reduce.cuh"
+#include "dense_layer.cuh"
 
 constexpr int IMAGES = X_DIM0, Y = X_DIM2, X = X_DIM3, PIXELS = Y * X, CHANNELS = OUT_DIM1;
-constexpr int GROUP = 32, LAYERS = 6, TAPS = 9; /* GROUP: channels that a layer makes */
+constexpr int LAYERS = 6, TAPS = 9;
+using kp::GROUP; /* channels that a layer makes */
 constexpr double EPS = 1e-5;
 static_assert(X_DIM1 == GROUP && LAYERS_0_2_WEIGHT_DIM0 == GROUP, "groups of one size");
 static_assert(CHANNELS == (LAYERS + 1) * GROUP && PIXELS % 4 == 0, "all groups; whole float4");
@@ -30,7 +29,6 @@ constexpr int PATCHES = IMAGES * ACROSS * DOWN;
 constexpr int BUFFER = (UNDER * GROUP * 4 + 1023) / 1024 * 1024; /* bytes of a group under one */
 
 using Tile32 = kp::Tile<GROUP, kp::Tf32Rest>; /* layers pass on what rests in bf16 lose */
-using Part = kp::Part<true, GROUP>;
 using FirstParts = kp::RunParts<GROUP, PIXELS, 1024, IMAGES>; /* of x */
 using Parts = kp::RunParts<GROUP, X, PATCH_X, IMAGES * Y>;    /* of a layer's result */
 
@@ -52,15 +50,7 @@ struct Place { /* of a patch; a place beyond all has no pixel inside */
     }
 };
 
-/* Under a patch a pixel is a line of 32 channels, whose pieces of four change places by where the
- * line lies: so lanes that write eight lines at a time, or read halves of two neighbouring ones,
- * have different banks. */
-__device__ __forceinline__ int swizzle(const float *line) {
-    const uint32_t n = kp::shared_address(line) / 128;
-    return n % 2 * 4 + n / 2 % 4;
-}
-
-/* The thread's first line for the first tap: of pixel lane / 4 of its warp's row. */
+/* Where the thread's first line for the first tap is: of pixel lane / 4 of its warp's row. */
 __device__ __forceinline__ int own_line() {
     return (threadIdx.x / 32 * WIDE + threadIdx.x % 32 / 4) * GROUP;
 }
@@ -97,14 +87,15 @@ __device__ __forceinline__ void fetch(const Layer &layer, const Place &at, int g
 #pragma unroll
             for (int c = 0; c < 4; c++) v[j][c] = inside[j] ? relu(norm[c](v[j][c])) : 0.0f;
             if (p + 32 * j < UNDER)
-                *(float4 *)(line + (warp ^ swizzle(line)) * 4) =
+                *(float4 *)(line + (warp ^ kp::swizzle_line(line)) * 4) =
                     make_float4(v[j][0], v[j][1], v[j][2], v[j][3]);
         }
     }
 }
 
 /* Stores a patch, and the moments of the warp's row of each channel. */
-__device__ __forceinline__ void store(const Layer &layer, const Place &at, const Part &part) {
+__device__ __forceinline__ void store(const Layer &layer, const Place &at,
+                                      const kp::LinePart &part) {
     const int y = at.y + threadIdx.x / 32, x = at.x + threadIdx.x % 32 / 4;
     const int column = threadIdx.x % 4 * 2;
     if (y >= Y) return; /* the whole warp */
@@ -126,51 +117,7 @@ __device__ __forceinline__ void store(const Layer &layer, const Place &at, const
 }
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-struct Under { /* as product_hopper.cuh's operand A: a line of channels a row */
-    static constexpr bool ALONG_DEPTH = true;
-};
-
-/* What product_hopper.cuh multiplies: the filters of a tap from a ring, the pixels under it. */
-template <> struct kp::Stages<Tile32, Under> {
-    static constexpr int COUNT = 12;
-    uint32_t first;     /* of the ring; behind it the barriers: full, empty, of both buffers so */
-    const float *lines; /* of the tap */
-    int stage, turn;
-    __device__ __forceinline__ uint32_t full(int at) const {
-        return first + COUNT * Tile32::B_BYTES + at * 8;
-    }
-    __device__ __forceinline__ uint32_t empty(int at) const { return full(COUNT + at); }
-    __device__ __forceinline__ uint32_t buffer_full(int at) const { return full(2 * COUNT + at); }
-    __device__ __forceinline__ uint32_t buffer_empty(int at) const { return buffer_full(2 + at); }
-    __device__ __forceinline__ int second() const { return stage; } /* nobody asks */
-    __device__ __forceinline__ void next() {
-        if (++stage == COUNT) stage = 0, turn ^= 1;
-    }
-    __device__ __forceinline__ void wait(int at, int parity) const { bar_wait(full(at), parity); }
-    __device__ __forceinline__ void done(int at) const {
-        bar_arrive_warp<Tile32::CLUSTER>(empty(at));
-    }
-    __device__ __forceinline__ const float *slab(int) const { return lines; }
-    __device__ __forceinline__ uint64_t block(int at) const {
-        return wgmma_operand(first + at * Tile32::B_BYTES);
-    }
-};
-using Ring = kp::Stages<Tile32, Under>;
-
-template <>
-__device__ __forceinline__ void kp::load_part<Under>(const float *lines, int i, float (&v)[4][4]) {
-    const float *line = lines + own_line();
-    const int piece = threadIdx.x % 4 ^ swizzle(line); /* lines 8 pixels apart have the same */
-#pragma unroll
-    for (int h = 0; h < 2; h++)
-#pragma unroll
-        for (int upper = 0; upper < 2; upper++) {
-            const float4 f =
-                *(const float4 *)(line + (2 * i + h) * 8 * GROUP + (piece ^ upper * 4) * 4);
-            v[0][h + 2 * upper] = f.x, v[1][h + 2 * upper] = f.y;
-            v[2][h + 2 * upper] = f.z, v[3][h + 2 * upper] = f.w;
-        }
-}
+using Ring = kp::Stages<Tile32, kp::UnderTile>;
 
 /* Of the warps that fetch: 256 threads, of which one copies filters, half a tap for both blocks. */
 __device__ __forceinline__ void fetch_all(const Layer &layer, Ring ring, float *buffers) {
@@ -200,13 +147,13 @@ __device__ __forceinline__ void multiply_all(const Layer &layer, Ring ring, cons
     const int rank = kp::cluster_rank();
     int count = 0;
     for (int patch = blockIdx.x; patch - rank < PATCHES; patch += gridDim.x) {
-        Part part = {};
+        kp::LinePart part = {};
         for (int group = 0; group < layer.groups; group++, count++) {
             kp::bar_wait(ring.buffer_full(count % 2), count / 2 % 2);
 #pragma unroll 1
             for (int tap = 0; tap < TAPS; tap++) {
-                ring.lines =
-                    buffers + count % 2 * (BUFFER / 4) + (tap / 3 * WIDE + tap % 3) * GROUP;
+                ring.lines = buffers + count % 2 * (BUFFER / 4) +
+                             (tap / 3 * WIDE + tap % 3) * GROUP + own_line();
                 kp::multiply_ahead<1>(ring, part);
             }
             kp::bar_arrive_at(ring.buffer_empty(count % 2), rank);
@@ -217,14 +164,7 @@ __device__ __forceinline__ void multiply_all(const Layer &layer, Ring ring, cons
 
 __device__ __forceinline__ void run_block(const Layer &layer, float *memory) {
     const Ring ring = {kp::shared_address(memory) + 2 * BUFFER, nullptr, 0, 0};
-    if (threadIdx.x == 0) {
-        for (int s = 0; s < Ring::COUNT; s++) {
-            kp::bar_init(ring.full(s), 1);
-            kp::bar_init(ring.empty(s), 8 * Tile32::CLUSTER * kp::WARP_ARRIVALS);
-        }
-        for (int s = 0; s < 4; s++) kp::bar_init(ring.buffer_full(s), 256);
-        kp::bar_init_done();
-    }
+    if (threadIdx.x == 0) ring.init();
     kp::cluster_sync();
     if (threadIdx.x >= 256) {
         kp::registers_give<Tile32::FETCHER>();
@@ -236,43 +176,19 @@ __device__ __forceinline__ void run_block(const Layer &layer, float *memory) {
     kp::cluster_sync(); /* nobody leaves while the other still sends to it */
 }
 #else
-/* part += the product of a tap, in fp32; b has a row of filters for each channel. */
-__device__ __forceinline__ void multiply_tap(const float *lines, const float *b, Part &part) {
-    const float *line = lines + own_line();
-    b += threadIdx.x % 4 * 2;
-#pragma unroll 1
-    for (int k = 0; k < GROUP; k += 4) {
-        float4 a[4];
-#pragma unroll
-        for (int r = 0; r < 4; r++)
-            a[r] = *(const float4 *)(line + r * 8 * GROUP + (k / 4 ^ swizzle(line)) * 4);
-#pragma unroll
-        for (int d = 0; d < 4; d++)
-#pragma unroll
-            for (int j = 0; j < GROUP / 8; j++) {
-                const float2 f = *(const float2 *)(b + (k + d) * GROUP + 8 * j);
-#pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    const float v = d == 0 ? a[r].x : d == 1 ? a[r].y : d == 2 ? a[r].z : a[r].w;
-                    part.v[r / 2][4 * j + r % 2 * 2] += v * f.x;
-                    part.v[r / 2][4 * j + r % 2 * 2 + 1] += v * f.y;
-                }
-            }
-    }
-}
-
 __device__ __forceinline__ void run_block(const Layer &layer, float *memory) {
     constexpr int TAP = GROUP * GROUP;
     float *b = memory + BUFFER / 4;
     for (int patch = blockIdx.x; patch < PATCHES; patch += gridDim.x) {
-        Part part = {};
+        kp::LinePart part = {};
         for (int group = 0; group < layer.groups; group++) {
             if (threadIdx.x >= 256) fetch(layer, Place(patch), group, threadIdx.x / 32 - 8, memory);
             for (int i = threadIdx.x; threadIdx.x < 256 && i < TAPS * TAP; i += 256)
                 b[i] = layer.blocks[(group * TAPS + i / TAP) * Tile32::B_WORDS + i % TAP];
             __syncthreads();
             for (int tap = 0; threadIdx.x < 256 && tap < TAPS; tap++)
-                multiply_tap(memory + (tap / 3 * WIDE + tap % 3) * GROUP, b + tap * TAP, part);
+                kp::multiply_tap(memory + (tap / 3 * WIDE + tap % 3) * GROUP + own_line(),
+                                 b + tap * TAP, part);
             __syncthreads();
         }
         if (threadIdx.x < 256) store(layer, Place(patch), part);
@@ -286,17 +202,6 @@ __global__ void KP_CLUSTER(Tile32::CLUSTER) __launch_bounds__(Tile32::THREADS, 1
     extern __shared__ __align__(1024) unsigned char memory[];
     run_block(layer, (float *)memory);
 }
-
-/* Filters as operand B: a batch a layer, a slab a tap of a group of channels. */
-struct AllFilters {
-    static constexpr bool ALONG_DEPTH = true;
-    const float *weight[LAYERS];
-    __device__ __forceinline__ float at(int layer, int filter, int slab, int k) const {
-        if (slab >= (layer + 1) * TAPS) return 0.0f;
-        const int channel = slab / TAPS * GROUP + k;
-        return __ldg(weight[layer] + (filter * (layer + 1) * GROUP + channel) * TAPS + slab % TAPS);
-    }
-};
 
 /* x to the first group of out, and its parts. Grid: parts of a plane, channels, images. */
 __global__ void __launch_bounds__(256)
@@ -324,7 +229,7 @@ __global__ void __launch_bounds__(256)
 
 /* What scratch holds. */
 struct Scratch {
-    float blocks[LAYERS * LAYERS * TAPS * Tile32::B_WORDS];
+    float blocks[LAYERS * (LAYERS + 1) / 2 * TAPS * Tile32::B_WORDS];
     kp::ChannelNorm standard[CHANNELS];
     float one[GROUP], zero[GROUP];
     kp::Centred parts[(Parts::BYTES > FirstParts::BYTES ? Parts::BYTES : FirstParts::BYTES) / 8];
@@ -337,9 +242,11 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     Scratch *s = (Scratch *)scratch;
-    const AllFilters filters = {{in->layers_0_2_weight, in->layers_1_2_weight,
-                                 in->layers_2_2_weight, in->layers_3_2_weight,
-                                 in->layers_4_2_weight, in->layers_5_2_weight}};
+    const kp::DenseFilters<LAYERS> filters = {{in->layers_0_2_weight, in->layers_1_2_weight,
+                                               in->layers_2_2_weight, in->layers_3_2_weight,
+                                               in->layers_4_2_weight, in->layers_5_2_weight},
+                                              {1, 2, 3, 4, 5, 6},
+                                              {0, 1, 3, 6, 10, 15}};
     const float *const weight[] = {in->layers_0_0_weight, in->layers_1_0_weight,
                                    in->layers_2_0_weight, in->layers_3_0_weight,
                                    in->layers_4_0_weight, in->layers_5_0_weight};
@@ -351,15 +258,14 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const int pairs = (PATCHES + 1) / 2, at_once = processors / 2;
     take_kernel<<<dim3(FirstParts::OF_A_RUN, GROUP, IMAGES), 256, 0, stream>>>(
         in->x, out->out, s->parts, s->one, s->zero);
-    kp::split_kernel<Tile32, true>
-        <<<dim3(LAYERS * TAPS, 1, LAYERS), 256, 0, stream>>>(filters, s->blocks);
+    kp::split_dense_kernel<LAYERS><<<dim3(LAYERS, LAYERS), 256, 0, stream>>>(filters, s->blocks);
     for (int i = 0; i < LAYERS; i++) {
         if (i == 0)
             kp::join_channels<FirstParts>(s->parts, s->one, s->zero, EPS, s->standard, stream);
         else
             kp::join_channels<Parts>(s->parts, s->one, s->zero, EPS, s->standard + i * GROUP,
                                      stream);
-        const Layer layer = {out->out,    s->blocks + i * LAYERS * TAPS * Tile32::B_WORDS,
+        const Layer layer = {out->out,    s->blocks + filters.before[i] * TAPS * Tile32::B_WORDS,
                              s->standard, weight[i],
                              bias[i],     s->parts,
                              i + 1};

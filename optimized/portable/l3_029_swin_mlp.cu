@@ -13,9 +13,7 @@
  * Measured on an H200: 1.33 ms, 18 % of the floor; 0.82 predicted. */
 #include "task.h"
 #include "activations.cuh"
-#include "few_rows.cuh"
 #include "swin.cuh"
-#include "swin_rows.cuh"
 
 constexpr int IMAGES = X_DIM0, BASE = PATCH_EMBED_PROJ_WEIGHT_DIM0, SIDE_0 = X_DIM3 / 4;
 constexpr int CLASSES = HEAD_WEIGHT_DIM0, SHIFT = 4, DEPTHS[] = {2, 2, 6, 2};
@@ -28,14 +26,12 @@ template <int S> using Stage = kp::SwinStage<IMAGES, SIDE_0, BASE, S>;
 static_assert(X_DIM2 == X_DIM3 && SIDE_0 == 8 * WINDOW, "the last stage is a window");
 static_assert(HEAD_WEIGHT_DIM1 == Stage<3>::C, "four stages");
 
-struct Block {
+struct Block { /* as in struct Inputs */
     const float *norm1_weight, *norm1_bias, *mix_weight, *mix_bias, *norm2_weight, *norm2_bias,
         *fc1_weight, *fc1_bias, *fc2_weight, *fc2_bias;
 };
-/* Between stages: norm of four places' features, and the weight that halves them. */
-struct Downsample {
-    const float *norm_weight, *norm_bias, *weight;
-};
+using Parameters = kp::SwinParameters<Block>;
+static_assert(sizeof(struct Inputs) == sizeof(float *) + sizeof(Parameters), "x, parameters");
 
 /* What scratch holds. */
 constexpr size_t PLANE = (size_t)Stage<0>::PLACES * BASE;
@@ -151,7 +147,8 @@ __global__ void __launch_bounds__(64 * GROUP_OF<S>)
  * added them. */
 template <int S> static auto sum_of(const float *bias, Scratch *s) {
     constexpr int PARTS = Stage<S>::PARTS > 1 ? Stage<S>::PARTS : 0;
-    return kp::PartSum<Stage<S>::PLACES, Stage<S>::C, PARTS>{s->parts, PARTS ? bias : nullptr, s->x};
+    return kp::PartSum<Stage<S>::PLACES, Stage<S>::C, PARTS>{s->parts, PARTS ? bias : nullptr,
+                                                             s->x};
 }
 
 /* Enqueues a block. */
@@ -188,7 +185,8 @@ static void run_stage(const Block (&b)[N], Scratch *s, cudaStream_t stream) {
 
 /* Enqueues what leads from stage S, whose last bias is `bias`, to the next. */
 template <int S>
-static void downsample(const Downsample &down, const float *bias, Scratch *s, cudaStream_t stream) {
+static void downsample(const kp::SwinDownsample &down, const float *bias, Scratch *s,
+                       cudaStream_t stream) {
     using Next = Stage<S + 1>;
     constexpr int C = 4 * Stage<S>::C;
     merge_kernel<Stage<S>::SIDE>
@@ -209,40 +207,21 @@ extern "C" size_t scratch_bytes(void) {
     return sizeof(Scratch);
 }
 
-#define OF(name) in->name##_weight, in->name##_bias
-#define BLOCK(s, i)                                                                     \
-    {                                                                                   \
-        OF(layers_##s##_blocks_##i##_norm1), OF(layers_##s##_blocks_##i##_spatial_mlp), \
-            OF(layers_##s##_blocks_##i##_norm2), OF(layers_##s##_blocks_##i##_mlp_fc1), \
-            OF(layers_##s##_blocks_##i##_mlp_fc2)                                       \
-    }
-#define DOWN(s) \
-    { OF(layers_##s##_downsample_norm), in->layers_##s##_downsample_reduction_weight }
-
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     Scratch *s = (Scratch *)scratch;
-    Block b0[] = {BLOCK(0, 0), BLOCK(0, 1)}, b1[] = {BLOCK(1, 0), BLOCK(1, 1)};
-    Block b2[] = {BLOCK(2, 0), BLOCK(2, 1), BLOCK(2, 2), BLOCK(2, 3), BLOCK(2, 4), BLOCK(2, 5)};
-    Block b3[] = {BLOCK(3, 0), BLOCK(3, 1)};
-    Downsample down[] = {DOWN(0), DOWN(1), DOWN(2)};
+    Parameters p = *(const Parameters *)&in->patch_embed_proj_weight; /* whose weights move */
     kp::SwinWeights weights = {s->wide_split, s->narrow_split};
-    add_weights<0>(b0, weights), add_weights<1>(b1, weights), add_weights<2>(b2, weights);
-    weights.add<Stage<1>>(down[0].weight, 1, 2 * Stage<1>::C);
-    weights.add<Stage<2>>(down[1].weight, 1, 2 * Stage<2>::C);
+    add_weights<0>(p.b0, weights), add_weights<1>(p.b1, weights), add_weights<2>(p.b2, weights);
+    weights.add<Stage<1>>(p.down0.weight, 1, 2 * Stage<1>::C);
+    weights.add<Stage<2>>(p.down1.weight, 1, 2 * Stage<2>::C);
     weights.enqueue(stream);
 
-    kp::patch_kernel<X_DIM1, X_DIM2, X_DIM3, BASE>
-        <<<IMAGES * SIDE_0, 32 * kp::PATCH_WARPS, 0, stream>>>(in->x, OF(patch_embed_proj),
-                                                               OF(patch_embed_norm), s->x);
-    run_stage<0>(b0, s, stream), downsample<0>(down[0], nullptr, s, stream);
-    run_stage<1>(b1, s, stream), downsample<1>(down[1], nullptr, s, stream);
-    run_stage<2>(b2, s, stream), downsample<2>(down[2], b2[5].fc2_bias, s, stream);
-    run_stage<3>(b3, s, stream);
-    constexpr int C = Stage<3>::C;
-    kp::norm_sum(sum_of<3>(b3[1].fc2_bias, s), nullptr, in->norm_weight, in->norm_bias, nullptr,
-                 s->y, stream);
-    kp::mean_kernel<IN_WINDOW, C><<<dim3(C / 32, IMAGES), 256, 0, stream>>>(s->y, s->mean);
-    kp::few_rows<IMAGES, C, CLASSES>(s->mean, in->head_weight, kp::AddBias{in->head_bias}, out->out,
-                                     stream);
+    kp::swin_patches<IMAGES, X_DIM1, X_DIM2, BASE>(in->x, p, s->x, stream);
+    run_stage<0>(p.b0, s, stream), downsample<0>(p.down0, nullptr, s, stream);
+    run_stage<1>(p.b1, s, stream), downsample<1>(p.down1, nullptr, s, stream);
+    run_stage<2>(p.b2, s, stream), downsample<2>(p.down2, p.b2[5].fc2_bias, s, stream);
+    run_stage<3>(p.b3, s, stream);
+    kp::swin_head<IMAGES, CLASSES>(sum_of<3>(p.b3[1].fc2_bias, s), p, s->y, s->mean, out->out,
+                                   stream);
 }

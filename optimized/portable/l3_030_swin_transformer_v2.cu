@@ -15,9 +15,7 @@
  * Measured on an H200: 1.96 ms, 18 % of the floor; 1.28 predicted. */
 #include "task.h"
 #include "activations.cuh"
-#include "few_rows.cuh"
 #include "swin.cuh"
-#include "swin_rows.cuh"
 #include "window_attention.cuh"
 
 constexpr int IMAGES = X_DIM0, BASE = PATCH_EMBED_PROJ_WEIGHT_DIM0, SIDE_0 = X_DIM3 / 4;
@@ -33,15 +31,14 @@ static_assert(X_DIM2 == X_DIM3 && SIDE_0 == 8 * WINDOW, "the last stage is a win
 static_assert(HEAD_WEIGHT_DIM1 == Stage<3>::C, "four stages");
 constexpr int ALL_HEADS = BASE / HEAD * (2 + 2 * 2 + 6 * 4 + 2 * 8);
 
-struct Block {
+struct Block { /* as in struct Inputs */
     const float *norm1_weight, *norm1_bias, *logit_scale, *q_bias, *v_bias, *offset1_weight,
         *offset1_bias, *offset2_weight, *qkv_weight, *proj_weight, *proj_bias, *norm2_weight,
         *norm2_bias, *fc1_weight, *fc1_bias, *fc2_weight, *fc2_bias;
 };
-/* Between stages: the weight that halves four places' features, and norm. */
-struct Downsample {
-    const float *weight, *norm_weight, *norm_bias;
-};
+using Parameters = kp::SwinParameters<Block>;
+static_assert(sizeof(struct Inputs) == sizeof(float *) + sizeof(Parameters) + 5 * sizeof(float *),
+              "x, parameters, tables and masks");
 
 /* What scratch holds. */
 constexpr size_t PLANE = (size_t)Stage<0>::PLACES * BASE;
@@ -101,12 +98,13 @@ static void run_stage(const Block (&b)[N], const float *&pairs, const float *mas
 }
 
 /* Enqueues what leads from stage S to the next. */
-template <int S> static void downsample(const Downsample &down, Scratch *s, cudaStream_t stream) {
+template <int S>
+static void downsample(const kp::SwinDownsample &down, Scratch *s, cudaStream_t stream) {
     using Next = Stage<S + 1>;
     kp::narrow_linear<Next, 4 * Stage<S>::C>(down.weight, s->y, nullptr, nullptr, s->parts,
                                              s->split, stream);
-    kp::norm_sum(kp::PartSum<Next::PLACES, Next::C, Next::PARTS>{s->parts, nullptr, nullptr}, nullptr,
-                 down.norm_weight, down.norm_bias, nullptr, s->x, stream);
+    kp::norm_sum(kp::PartSum<Next::PLACES, Next::C, Next::PARTS>{s->parts, nullptr, nullptr},
+                 nullptr, down.norm_weight, down.norm_bias, nullptr, s->x, stream);
 }
 
 /* Adds a stage's weights to those that are split, and its layers for biases to `offsets`. */
@@ -129,52 +127,34 @@ extern "C" size_t scratch_bytes(void) {
     return sizeof(Scratch);
 }
 
-#define OF(name)         in->name##_weight, in->name##_bias
-#define ATTN(s, i, name) in->layers_##s##_blocks_##i##_attn_##name
-#define BLOCK(s, i)                                                                       \
-    {                                                                                     \
-        OF(layers_##s##_blocks_##i##_norm1), ATTN(s, i, logit_scale), ATTN(s, i, q_bias), \
-            ATTN(s, i, v_bias), ATTN(s, i, cpb_mlp_0_weight), ATTN(s, i, cpb_mlp_0_bias), \
-            ATTN(s, i, cpb_mlp_2_weight), ATTN(s, i, qkv_weight),                         \
-            OF(layers_##s##_blocks_##i##_attn_proj), OF(layers_##s##_blocks_##i##_norm2), \
-            OF(layers_##s##_blocks_##i##_mlp_fc1), OF(layers_##s##_blocks_##i##_mlp_fc2)  \
-    }
-#define DOWN(s) \
-    { in->layers_##s##_downsample_reduction_weight, OF(layers_##s##_downsample_norm) }
-
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     Scratch *s = (Scratch *)scratch;
-    Block b0[] = {BLOCK(0, 0), BLOCK(0, 1)}, b1[] = {BLOCK(1, 0), BLOCK(1, 1)};
-    Block b2[] = {BLOCK(2, 0), BLOCK(2, 1), BLOCK(2, 2), BLOCK(2, 3), BLOCK(2, 4), BLOCK(2, 5)};
-    Block b3[] = {BLOCK(3, 0), BLOCK(3, 1)};
-    Downsample down[] = {DOWN(0), DOWN(1), DOWN(2)};
+    Parameters p = *(const Parameters *)&in->patch_embed_proj_weight; /* whose weights move */
     kp::SwinWeights weights = {s->wide_split, s->narrow_split};
     kp::Offsets<BLOCKS> offsets;
     int block = 0, head = 0;
-    add_weights<0>(b0, weights, offsets, block, head);
-    add_weights<1>(b1, weights, offsets, block, head);
-    add_weights<2>(b2, weights, offsets, block, head);
-    add_weights<3>(b3, weights, offsets, block, head);
-    weights.add<Stage<1>>(down[0].weight, 1, 2 * Stage<1>::C);
-    weights.add<Stage<2>>(down[1].weight, 1, 2 * Stage<2>::C);
+    add_weights<0>(p.b0, weights, offsets, block, head);
+    add_weights<1>(p.b1, weights, offsets, block, head);
+    add_weights<2>(p.b2, weights, offsets, block, head);
+    add_weights<3>(p.b3, weights, offsets, block, head);
+    weights.add<Stage<1>>(p.down0.weight, 1, 2 * Stage<1>::C);
+    weights.add<Stage<2>>(p.down1.weight, 1, 2 * Stage<2>::C);
     weights.enqueue(stream);
     kp::offset_kernel<HIDDEN><<<dim3(kp::OFFSETS, BLOCKS), 128, 0, stream>>>(
-        offsets, ATTN(0, 0, relative_coords_table), s->offsets);
-    kp::pair_kernel<<<ALL_HEADS, 256, 0, stream>>>(s->offsets, ATTN(0, 0, relative_position_index),
-                                                   s->pairs);
-    kp::patch_kernel<X_DIM1, X_DIM2, X_DIM3, BASE>
-        <<<IMAGES * SIDE_0, 32 * kp::PATCH_WARPS, 0, stream>>>(in->x, OF(patch_embed_proj),
-                                                               OF(patch_embed_norm), s->x);
+        offsets, in->layers_0_blocks_0_attn_relative_coords_table, s->offsets);
+    kp::pair_kernel<<<ALL_HEADS, 256, 0, stream>>>(
+        s->offsets, in->layers_0_blocks_0_attn_relative_position_index, s->pairs);
+    kp::swin_patches<IMAGES, X_DIM1, X_DIM2, BASE>(in->x, p, s->x, stream);
     const float *pairs = s->pairs;
-    run_stage<0>(b0, pairs, ATTN(0, 1, mask), s, stream), downsample<0>(down[0], s, stream);
-    run_stage<1>(b1, pairs, ATTN(1, 1, mask), s, stream), downsample<1>(down[1], s, stream);
-    run_stage<2>(b2, pairs, ATTN(2, 1, mask), s, stream), downsample<2>(down[2], s, stream);
-    run_stage<3>(b3, pairs, nullptr, s, stream);
-    constexpr int C = Stage<3>::C;
-    kp::norm_sum(kp::PartSum<Stage<3>::PLACES, C, 0>{nullptr, nullptr, s->x}, nullptr, in->norm_weight,
-                 in->norm_bias, nullptr, s->y, stream);
-    kp::mean_kernel<IN_WINDOW, C><<<dim3(C / 32, IMAGES), 256, 0, stream>>>(s->y, s->mean);
-    kp::few_rows<IMAGES, C, CLASSES>(s->mean, in->head_weight, kp::AddBias{in->head_bias}, out->out,
-                                     stream);
+    run_stage<0>(p.b0, pairs, in->layers_0_blocks_1_attn_mask, s, stream);
+    downsample<0>(p.down0, s, stream);
+    run_stage<1>(p.b1, pairs, in->layers_1_blocks_1_attn_mask, s, stream);
+    downsample<1>(p.down1, s, stream);
+    run_stage<2>(p.b2, pairs, in->layers_2_blocks_1_attn_mask, s, stream);
+    downsample<2>(p.down2, s, stream);
+    run_stage<3>(p.b3, pairs, nullptr, s, stream);
+    kp::swin_head<IMAGES, CLASSES>(
+        kp::PartSum<Stage<3>::PLACES, Stage<3>::C, 0>{nullptr, nullptr, s->x}, p, s->y, s->mean,
+        out->out, stream);
 }

@@ -60,10 +60,10 @@ __device__ inline void put(const Target<T> &to, int64_t i, const typename Op::St
 }
 
 /* One thread's share of packs [first, end) by `step`; those in flight are combined in pairs.
- * `row` is the whole row, so that positions are indices. */
+ * Packs begin at element `head` of the row, whose positions are indices. */
 template <class Op, class Src, int V>
-__device__ inline typename Op::State scan(const typename Src::In *__restrict__ row, int64_t first,
-                                          int64_t end, int step) {
+__device__ inline typename Op::State scan(const typename Src::In *__restrict__ row, int64_t head,
+                                          int64_t first, int64_t end, int step) {
     using S = typename Op::State;
     Op op;
     static_assert(kInFlight == 4, "combined in two pairs");
@@ -73,38 +73,46 @@ __device__ inline typename Op::State scan(const typename Src::In *__restrict__ r
         Pack<typename Src::In, V> p[kInFlight];
         S part[kInFlight];
 #pragma unroll
-        for (int u = 0; u < kInFlight; u++) p[u] = load<V>(row + (i + u * step) * V);
+        for (int u = 0; u < kInFlight; u++) p[u] = load<V>(row + head + (i + u * step) * V);
 #pragma unroll
         for (int u = 0; u < kInFlight; u++) {
-            part[u] = Src::take(p[u].v[0], (i + u * step) * V);
+            int64_t at = head + (i + u * step) * V;
+            part[u] = Src::take(p[u].v[0], at);
 #pragma unroll
-            for (int e = 1; e < V; e++)
-                part[u] = op(part[u], Src::take(p[u].v[e], (i + u * step) * V + e));
+            for (int e = 1; e < V; e++) part[u] = op(part[u], Src::take(p[u].v[e], at + e));
         }
         s = op(s, op(op(part[0], part[1]), op(part[2], part[3])));
     }
     for (; i < end; i += step) {
-        Pack<typename Src::In, V> p = load<V>(row + i * V);
+        Pack<typename Src::In, V> p = load<V>(row + head + i * V);
 #pragma unroll
-        for (int e = 0; e < V; e++) s = op(s, Src::take(p.v[e], i * V + e));
+        for (int e = 0; e < V; e++) s = op(s, Src::take(p.v[e], head + i * V + e));
     }
     return s;
 }
 
-/* Contiguous rows (inner == 1).  A warp or a block takes one part of one row. */
+/* Contiguous rows (inner == 1), wherever they begin and end.  A warp or a block takes one part of
+ * one row: the first also what is before the row's packs of 16 bytes, the last what is behind. */
 template <class Op, class Src, class T, int V, bool WARP>
 __global__ void __launch_bounds__(BLOCK)
     reduce_rows(const typename Src::In *__restrict__ in, Stage g, Target<T> to) {
     int64_t job = WARP ? (int64_t)blockIdx.x * (BLOCK / 32) + threadIdx.x / 32 : blockIdx.x;
     int lane = WARP ? threadIdx.x % 32 : threadIdx.x;
     if (job >= g.outer * g.parts) return; /* whole warps, or whole blocks */
-    int64_t row = job / g.parts, packs = g.n / V, each = (packs + g.parts - 1) / g.parts;
-    int64_t begin = job % g.parts * each, end = min(begin + each, packs);
-    typename Op::State s = scan<Op, Src, V>(in + row * g.n, begin + lane, end, WARP ? 32 : BLOCK);
+    int64_t part = job % g.parts;
+    in += job / g.parts * g.n;
+    int64_t head = V > 1 ? min((int64_t)(-(uintptr_t)in % 16 / sizeof *in), g.n) : 0;
+    int64_t packs = (g.n - head) / V, each = (packs + g.parts - 1) / g.parts, begin = part * each;
+    Op op;
+    typename Op::State s = scan<Op, Src, V>(in, head, begin + lane, min(begin + each, packs),
+                                            WARP ? 32 : BLOCK);
+    if (part == 0 && lane < head) s = op(s, Src::take(in[lane], lane));
+    int64_t last = head + packs * V + lane;
+    if (part == g.parts - 1 && last < g.n) s = op(s, Src::take(in[last], last));
     if constexpr (WARP)
-        s = warp_reduce(s, Op());
+        s = warp_reduce(s, op);
     else
-        s = block_reduce(s, Op::empty(), Op());
+        s = block_reduce(s, Op::empty(), op);
     if (lane == 0) put<Op>(to, job, s);
 }
 
@@ -193,16 +201,10 @@ void launch_stage(const void *in_, const Stage &g, const Target<T> &to, cudaStre
         else
             reduce_columns<Op, Src, T, 1>
                 <<<grid(jobs * tiles), block, 0, stream>>>(in, g, to, tiles);
-    } else if (V > 1 && packs<In>(in, g.n)) {
-        if (g.n / V / g.parts <= SHORT_ROW)
-            reduce_rows<Op, Src, T, V, true><<<grid((jobs + 7) / 8), BLOCK, 0, stream>>>(in, g, to);
-        else
-            reduce_rows<Op, Src, T, V, false><<<grid(jobs), BLOCK, 0, stream>>>(in, g, to);
+    } else if (g.n / V / g.parts <= SHORT_ROW) {
+        reduce_rows<Op, Src, T, V, true><<<grid((jobs + 7) / 8), BLOCK, 0, stream>>>(in, g, to);
     } else {
-        if (g.n / g.parts <= SHORT_ROW)
-            reduce_rows<Op, Src, T, 1, true><<<grid((jobs + 7) / 8), BLOCK, 0, stream>>>(in, g, to);
-        else
-            reduce_rows<Op, Src, T, 1, false><<<grid(jobs), BLOCK, 0, stream>>>(in, g, to);
+        reduce_rows<Op, Src, T, V, false><<<grid(jobs), BLOCK, 0, stream>>>(in, g, to);
     }
     KP_CUDA(cudaGetLastError());
 }
