@@ -86,7 +86,7 @@ static void begin_network(const float *x, const NormedLayer &layer, float *y,
 struct PartNorm {
     const float *parts;
     NormedLayer own, other;
-    int filters;
+    long long filters; /* as a kernel parameter it has no padding */
     const float *residual;
     float *out;
 };
@@ -110,7 +110,7 @@ __global__ void __launch_bounds__(part_threads(VALUES), 1) part_norm_kernel(Part
     static_assert(VALUES % 2 == 0, "whole float2");
     const int channel = blockIdx.x, channels = gridDim.x;
     const bool own = channel < n.filters;
-    const int filter = own ? channel : channel - n.filters;
+    const int filter = own ? channel : channel - (int)n.filters;
     const long long first = (long long)channel * TWOS;
     const float2 *from = (const float2 *)n.parts + first;
     float v[2 * EACH] = {};
