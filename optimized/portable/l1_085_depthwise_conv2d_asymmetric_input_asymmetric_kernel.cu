@@ -23,10 +23,11 @@ static_assert(ROWS == X_DIM2 - HIGH + 1 && COLUMNS == WIDTH - WIDE + 1, "no padd
 static_assert(ROWS % STEP == 0 && STEP % 2 == 0, "whole steps, which begin with an even row");
 static_assert(COLUMNS % 4 == 2 && WHOLE + 2 == THREADS, "odd rows begin in mid float4");
 
-/* The last thread's columns begin 4 before the row's; what the last two read beyond the ends of a
- * row counts nowhere. */
+/* Rows lie four floats apart: the last thread's columns begin 4 before the row's, and what the last
+ * two read between rows counts nowhere. */
+constexpr int PITCH = WIDTH + 4;
 struct alignas(16) Ring {
-    float before[4], first[HIGH - 1][WIDTH], rows[STAGES][STEP][WIDTH], behind[READ];
+    float before[4], first[HIGH - 1][PITCH], rows[STAGES][STEP][PITCH];
 };
 
 __device__ __forceinline__ void read(const float *from, float (&v)[READ]) {
@@ -57,7 +58,7 @@ __global__ void __launch_bounds__(THREADS, 11)
     const float *from = x + (size_t)blockIdx.x * (X_DIM2 * WIDTH) + column;
     float *to = out + (size_t)blockIdx.x * (ROWS * COLUMNS);
     float w[HIGH][WIDE], v[STEP + HIGH - 1][READ];
-    auto fetch = [&](float(*rows)[WIDTH], int count) {
+    auto fetch = [&](float(*rows)[PITCH], int count) {
 #pragma unroll
         for (int r = 0; r < count; r++, from += WIDTH) copy_async(&rows[r][column], from);
     };

@@ -74,6 +74,7 @@ struct Patches {
     }
 };
 
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL /* the only pass that has load_part() */
 /* What a thread multiplies: the depthwise convolution at two pixels. */
 template <>
 __device__ __forceinline__ void kp::load_part<Patches>(const float *slab, int i, float (&v)[4][4]) {
@@ -98,6 +99,7 @@ __device__ __forceinline__ void kp::load_part<Patches>(const float *slab, int i,
         v[c / 2][c % 2 * 2] = sum[0], v[c / 2][c % 2 * 2 + 1] = sum[1];
     }
 }
+#endif
 
 struct StorePatches {
     float *out;
