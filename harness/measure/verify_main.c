@@ -113,13 +113,11 @@ static void add_vendor(struct verify *v) {
     const struct kp_vendor *found = kp_vendor_found();
     if (!*found->choices) return;
     cJSON_AddStringToObject(v->json, "choices", found->choices);
-    cJSON *calls = cJSON_CreateObject();
-    for (int c = 0; c < KP_VENDOR_CALLS; c++)
+    cJSON *calls = NULL; /* of a linear layer only what was taken is known */
+    for (int c = 0; c < KP_VENDOR_CALLS; c++) {
+        if (found->us[c] > 0 && !calls) calls = cJSON_AddObjectToObject(v->json, "vendor_us");
         if (found->us[c] > 0) json_add_number(calls, kp_vendor_name[c], found->us[c]);
-    if (calls->child)
-        cJSON_AddItemToObject(v->json, "vendor_us", calls);
-    else
-        cJSON_Delete(calls);
+    }
 }
 
 /* ---- Recording ------------------------------------------------------------------ */
