@@ -202,15 +202,23 @@ static void load_tasks(struct report *r, const char *tasks) {
 
 /* ---- results ---- */
 
-/* Read which commit's tree the results of a GPU are of: RESULTS/GPU/tree, if it is there. */
+/* Read which commit's tree the results of a GPU are of, or those of a family, whose name follows:
+ * RESULTS/GPU/tree, if it is there. */
 static void load_tree(struct column *c, const char *results) {
     char *path = text_format("%s/%s/tree", results, c->name);
     if (access(path, F_OK) == 0) {
         char *text = file_read(path, NULL);
         size_t n = strspn(text, "0123456789abcdef");
-        if (n < 12 || n >= sizeof c->tree || strcmp(text + n, "\n"))
-            die(KP_INPUT, "%s: expected the hash of a commit, 12 to 40 hexadecimal digits", path);
+        char *name = text + n + (text[n] == ' ');
+        size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+        if (n < 12 || n >= sizeof c->tree || strcmp(name + length, "\n") ||
+            (text[n] == ' ') != (length > 0) || length >= sizeof c->tree_name)
+            die(KP_INPUT,
+                "%s: expected the hash of a commit, 12 to 40 hexadecimal digits, and perhaps the "
+                "name of a family",
+                path);
         snprintf(c->tree, sizeof c->tree, "%.*s", (int)n, text);
+        snprintf(c->tree_name, sizeof c->tree_name, "%.*s", (int)length, name);
         free(text);
     }
     free(path);

@@ -52,8 +52,9 @@ struct column {              /* a GPU with recorded results */
     bool arch_of_machine;    /* from the machine, not from what a kernel was compiled for */
     struct result *cell;     /* one a row; verdict "" where nothing was recorded */
     struct staleness *stale; /* one a row; NULL until report_staleness() */
-    int nstale, nunknown;
-    char tree[41]; /* the commit whose tree all results are of; "" if of this tree */
+    int nstale, nunknown, nsince; /* nsince: stale by this tree, and said to be of another */
+    char tree[41];      /* a commit whose tree results are of; "" if all are of this tree */
+    char tree_name[32]; /* the family whose results these are; "": all */
     struct torch *torch; /* one a row, from RESULTS/pytorch/NAME.csv; NULL without that file */
     char *torch_from;    /* its versions and dates; NULL without that file */
 };
@@ -96,6 +97,10 @@ bool report_left_out(const struct report *r, const struct column *c, int row);
 /* Whether a cell carries the headline: not left out, ok, and of its task's own class or a better
  * one.  A kernel of another class (TF32 for an fp32 task) solves another problem. */
 bool report_counts(const struct report *r, const struct column *c, int row);
+
+/* The commit whose tree the results of a GPU are of: those of a family, or where `family` is NULL
+ * all others.  "" if that is this tree. */
+const char *report_tree(const struct column *c, const char *family);
 
 /* Whether a task is in the row of a suite or, where `suite` is NULL, in that of all. */
 bool report_in_row_of(const struct row *row, const char *suite);

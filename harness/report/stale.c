@@ -63,6 +63,16 @@ static struct staleness look(struct sources *s, const struct column *c, const st
     return stale;
 }
 
+const char *report_tree(const struct column *c, const char *family) {
+    bool all = !*c->tree_name;
+    return all || (family && !strcmp(c->tree_name, family)) ? c->tree : "";
+}
+
+/* Whether a result is said to be of another tree. */
+static bool of_a_tree(const struct column *c, const struct row *row) {
+    return *report_tree(c, row->family && !row->own ? row->suite : NULL);
+}
+
 void report_staleness(struct report *r, const char *tasks) {
     struct sources *s = sources_open();
     for (int i = 0; i < r->ncolumns; i++) {
@@ -73,7 +83,7 @@ void report_staleness(struct report *r, const char *tasks) {
             if (!*c->cell[j].verdict) continue;
             c->stale[j] = look(s, c, &r->rows[j], &c->cell[j], tasks);
             c->nunknown += c->stale[j].unknown;
-            c->nstale += *c->stale[j].changed != 0;
+            *(of_a_tree(c, &r->rows[j]) ? &c->nsince : &c->nstale) += *c->stale[j].changed != 0;
         }
     }
     sources_close(s);
@@ -82,8 +92,8 @@ void report_staleness(struct report *r, const char *tasks) {
 void report_stale(const struct report *r, FILE *out) {
     for (int i = 0; i < r->ncolumns; i++) {
         const struct column *c = &r->columns[i];
-        for (int j = 0; j < r->nrows && !*c->tree; j++)
-            if (*c->stale[j].changed)
+        for (int j = 0; j < r->nrows; j++)
+            if (*c->stale[j].changed && !of_a_tree(c, &r->rows[j]))
                 fprintf(out, "%s/%s stale: %s\n", c->name, r->rows[j].task, c->stale[j].changed);
     }
 }
@@ -91,10 +101,10 @@ void report_stale(const struct report *r, FILE *out) {
 void stale_line(const struct column *c, FILE *out) {
     if (*c->tree)
         fprintf(out,
-                "**Of commit %.12s**, the last whose kernels were measured on this GPU. What %d of "
+                "**%s%s %.12s**, the last whose kernels were measured on this GPU. What %d of "
                 "these results were measured\nof has changed since; the remarks say what.\n\n",
-                c->tree, c->nstale);
-    else if (c->nstale)
+                c->tree_name, *c->tree_name ? " of commit" : "Of commit", c->tree, c->nsince);
+    if (c->nstale)
         fprintf(
             out,
             "**Stale**: what %d result%s measured of has changed since; the remarks say what.\n\n",

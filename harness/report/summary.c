@@ -31,7 +31,8 @@ static void summary_row(const struct report *r, const struct column *c, const ch
         put_plain(c->whole_name, sizeof c->whole_name, out);
         fputc(')', out);
     }
-    if (*c->tree) fprintf(out, ", of %.7s", c->tree);
+    const char *tree = report_tree(c, family);
+    if (*tree) fprintf(out, ", of %.7s", tree);
     fputs(" |", out);
     put_both(torch, out);
     fprintf(out, " %d of %d", torch->cells, a.all);
@@ -86,11 +87,10 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
         const struct column *c = &r->columns[i];
         if (*c->tree)
             fprintf(out,
-                    "\n**%s: of commit %.7s**, the last whose kernels were measured there; what %d "
-                    "results were measured of has\nchanged since.\n",
-                    c->name, c->tree, c->nstale);
-        else
-            stale += c->nstale;
+                    "\n**%s%s%s: of commit %.7s**, the last whose kernels were measured there; what "
+                    "%d results were measured of has\nchanged since.\n",
+                    c->name, *c->tree_name ? ", " : "", c->tree_name, c->tree, c->nsince);
+        stale += c->nstale;
     }
     if (stale)
         fprintf(out,

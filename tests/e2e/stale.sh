@@ -14,11 +14,12 @@ check 'no published result is stale' is "$("$root/build/report" --failed none | 
 # Those of a GPU that says of which commit they are are not stale there.
 for tree in results/*/tree; do
     [ -e "$tree" ] || continue
-    gpu=$(basename "${tree%/tree}") commit=$(cat "$tree")
+    gpu=$(basename "${tree%/tree}")
+    read -r commit family < "$tree"
     if git cat-file -e "$commit" 2> /dev/null; then
         mkdir "$scratch/$gpu" && git archive "$commit" | tar -xf - -C "$scratch/$gpu"
         rm -r "$scratch/$gpu"/results/* && cp -r "results/$gpu" "$scratch/$gpu/results/" && rm "$scratch/$gpu/$tree"
-        check "no result of the $gpu is stale in the tree that they are of" is "$(cd "$scratch/$gpu" && "$root/build/report" --failed none | grep ' stale: ')" ''
+        check "no result of the $gpu is stale in the tree that they are of" is "$(cd "$scratch/$gpu" && "$root/build/report" --failed none | grep " stale: " | grep "/${family:-.}")" ''
     else
         skip "the tree of the results of the $gpu" "no commit $commit in this repository"
     fi
@@ -117,9 +118,15 @@ git -C "$root" rev-parse HEAD > results/h200/tree 2> /dev/null || echo 012345678
 check 'of a GPU whose results are of another tree the page says so' grep -qE '^\*\*Of commit [0-9a-f]{12}\*\*, .* What 1 of these results' results/h200/README.md
 check 'README does, too, in the row and below' is "$(grep -cE '^\| h200 .*, of [0-9a-f]{7} \||^\*\*h200: of commit [0-9a-f]{7}\*\*, .* what 1 result' README.md) $(grep -c 'Stale' README.md)" '2 0'
 check 'and none is listed' is "$(stale)" ''
+echo "$(cat results/h200/tree) hgemm" > results/h200/tree
+sed -i '$a int more;' optimized/sm_90a/hgemm.cu
+"$root/build/report" > "$out" 2>&1
+check "of those of a family it lists the others" is "$(stale)" 'l1_019_relu: kernel'
+check 'and the page says of each how many' is "$(grep -cE '^\*\*hgemm of commit [0-9a-f]{12}\*\*, .* What 1 of these results|^\*\*Stale\*\*: what 1 result ' results/h200/README.md)" 2
+check 'as README does' is "$(grep -cE '^\| h200, hgemm, of [0-9a-f]{7} \||^\*\*h200, hgemm: of commit [0-9a-f]{7}\*\*, .* what 1 result|^\*\*Stale: 1 of' README.md) $(grep -c '^| h200 .*, of ' README.md)" '3 0'
 for wrong in '' e4e9abf 'e4e9abf73a7f and more'; do
     echo "$wrong" > results/h200/tree
-    check "a tree called '$wrong' is refused in one line" is "$("$root/build/report" 2>&1 | tail -n 1)" 'report: results/h200/tree: expected the hash of a commit, 12 to 40 hexadecimal digits'
+    check "a tree called '$wrong' is refused in one line" is "$("$root/build/report" 2>&1 | tail -n 1)" 'report: results/h200/tree: expected the hash of a commit, 12 to 40 hexadecimal digits, and perhaps the name of a family'
 done
 rm results/h200/tree
 rm reference/cuda_ops/swoosh.cu harness/replay/timed_sample.c reference/cuda_ops/softmax.cu

@@ -293,8 +293,17 @@ static void test_other_tree(void **state) {
     refused("results/g1/solo.json", before,
             "results/g1 are all of commit 0123456789ab: to record others, remove");
     assert_false(exists("results/g1/fresh.json"));
-    assert_int_equal(remove("results/g1/tree"), 0);
+    /* Where those of a family are, others are recorded. */
+    file_replace("results/g1/tree", "0123456789ab fam\n");
+    file_replace("build/cells", "g1 : fam_1 solo fresh\n");
+    file_replace("build/g1/fam_1.time.json", FRESH("fam_1", ",\"flags\":[1]"));
+    before = file_read("results/g1/fam.jsonl", NULL);
+    refused("results/g1/fam.jsonl", before,
+            "results/g1/fam.jsonl are all of commit 0123456789ab: to record others, remove");
+    assert_false(exists("results/g1/fresh.json"));
+    file_replace("build/cells", "g1 : solo fresh\n");
     record("all", "2 recorded");
+    assert_int_equal(remove("results/g1/tree"), 0);
 }
 
 /* Makes a folder as record-results expects it, and enters it. */
