@@ -38,15 +38,20 @@ size_t accuracy_bytes(const struct kp_task *t) {
     return bytes;
 }
 
+void accuracy_plan(struct accuracy *acc) {
+    if (acc->nbaselines) return;
+    acc->nbaselines = acc->judged = kp_baselines(acc->r.task, acc->math);
+    for (int b = 0; b < acc->nbaselines; b++)
+        acc->exec[b] = kp_exec_create(acc->r.task, acc->math[b]);
+}
+
 bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed) {
     const struct kp_task *t = acc->r.task;
-    acc->nbaselines = acc->judged = kp_baselines(t, acc->math);
+    accuracy_plan(acc);
     acc->oracle = kp_exec_create_oracle(t, oracle_limit);
     size_t most = kp_exec_workspace(acc->oracle);
-    for (int b = 0; b < acc->nbaselines; b++) {
-        acc->exec[b] = kp_exec_create(t, acc->math[b]);
+    for (int b = 0; b < acc->nbaselines; b++)
         if (kp_exec_workspace(acc->exec[b]) > most) most = kp_exec_workspace(acc->exec[b]);
-    }
     *needed = accuracy_bytes(t) + most;
     for (int i = 0; i < acc->nbaselines * t->noutputs; i++)
         if (cudaMalloc(&acc->out[i / t->noutputs][i % t->noutputs],

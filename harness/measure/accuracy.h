@@ -37,8 +37,12 @@ bool sample_outside(const struct sample_errors *found, enum kp_distribution d);
 /* Device memory that comparing takes beside the referee's buffers, without the oracle's slices. */
 size_t accuracy_bytes(const struct kp_task *t);
 
-/* Prepare, after referee_open(&acc->r, ...); the rest of *acc is zero.  The oracle's slices may
- * take `oracle_limit` bytes.  False if memory is short; *needed is what all of this takes. */
+/* Plan the baselines, after referee_open(&acc->r, ...); the rest of *acc is zero.  That takes no
+ * memory, and says how much they will. */
+void accuracy_plan(struct accuracy *acc);
+
+/* Prepare, with or without accuracy_plan() before.  The oracle's slices may take `oracle_limit`
+ * bytes.  False if memory is short; *needed is what all of this takes. */
 bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed);
 
 /* Take memory for up to n others, which the caller fills, as long as `spare` bytes stay free.  The

@@ -46,8 +46,9 @@ static const double short_known_share = 0.007; /* sets differ: 0.3 % would take 
 enum {
     SHORT_LEAST_SETS = 8, /* the interval is drawn over sets: fewer say little of their spread */
     SHORT_FEW_SETS = 4,   /* enough where a task asks for less: few sets make a wide interval */
-    SHORT_MOST_SETS = 48, /* each gets this part of the rounds and of the cap on seconds */
-    SHORT_CAPS = 3        /* all sets may take 3 caps: starting takes longer than measuring */
+    SHORT_MOST_SETS = 48, /* each gets this part of the rounds and of the seconds */
+    SHORT_CAPS = 6,       /* all sets may take so many caps, */
+    SHORT_ROUNDS_CAPS = 2 /* so many of them for rounds: starting takes longer than measuring */
 };
 
 /* The stopping rule costs a bootstrap: it is tried every 10 rounds, from 100 rounds on every 50. */
@@ -474,7 +475,8 @@ bool rounds_run(struct rounds *t, bool aa) {
         bool enough = t->epoch >= least;
         if (enough && (known_within(t, short_known_share) || seconds_now() > until)) break;
         if (!rounds_renew(t, aa) ||
-            !do_rounds(t, KP_MOST_ROUNDS / SHORT_MOST_SETS, t->cap_seconds / SHORT_MOST_SETS))
+            !do_rounds(t, KP_MOST_ROUNDS / SHORT_MOST_SETS,
+                       SHORT_ROUNDS_CAPS * t->cap_seconds / SHORT_MOST_SETS))
             return false;
     }
     return true;

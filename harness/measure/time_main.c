@@ -30,8 +30,8 @@
 /* ---- The numbers of the rules ---------------------------------------------------------- */
 
 enum {
-    ORACLE_PART = 4,  /* the oracle's slices may take a quarter of the free memory */
-    CAP_SECONDS = 10, /* for the rounds of a cell, unless KP_CELL_SECONDS says otherwise */
+    ORACLE_PART = 2,  /* the oracle may take half of what the runners leave */
+    CAP_SECONDS = 5,  /* for the rounds of a cell, unless KP_CELL_SECONDS says otherwise */
     MOST_KEPT = 100,  /* samples of a runner that the result keeps */
     AA_BATCHES = 5    /* of --aa: each is measured as a cell is */
 };
@@ -210,9 +210,11 @@ static void allocate(struct cell *c) {
                       &need))
         finish(c, "skipped", referee_short(need, free_bytes));
     KP_CU(cu.cuMemGetInfo(&left, &total));
-    bool fits = accuracy_open(&c->t.acc, left / ORACLE_PART, &accuracy);
+    accuracy_plan(&c->t.acc);
+    size_t runners = baseline_bytes(&c->t.acc), taken = runners + accuracy_bytes(c->t.task);
+    size_t limit = left > taken ? (left - taken) / ORACLE_PART : 0;
+    bool fits = accuracy_open(&c->t.acc, limit, &accuracy);
     KP_CU(cu.cuMemGetInfo(&left, &total));
-    size_t runners = baseline_bytes(&c->t.acc);
     if (!fits || runners > left)
         finish(c, "skipped", referee_short(need + accuracy + runners, free_bytes));
     size_t sets = left / runners;

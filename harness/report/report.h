@@ -45,16 +45,16 @@ struct staleness {    /* of a recorded result: whether what it was measured of h
     char changed[48]; /* "kernel, harness"; "" if nothing has, or nobody can tell */
 };
 
-struct column {              /* a GPU with recorded results */
-    char name[32];           /* its folder: h200 */
-    char whole_name[80];     /* "NVIDIA H200", or "" if no result says */
-    char arch[16];           /* sm_90, or "" if no result says */
-    bool arch_of_machine;    /* from the machine, not from what a kernel was compiled for */
-    struct result *cell;     /* one a row; verdict "" where nothing was recorded */
-    struct staleness *stale; /* one a row; NULL until report_staleness() */
+struct column {                   /* a GPU with recorded results */
+    char name[32];                /* its folder: h200 */
+    char whole_name[80];          /* "NVIDIA H200", or "" if no result says */
+    char arch[16];                /* sm_90, or "" if no result says */
+    bool arch_of_machine;         /* from the machine, not from what a kernel was compiled for */
+    struct result *cell;          /* one a row; verdict "" where nothing was recorded */
+    struct staleness *stale;      /* one a row; NULL until report_staleness() */
     int nstale, nunknown, nsince; /* nsince: stale by this tree, and said to be of another */
-    char tree[41];      /* a commit whose tree results are of; "" if all are of this tree */
-    char tree_name[32]; /* the family whose results these are; "": all */
+    char tree[41];       /* a commit whose tree results are of; "" if all are of this tree */
+    char tree_name[32];  /* the family whose results these are; "": all */
     struct torch *torch; /* one a row, from RESULTS/pytorch/NAME.csv; NULL without that file */
     char *torch_from;    /* its versions and dates; NULL without that file */
 };

@@ -86,10 +86,11 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
     for (int i = 0; i < r->ncolumns; i++) {
         const struct column *c = &r->columns[i];
         if (*c->tree)
-            fprintf(out,
-                    "\n**%s%s%s: of commit %.7s**, the last whose kernels were measured there; what "
-                    "%d results were measured of has\nchanged since.\n",
-                    c->name, *c->tree_name ? ", " : "", c->tree_name, c->tree, c->nsince);
+            fprintf(
+                out,
+                "\n**%s%s%s: of commit %.7s**, the last whose kernels were measured there; what "
+                "%d results were measured of has\nchanged since.\n",
+                c->name, *c->tree_name ? ", " : "", c->tree_name, c->tree, c->nsince);
         stale += c->nstale;
     }
     if (stale)
