@@ -27,6 +27,25 @@ using Tile = kp::Tile<128, kp::Tf32Rest>;
 constexpr size_t SPLIT = kp::split_bytes<In, Tile>();
 constexpr size_t PLANES = (size_t)IMAGES * PIXELS * CHANNELS;
 
+/* The bias of queries and keys alone. */
+struct KeysBias {
+    const float *bias;
+    __device__ __forceinline__ float operator()(float v, int, int column) const {
+        return column < 2 * CHANNELS ? v + __ldg(bias + column) : v;
+    }
+};
+
+/* attended += the values' bias, a float4 a thread. Behind the softmax, whose weights add up to one,
+ * it is added once: in the sum over keys it would hide values that are small beside it. */
+constexpr int ADD_THREADS = 256;
+__global__ void __launch_bounds__(ADD_THREADS)
+    add_bias_kernel(float4 *__restrict__ attended, const float4 *__restrict__ bias) {
+    const size_t i = (size_t)blockIdx.x * ADD_THREADS + threadIdx.x;
+    const float4 a = attended[i], b = __ldg(bias + i % (CHANNELS / 4));
+    attended[i] = make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w);
+}
+static_assert(PLANES % (4 * ADD_THREADS) == 0, "whole blocks");
+
 extern "C" size_t scratch_bytes(void) {
     return SPLIT + 4 * PLANES * sizeof(float);
 }
@@ -38,12 +57,14 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     const kp::Along<PIXELS, CHANNELS, CHANNELS, (long long)CHANNELS *PIXELS> said = {{}, attended};
     const kp::Along<3 * CHANNELS, CHANNELS> in_weight = {{}, in->attn_in_proj_weight};
     const kp::Along<CHANNELS, CHANNELS> out_weight = {{}, in->attn_out_proj_weight};
-    const kp::StoreRows<kp::AddBias, PIXELS, 3 * CHANNELS, 3LL *CHANNELS *PIXELS> store = {
+    const kp::StoreRows<KeysBias, PIXELS, 3 * CHANNELS, 3LL *CHANNELS *PIXELS> store = {
         {in->attn_in_proj_bias}, qkv};
     const kp::AddNorm<PIXELS, CHANNELS> norm = {in->attn_out_proj_bias, in->x, in->norm_weight,
                                                 in->norm_bias, out->out};
     kp::product<In, Tile>(x, in_weight, store, scratch, stream);
     kp::attend<kp::SoftmaxWeights, IMAGES, PIXELS, HEADS, WIDTH>(
         qkv, attended, 1.0f / sqrtf((float)WIDTH), stream);
+    add_bias_kernel<<<PLANES / 4 / ADD_THREADS, ADD_THREADS, 0, stream>>>(
+        (float4 *)attended, (const float4 *)(in->attn_in_proj_bias + 2 * CHANNELS));
     kp::product<Out, Tile>(said, out_weight, norm, scratch, stream);
 }
