@@ -179,7 +179,7 @@ static int changed(const struct kp_task *t, int i, enum kp_distribution d, uint6
     return n;
 }
 
-/* One element of each tensor is far larger, another one with another seed. */
+/* One element is far larger, another one with another seed. */
 static void test_outlier(void **state) {
     (void)state;
     const struct {
@@ -201,6 +201,28 @@ static void test_outlier(void **state) {
         assert_true(places[0] != places[1]);
         task_free(t);
     }
+}
+
+/* The first tensor that may have an outlier has one, and one of the others: each at times. */
+static void test_outliers(void **state) {
+    (void)state;
+    struct kp_task *t = task("u f32 [8,8] uniform(0,1) unit; a f32 [8,8] uniform(0,1) real;"
+                             "b f32 [8,8] uniform(0,1) positive; c f32 [8,8] uniform(0,1) real",
+                             "v[8,8] = mul(u, a)|z[8,8] = add(v, b)|y[8,8] = add(z, c)");
+    int found[4] = {0};
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        int all = 0;
+        for (int i = 0; i < 4; i++) {
+            double factor;
+            int n = changed(t, i, KP_DIST_OUTLIER, seed, &factor);
+            found[i] += n, all += n;
+        }
+        assert_int_equal(all, 2);
+    }
+    assert_int_equal(found[0], 0);
+    assert_int_equal(found[1], 40);
+    assert_true(found[2] > 9 && found[3] > 9);
+    task_free(t);
 }
 
 /* One element of one tensor is infinite, of either sign; each real tensor has it at times. */
@@ -317,8 +339,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows_columns), cmocka_unit_test(test_inner),
         cmocka_unit_test(test_inner_none),   cmocka_unit_test(test_outlier),
-        cmocka_unit_test(test_infinite),     cmocka_unit_test(test_large),
-        cmocka_unit_test(test_tiny),         cmocka_unit_test(test_seeds),
-        cmocka_unit_test(test_place)};
+        cmocka_unit_test(test_outliers),     cmocka_unit_test(test_infinite),
+        cmocka_unit_test(test_large),        cmocka_unit_test(test_tiny),
+        cmocka_unit_test(test_seeds),        cmocka_unit_test(test_place)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
