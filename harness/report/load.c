@@ -202,23 +202,35 @@ static void load_tasks(struct report *r, const char *tasks) {
 
 /* ---- results ---- */
 
-/* Read which commit's tree the results of a GPU are of, or those of a family, whose name follows:
- * RESULTS/GPU/tree, if it is there. */
-static void load_tree(struct column *c, const char *results) {
+/* Read a line of RESULTS/GPU/tree, "COMMIT" or "COMMIT FAMILY".  Returns what follows it, or NULL
+ * if it is no such line. */
+static const char *read_tree(const char *line, struct tree *t) {
+    size_t n = strspn(line, "0123456789abcdef");
+    const char *family = line + n + (line[n] == ' ');
+    size_t length = strspn(family, "abcdefghijklmnopqrstuvwxyz0123456789_");
+    bool named = line[n] == ' ';
+    if (n < 12 || n >= sizeof t->commit || named != (length > 0) || length >= sizeof t->family ||
+        family[length] != '\n')
+        return NULL;
+    snprintf(t->commit, sizeof t->commit, "%.*s", (int)n, line);
+    snprintf(t->family, sizeof t->family, "%.*s", (int)length, family);
+    return family + length + 1;
+}
+
+/* Read which results of a GPU are of another tree, if that is said. */
+static void load_trees(struct column *c, const char *results) {
     char *path = text_format("%s/%s/tree", results, c->name);
     if (access(path, F_OK) == 0) {
         char *text = file_read(path, NULL);
-        size_t n = strspn(text, "0123456789abcdef");
-        char *name = text + n + (text[n] == ' ');
-        size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
-        if (n < 12 || n >= sizeof c->tree || strcmp(name + length, "\n") ||
-            (text[n] == ' ') != (length > 0) || length >= sizeof c->tree_name)
-            die(KP_INPUT,
-                "%s: expected the hash of a commit, 12 to 40 hexadecimal digits, and perhaps the "
-                "name of a family",
-                path);
-        snprintf(c->tree, sizeof c->tree, "%.*s", (int)n, text);
-        snprintf(c->tree_name, sizeof c->tree_name, "%.*s", (int)length, name);
+        const char *line = text;
+        do {
+            line = c->ntrees < KP_MOST_TREES ? read_tree(line, &c->tree[c->ntrees++]) : NULL;
+            if (!line)
+                die(KP_INPUT,
+                    "%s: expected up to %d lines, each the hash of a commit, 12 to 40 hexadecimal "
+                    "digits, and perhaps the name of a family",
+                    path, KP_MOST_TREES);
+        } while (*line);
         free(text);
     }
     free(path);
@@ -372,7 +384,7 @@ void report_load(struct report *r, const char *results, const char *tasks, const
         char *path = text_format("%s/pytorch/%s.csv", results, r->columns[i].name);
         torch_load(r, &r->columns[i], path);
         free(path);
-        load_tree(&r->columns[i], results);
+        load_trees(&r->columns[i], results);
     }
 }
 

@@ -128,9 +128,10 @@ static int sorted_dots(const struct report *r, const struct column *c,
 
 /* Begin a quoted title: "sm_90, h200: 30 of 34 correct", or "sm_90, h200 of 0123456: ...". */
 static void begin_title(struct figure *f, const struct column *c, const struct aggregate *a) {
-    const char *tree = report_tree(c, NULL);
+    const struct tree *tree = report_tree(c, NULL);
     fprintf(f->t, "%s\"%s%s%s%s%.7s: %d of %d correct", f->panels ? ", " : "", c->arch,
-            *c->arch ? ", " : "", c->name, *tree ? " of " : "", tree, a->correct, a->all);
+            *c->arch ? ", " : "", c->name, tree ? " of " : "", tree ? tree->commit : "", a->correct,
+            a->all);
 }
 
 /* Add to a line the cell's speedup over PyTorch and its place among n dots sorted by that. */

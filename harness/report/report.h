@@ -45,16 +45,24 @@ struct staleness {    /* of a recorded result: whether what it was measured of h
     char changed[48]; /* "kernel, harness"; "" if nothing has, or nobody can tell */
 };
 
-struct column {                   /* a GPU with recorded results */
-    char name[32];                /* its folder: h200 */
-    char whole_name[80];          /* "NVIDIA H200", or "" if no result says */
-    char arch[16];                /* sm_90, or "" if no result says */
-    bool arch_of_machine;         /* from the machine, not from what a kernel was compiled for */
-    struct result *cell;          /* one a row; verdict "" where nothing was recorded */
-    struct staleness *stale;      /* one a row; NULL until report_staleness() */
-    int nstale, nunknown, nsince; /* nsince: stale by this tree, and said to be of another */
-    char tree[41];       /* a commit whose tree results are of; "" if all are of this tree */
-    char tree_name[32];  /* the family whose results these are; "": all */
+enum { KP_MOST_TREES = 4 };
+
+struct tree {        /* which results of a GPU are of another tree than this */
+    char commit[41]; /* whose */
+    char family[32]; /* a family's, or ""; then all that no other says */
+    int nchanged;    /* results for which what they were measured of has changed since */
+};
+
+struct column {              /* a GPU with recorded results */
+    char name[32];           /* its folder: h200 */
+    char whole_name[80];     /* "NVIDIA H200", or "" if no result says */
+    char arch[16];           /* sm_90, or "" if no result says */
+    bool arch_of_machine;    /* from the machine, not from what a kernel was compiled for */
+    struct result *cell;     /* one a row; verdict "" where nothing was recorded */
+    struct staleness *stale; /* one a row; NULL until report_staleness() */
+    int nstale, nunknown;    /* without those that are said to be of another tree */
+    struct tree tree[KP_MOST_TREES];
+    int ntrees;
     struct torch *torch; /* one a row, from RESULTS/pytorch/NAME.csv; NULL without that file */
     char *torch_from;    /* its versions and dates; NULL without that file */
 };
@@ -98,9 +106,9 @@ bool report_left_out(const struct report *r, const struct column *c, int row);
  * one.  A kernel of another class (TF32 for an fp32 task) solves another problem. */
 bool report_counts(const struct report *r, const struct column *c, int row);
 
-/* The commit whose tree the results of a GPU are of: those of a family, or where `family` is NULL
- * all others.  "" if that is this tree. */
-const char *report_tree(const struct column *c, const char *family);
+/* What tree the results of a GPU are of: those of a family, or where `family` is NULL those of
+ * none. NULL if that is this tree. */
+const struct tree *report_tree(const struct column *c, const char *family);
 
 /* Whether a task is in the row of a suite or, where `suite` is NULL, in that of all. */
 bool report_in_row_of(const struct row *row, const char *suite);

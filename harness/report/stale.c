@@ -63,14 +63,18 @@ static struct staleness look(struct sources *s, const struct column *c, const st
     return stale;
 }
 
-const char *report_tree(const struct column *c, const char *family) {
-    bool all = !*c->tree_name;
-    return all || (family && !strcmp(c->tree_name, family)) ? c->tree : "";
+const struct tree *report_tree(const struct column *c, const char *family) {
+    const struct tree *found = NULL;
+    for (int i = 0; i < c->ntrees; i++) {
+        const struct tree *t = &c->tree[i];
+        if (*t->family ? family && !strcmp(t->family, family) : !found) found = t;
+    }
+    return found;
 }
 
-/* Whether a result is said to be of another tree. */
-static bool of_a_tree(const struct column *c, const struct row *row) {
-    return *report_tree(c, row->family && !row->own ? row->suite : NULL);
+/* What tree a result is said to be of; NULL if of this. */
+static const struct tree *tree_of(const struct column *c, const struct row *row) {
+    return report_tree(c, row->family && !row->own ? row->suite : NULL);
 }
 
 void report_staleness(struct report *r, const char *tasks) {
@@ -83,7 +87,8 @@ void report_staleness(struct report *r, const char *tasks) {
             if (!*c->cell[j].verdict) continue;
             c->stale[j] = look(s, c, &r->rows[j], &c->cell[j], tasks);
             c->nunknown += c->stale[j].unknown;
-            *(of_a_tree(c, &r->rows[j]) ? &c->nsince : &c->nstale) += *c->stale[j].changed != 0;
+            const struct tree *t = tree_of(c, &r->rows[j]);
+            *(t ? &c->tree[t - c->tree].nchanged : &c->nstale) += *c->stale[j].changed != 0;
         }
     }
     sources_close(s);
@@ -93,17 +98,19 @@ void report_stale(const struct report *r, FILE *out) {
     for (int i = 0; i < r->ncolumns; i++) {
         const struct column *c = &r->columns[i];
         for (int j = 0; j < r->nrows; j++)
-            if (*c->stale[j].changed && !of_a_tree(c, &r->rows[j]))
+            if (*c->stale[j].changed && !tree_of(c, &r->rows[j]))
                 fprintf(out, "%s/%s stale: %s\n", c->name, r->rows[j].task, c->stale[j].changed);
     }
 }
 
 void stale_line(const struct column *c, FILE *out) {
-    if (*c->tree)
+    for (int i = 0; i < c->ntrees; i++) {
+        const struct tree *t = &c->tree[i];
         fprintf(out,
                 "**%s%s %.12s**, the last whose kernels were measured on this GPU. What %d of "
                 "these results were measured\nof has changed since; the remarks say what.\n\n",
-                c->tree_name, *c->tree_name ? " of commit" : "Of commit", c->tree, c->nsince);
+                t->family, *t->family ? " of commit" : "Of commit", t->commit, t->nchanged);
+    }
     if (c->nstale)
         fprintf(
             out,

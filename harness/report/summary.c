@@ -31,8 +31,8 @@ static void summary_row(const struct report *r, const struct column *c, const ch
         put_plain(c->whole_name, sizeof c->whole_name, out);
         fputc(')', out);
     }
-    const char *tree = report_tree(c, family);
-    if (*tree) fprintf(out, ", of %.7s", tree);
+    const struct tree *tree = report_tree(c, family);
+    if (tree) fprintf(out, ", of %.7s", tree->commit);
     fputs(" |", out);
     put_both(torch, out);
     fprintf(out, " %d of %d", torch->cells, a.all);
@@ -85,12 +85,12 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
     int stale = 0;
     for (int i = 0; i < r->ncolumns; i++) {
         const struct column *c = &r->columns[i];
-        if (*c->tree)
+        for (const struct tree *t = c->tree; t < c->tree + c->ntrees; t++)
             fprintf(
                 out,
                 "\n**%s%s%s: of commit %.7s**, the last whose kernels were measured there; what "
                 "%d results were measured of has\nchanged since.\n",
-                c->name, *c->tree_name ? ", " : "", c->tree_name, c->tree, c->nsince);
+                c->name, *t->family ? ", " : "", t->family, t->commit, t->nchanged);
         stale += c->nstale;
     }
     if (stale)

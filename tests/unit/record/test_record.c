@@ -291,7 +291,7 @@ static void test_other_tree(void **state) {
     char *before = file_read("results/g1/solo.json", NULL);
     record("new", "0 recorded, 0 recorded before, 2 kept as they were, 0 not measured");
     refused("results/g1/solo.json", before,
-            "results/g1 are all of commit 0123456789ab: to record others, remove");
+            "results/g1 are all of commit 0123456789ab: to record others, mend");
     assert_false(exists("results/g1/fresh.json"));
     /* Where those of a family are, others are recorded. */
     file_replace("results/g1/tree", "0123456789ab fam\n");
@@ -299,7 +299,7 @@ static void test_other_tree(void **state) {
     file_replace("build/g1/fam_1.time.json", FRESH("fam_1", ",\"flags\":[1]"));
     before = file_read("results/g1/fam.jsonl", NULL);
     refused("results/g1/fam.jsonl", before,
-            "results/g1/fam.jsonl are all of commit 0123456789ab: to record others, remove");
+            "results/g1/fam.jsonl are all of commit 0123456789ab: to record others, mend");
     assert_false(exists("results/g1/fresh.json"));
     file_replace("build/cells", "g1 : solo fresh\n");
     record("all", "2 recorded");
