@@ -88,6 +88,10 @@ size_t kp_exec_workspace(const struct kp_exec *e) {
     return (size_t)fake_number(e->math == KP_MATH_F64 ? "oracle_bytes" : "baseline_bytes", 0);
 }
 
+size_t kp_exec_workspace_exact(const struct kp_exec *e) {
+    return kp_exec_workspace(e);
+}
+
 static float tf32(float x) {
     uint32_t bits;
     memcpy(&bits, &x, 4);
