@@ -17,7 +17,7 @@
 
 #include <cjson/cJSON.h>
 
-enum { PROMPT_MESSAGES = 2, PROMPT_MAX_BYTES = 262144 }; /* both messages together */
+enum { PROMPT_MESSAGES = 2, PROMPT_MAX_BYTES = 327680 }; /* both messages together */
 
 /* Folders of a prompt's parts, from the root of the tree. */
 #define PROMPT_FOLDER  "harness/gen/prompts"

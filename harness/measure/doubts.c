@@ -24,10 +24,10 @@ static bool differs(double ratio, double share) {
     return fabs(log(ratio)) > log(1 + share);
 }
 
-int controls_needed(const double *candidate_us, int n, double declared_us) {
-    for (int i = 0; i < n && i < KP_FEW_CONTROLS; i++)
-        if (differs(candidate_us[i] / declared_us, control_share / 2)) return KP_LEAST_CONTROLS;
-    return KP_FEW_CONTROLS;
+bool control_differs(const double *candidate_us, int n, double declared_us) {
+    for (int i = 0; i < n; i++)
+        if (differs(candidate_us[i] / declared_us, control_share / 2)) return true;
+    return false;
 }
 
 bool doubt_control(const double *against_us, const double *candidate_us, int n, double tick_us,

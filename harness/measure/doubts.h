@@ -6,13 +6,13 @@
 
 #include <stdbool.h>
 
-/* Rounds on each control distribution: two, or four where the candidate took another time in one of
- * these: 1.3x is then seen. */
+/* Rounds on each control distribution: two of the candidate alone, and where it took another time
+ * in one of these, four more beside its baselines: 1.3x is then seen. */
 enum { KP_FEW_CONTROLS = 2, KP_LEAST_CONTROLS = 4 };
 
-/* How many rounds a control distribution needs that has n: four if one of the first two is further
+/* Whether the candidate took another time in one of n rounds on control inputs: one that is further
  * from `declared_us` than half of what is doubted. */
-int controls_needed(const double *candidate_us, int n, double declared_us);
+bool control_differs(const double *candidate_us, int n, double declared_us);
 
 /* Whether the candidate takes another time on control inputs: its own time differs by more than
  * 15 % from `declared_us`, and the speedup by more than 15 % from `declared`, outside both

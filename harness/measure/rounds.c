@@ -186,16 +186,21 @@ struct round {
     double rms[KP_MAX_OUTPUTS]; /* of the most accurate baseline's outputs */
 };
 
-/* The control distributions that lack samples, in `out`.  Returns how many. */
-static int lacking_controls(const struct rounds *t, enum kp_distribution out[KP_DIST_COUNT]) {
+/* Where the candidate's time differs, its baselines run beside it from then on. */
+bool rounds_lack_controls(struct rounds *t, enum kp_distribution d) {
     const struct runner_samples *own = &t->samples[0];
     double declared_us = t->rounds ? stat_interquartile_mean(own->event_us, t->rounds) : NAN;
+    if (!t->alone[d] && control_differs(own->control_us[d], t->controls[d], declared_us))
+        t->alone[d] = t->controls[d];
+    int needed = t->alone[d] ? t->alone[d] + KP_LEAST_CONTROLS : KP_FEW_CONTROLS;
+    return t->controls[d] < needed;
+}
+
+/* The control distributions that lack samples, in `out`.  Returns how many. */
+static int lacking_controls(struct rounds *t, enum kp_distribution out[KP_DIST_COUNT]) {
     int n = 0;
-    for (int i = 0; i < t->ncontrols; i++) {
-        enum kp_distribution d = t->control[i];
-        int needed = controls_needed(own->control_us[d], t->controls[d], declared_us);
-        if (t->controls[d] < needed) out[n++] = d;
-    }
+    for (int i = 0; i < t->ncontrols; i++)
+        if (rounds_lack_controls(t, t->control[i])) out[n++] = t->control[i];
     return n;
 }
 
@@ -375,8 +380,13 @@ bool rounds_quotable(const struct rounds *t, int i) {
     return class_of_math(math_of(t, i)) <= t->class;
 }
 
-/* On control inputs no output is compared with a baseline's, and no speedup is quoted against a
- * baseline of a lesser class: neither is run. */
+/* Whether runner i has no sample in a round.  On control inputs no output is compared with a
+ * baseline's, and their times are asked for only where the candidate's differs; none is of a lesser
+ * class than its. */
+static bool skips(const struct rounds *t, const struct round *q, int i) {
+    return q->control && i && (!t->alone[q->distribution] || !rounds_quotable(t, i));
+}
+
 static bool one_round(struct rounds *t, int number, bool record) {
     struct round q = draw_round(t, number, record);
     referee_fill(&t->acc.r, q.placement, q.distribution, q.seed);
@@ -386,7 +396,7 @@ static bool one_round(struct rounds *t, int number, bool record) {
     }
     for (int k = 0; k < t->nrunners; k++) {
         int i = q.order[k];
-        if (q.control && i && !rounds_quotable(t, i)) continue;
+        if (skips(t, &q, i)) continue;
         if (!sample(t, &q, i)) return false;
     }
     if (q.control)
@@ -433,7 +443,7 @@ static bool known_within(const struct rounds *t, double share) {
 }
 
 /* Whether the ratio is known well enough to stop. */
-static bool known(const struct rounds *t) {
+static bool known(struct rounds *t) {
     int every = t->rounds < MANY ? LOOK_EVERY : LOOK_SELDOM;
     enum kp_distribution lacking[KP_DIST_COUNT];
     if (t->rounds < KP_LONG_LEAST_ROUNDS || t->rounds % every || lacking_controls(t, lacking))
@@ -462,12 +472,14 @@ static bool do_rounds(struct rounds *t, int most, double seconds) {
 bool rounds_run(struct rounds *t, bool aa) {
     t->rounds = t->epoch = 0;
     memset(t->controls, 0, sizeof t->controls);
+    memset(t->alone, 0, sizeof t->alone);
     t->restarts = false;
     if (!rounds_clock(t) || !do_rounds(t, PROBE, t->cap_seconds)) return false;
     t->restarts = stat_median(t->samples[0].event_us, t->rounds) < short_us;
     if (!t->restarts) return do_rounds(t, KP_MOST_ROUNDS - PROBE, t->cap_seconds);
     t->rounds = 0;
     memset(t->controls, 0, sizeof t->controls);
+    memset(t->alone, 0, sizeof t->alone);
     t->asked = t->sets > 1 ? t->sets - 1 : -1; /* what has probed alone is the first set */
     double until = seconds_now() + SHORT_CAPS * t->cap_seconds;
     int least = t->task->precision > 0 ? SHORT_FEW_SETS : SHORT_LEAST_SETS;

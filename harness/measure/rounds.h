@@ -42,9 +42,11 @@ struct rounds {
     struct runner_samples samples[KP_MAX_RUNNERS];
     int placement[KP_MOST_ROUNDS];
     int rounds, controls[KP_DIST_COUNT], oracle_checks; /* how many were done */
-    bool restarts; /* a short kernel: several sets of processes, one after the other */
-    int epoch;     /* which set runs now */
-    int against;   /* the runner that the speedup is quoted against */
+    int alone[KP_DIST_COUNT]; /* the first rounds on control inputs, in which the candidate ran
+                               * alone; 0 as long as its time was that on declared inputs */
+    bool restarts;            /* a short kernel: several sets of processes, one after the other */
+    int epoch;                /* which set runs now */
+    int against;              /* the runner that the speedup is quoted against */
     double empty_us, tick_us;
     const char *verdict; /* set when the candidate failed while being timed */
     char reason[KP_TAPE_MESSAGE];
@@ -74,6 +76,9 @@ void rounds_leave(struct rounds *t, bool right);
  * ratio is known well enough, the cap is reached or KP_MOST_ROUNDS are done.  A kernel of a few
  * microseconds gets new runners in between (as `aa` says).  False: t->verdict is set. */
 bool rounds_run(struct rounds *t, bool aa);
+
+/* Whether a control distribution has fewer rounds than it should. */
+bool rounds_lack_controls(struct rounds *t, enum kp_distribution d);
 
 /* Have timed outputs on declared inputs be as far off as follows from such spreads, if these are
  * larger than all so far; those of a baseline of a lesser class, by as many times more as its

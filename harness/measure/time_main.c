@@ -30,10 +30,10 @@
 /* ---- The numbers of the rules ---------------------------------------------------------- */
 
 enum {
-    ORACLE_PART = 2,  /* the oracle may take half of what the runners leave */
-    CAP_SECONDS = 5,  /* for the rounds of a cell, unless KP_CELL_SECONDS says otherwise */
-    MOST_KEPT = 100,  /* samples of a runner that the result keeps */
-    AA_BATCHES = 5    /* of --aa: each is measured as a cell is */
+    ORACLE_PART = 2, /* the oracle may take half of what the runners leave */
+    CAP_SECONDS = 5, /* for the rounds of a cell, unless KP_CELL_SECONDS says otherwise */
+    MOST_KEPT = 100, /* samples of a runner that the result keeps */
+    AA_BATCHES = 5   /* of --aa: each is measured as a cell is */
 };
 /* What CUDA and its libraries take in the process of each runner. */
 static const size_t process_bytes = (size_t)1 << 29;
@@ -257,21 +257,23 @@ static void add_times(struct rounds *t, cJSON *to) {
     }
 }
 
-/* The speedup on each control distribution, and whether one has too few rounds to tell. */
+/* The candidate's speed on each control distribution, and whether one has too few rounds to tell.
+ */
 static void add_controls(struct cell *c, cJSON *speedup, struct kp_interval declared) {
-    const struct rounds *t = &c->t;
+    struct rounds *t = &c->t;
     cJSON *all = cJSON_AddObjectToObject(speedup, "controls");
     bool few = false;
-    double own_us = stat_interquartile_mean(t->samples[0].event_us, t->rounds);
+    double declared_us = stat_interquartile_mean(t->samples[0].event_us, t->rounds);
     for (int i = 0; i < t->ncontrols; i++) {
-        int d = t->control[i], n = t->controls[d];
-        double ratio;
-        few |= n < controls_needed(t->samples[0].control_us[d], n, own_us);
-        bool doubt =
-            doubt_control(t->samples[t->against].control_us[d], t->samples[0].control_us[d], n,
-                          t->tick_us, t->master, declared, own_us, &ratio);
-        json_add_number(all, kp_distribution_name[d], ratio);
-        if (!doubt) continue;
+        enum kp_distribution d = t->control[i];
+        const double *own = t->samples[0].control_us[d];
+        double ratio, us = t->controls[d] ? stat_interquartile_mean(own, t->controls[d]) : NAN;
+        few |= rounds_lack_controls(t, d);
+        json_add_number(all, kp_distribution_name[d], declared_us / us);
+        int alone = t->alone[d], n = t->controls[d] - alone;
+        if (!alone || !doubt_control(t->samples[t->against].control_us[d] + alone, own + alone, n,
+                                     t->tick_us, t->master, declared, declared_us, &ratio))
+            continue;
         char *text =
             text_format("control-ratio: %.2fx on %s inputs", ratio, kp_distribution_name[d]);
         flag(c, text);

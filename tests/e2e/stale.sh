@@ -134,7 +134,7 @@ echo fedcba9876543210 >> results/h200/tree
 check 'the others may be of a third' is "$(stale)$(grep -cE '^\| h200.*, of [0-9a-f]{7} \||^\*\*h200.*: of commit [0-9a-f]{7}\*\*, .* what 1 result' README.md)" 4
 for wrong in '' e4e9abf 'e4e9abf73a7f and more' $'e4e9abf73a7f\ne4e9'; do
     echo "$wrong" > results/h200/tree
-    check "a tree called '$wrong' is refused in one line" is "$("$root/build/report" 2>&1 | tail -n 1)" 'report: results/h200/tree: expected up to 4 lines, each the hash of a commit, 12 to 40 hexadecimal digits, and perhaps the name of a family'
+    check "a tree called '$(paste -sd' ' <<< "$wrong")' is refused in one line" is "$("$root/build/report" 2>&1 | tail -n 1)" 'report: results/h200/tree: expected up to 4 lines, each the hash of a commit, 12 to 40 hexadecimal digits, and perhaps the name of a family'
 done
 rm results/h200/tree
 rm reference/cuda_ops/swoosh.cu harness/replay/timed_sample.c reference/cuda_ops/softmax.cu

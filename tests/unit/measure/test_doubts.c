@@ -30,16 +30,19 @@ static int flagged(double slower, uint64_t state) {
     int found = 0;
     for (int i = 0; i < CELLS; i++) {
         double against[KP_LEAST_CONTROLS], own[KP_LEAST_CONTROLS], ratio;
+        double alone[KP_FEW_CONTROLS];
         double share = 0.01 + 0.02 * kp_even(stat_random(&state));
         double off = 0.003 * kp_normal(stat_random(&state)); /* of the declared ratio */
         struct kp_interval declared = {1.25 * (1 + off), 1.25 * (1 + off - 0.006),
                                        1.25 * (1 + off + 0.006)};
-        int n = 0;
-        for (; n < controls_needed(own, n, 100); n++) {
-            against[n] = noisy(125, share, &state);
-            own[n] = noisy(100 * slower, share, &state);
+        for (int k = 0; k < KP_FEW_CONTROLS; k++) alone[k] = noisy(100 * slower, share, &state);
+        if (!control_differs(alone, KP_FEW_CONTROLS, 100)) continue;
+        for (int k = 0; k < KP_LEAST_CONTROLS; k++) {
+            against[k] = noisy(125, share, &state);
+            own[k] = noisy(100 * slower, share, &state);
         }
-        found += doubt_control(against, own, n, tick_us, (uint64_t)i, declared, 100, &ratio);
+        found += doubt_control(against, own, KP_LEAST_CONTROLS, tick_us, (uint64_t)i, declared, 100,
+                               &ratio);
     }
     return found;
 }
@@ -63,18 +66,19 @@ static void test_control_power(void **state) {
     }
 }
 
-/* Four samples where one of the first two is off by more than 7.5 %, else two. */
-static void test_controls_needed(void **state) {
+/* One sample that is off by more than 7.5 % is enough. */
+static void test_control_differs(void **state) {
     (void)state;
     const struct {
-        double us[KP_LEAST_CONTROLS];
-        int n, needed;
-    } row[] = {{{100, 100}, 0, 2},        {{200, 100}, 0, 2},           {{107, 94}, 2, 2},
-               {{108, 100}, 1, 4},        {{108, 100}, 2, 4},           {{100, 108}, 2, 4},
-               {{100, 100 / 1.08}, 2, 4}, {{100, 100, 120, 120}, 4, 2}, {{NAN, NAN}, 0, 2}};
+        double us[3];
+        int n;
+        bool differs;
+    } row[] = {{{200, 200, 200}, 0, false}, {{107, 94, 100}, 3, false},
+               {{108, 100, 100}, 1, true},  {{100, 100, 108}, 2, false},
+               {{100, 100, 108}, 3, true},  {{100, 100 / 1.08, 100}, 3, true}};
     for (size_t i = 0; i < sizeof row / sizeof *row; i++)
-        if (controls_needed(row[i].us, row[i].n, 100) != row[i].needed) fail_msg("row %zu", i);
-    assert_int_equal(controls_needed(row[0].us, 1, NAN), 2); /* before any round */
+        if (control_differs(row[i].us, row[i].n, 100) != row[i].differs) fail_msg("row %zu", i);
+    assert_false(control_differs(row[0].us, 3, NAN)); /* before any round */
 }
 
 /* Steady samples: the ratio is theirs, and 15 % to either side are the limit. */
@@ -194,7 +198,7 @@ static void test_clocks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_control_power), cmocka_unit_test(test_controls_needed),
+        cmocka_unit_test(test_control_power), cmocka_unit_test(test_control_differs),
         cmocka_unit_test(test_control_share), cmocka_unit_test(test_control_interval),
         cmocka_unit_test(test_control_few),   cmocka_unit_test(test_slow_every_fifth),
         cmocka_unit_test(test_slow_share),    cmocka_unit_test(test_clocks)};
