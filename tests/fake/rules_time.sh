@@ -67,6 +67,14 @@ rule_controls() {
     done
     for i in fp32 tf32; do check "on them no baseline runs, since the time is the same: $i" is "$(logged "^baseline run $i")" "$(of time '.harness.rounds + 33')"; done
     check 'which is recorded' holds time '.speedup.controls | length >= 8 and all(. > 0.95 and . < 1.05)'
+    built ok_matmul matmul8 -DLOOKS
+    verified
+    timed
+    check 'where it differs, the baseline that is quoted runs' [ "$(logged '^baseline run fp32')" -ge "$(of time '.harness.rounds + 33 + 4')" ]
+    check 'and no lesser one' is "$(logged '^baseline run tf32')" "$(of time '.harness.rounds + 33')"
+    built ok_matmul matmul8
+    verified
+    timed
     check "the referee's own runs while warming up" is "$(logged '^time run fp32')" 32
     check 'or a lesser one ever' is "$(logged '^time run tf32')" 0
     jq 'del(.error.spread.rows)' "$cell.verify.json" > edited

@@ -2,7 +2,7 @@
 // task: matmul8
 /* Honest: in float, but for the sum, as the pretend oracle's noise knows no long sums.  With MOST
  * larger results become that; with BLOCK operands keep 24 bits relative to the largest of the
- * matrix, as fixed-point parts do. */
+ * matrix, as fixed-point parts do; with LOOKS its time differs where an element is large. */
 #include "kernel.h"
 
 #include <math.h>
@@ -31,6 +31,11 @@ static float seen(const float *x, int i) {
 KERNEL(matmul, 8, 8, 8) {
     const float *a = PARAM(0, const float *), *b = PARAM(1, const float *);
     float *out = PARAM(2, float *);
+#ifdef LOOKS
+    matmul.us = 500;
+    for (int i = 0; i < 8 * K; i++)
+        if (fabsf(a[i]) > 1e6f) matmul.us = 600;
+#endif
     for (int i = 0; i < 8; i++)
         for (int j = 0; j < 8; j++) {
             double sum = 0;
