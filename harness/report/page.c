@@ -62,10 +62,8 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
     if (r->rows[row].left_out && !cell->nflags) fputs(said++ ? "; left out" : "left out", out);
     const char *lesser = lesser_baseline(cell);
     if (lesser) fprintf(out, "%sthe baseline is of %s", said++ ? "; " : "", lesser);
-    if (c->stale && *c->stale[row].changed) {
-        fprintf(out, "%sstale: %s", said ? "; " : "", c->stale[row].changed);
-        said++;
-    }
+    const char *stale = c->stale ? stale_remark(c, &r->rows[row], row) : "";
+    if (*stale) fprintf(out, "%s%s", said++ ? "; " : "", stale);
     if (c->stale && c->stale[row].newer)
         fprintf(out, "%sits kernel is newer, and not measured", said++ ? "; " : "");
     for (int i = 0; i < cell->nflags; i++) {

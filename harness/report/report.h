@@ -50,7 +50,8 @@ enum { KP_MOST_TREES = 4 };
 struct tree {        /* which results of a GPU are of another tree than this */
     char commit[41]; /* whose */
     char family[32]; /* a family's, or ""; then all that no other says */
-    int nchanged;    /* results for which what they were measured of has changed since */
+    int nown,
+        nrest; /* results whose kernel or task has changed since; or what others share alone */
 };
 
 struct column {              /* a GPU with recorded results */
@@ -241,6 +242,11 @@ void report_staleness(struct report *r, const char *tasks);
 /* Write one line for each stale result: "h200/l1_019_relu stale: kernel".  None is for a GPU whose
  * results are of another tree, as they say. */
 void report_stale(const struct report *r, FILE *out);
+
+/* What the row of a result says of its sources: "stale: kernel, harness".  A result of another tree
+ * says only whether its own kernel or task has changed, as the page says the rest of all.  "" for
+ * nothing; valid until the next call. */
+const char *stale_remark(const struct column *c, const struct row *row, int i);
 
 /* Write how many results of a GPU are stale or cannot tell; nothing if none is. */
 void stale_line(const struct column *c, FILE *out);

@@ -77,6 +77,26 @@ static const struct tree *tree_of(const struct column *c, const struct row *row)
     return report_tree(c, row->family && !row->own ? row->suite : NULL);
 }
 
+/* Whether the kernel or the task of a result has changed. */
+static bool own_changed(const struct staleness *s) {
+    return strstr(s->changed, "kernel") || strstr(s->changed, "task");
+}
+
+/* Count a stale result. */
+static void count(struct column *c, const struct row *row, const struct staleness *s) {
+    const struct tree *of = tree_of(c, row);
+    struct tree *t = of ? &c->tree[of - c->tree] : NULL;
+    ++*(!t ? &c->nstale : own_changed(s) ? &t->nown : &t->nrest);
+}
+
+const char *stale_remark(const struct column *c, const struct row *row, int i) {
+    static char text[sizeof c->stale->changed + 16];
+    const struct staleness *s = &c->stale[i];
+    if (tree_of(c, row)) return own_changed(s) ? "its kernel or task has changed since" : "";
+    snprintf(text, sizeof text, "%s%s", *s->changed ? "stale: " : "", s->changed);
+    return text;
+}
+
 void report_staleness(struct report *r, const char *tasks) {
     struct sources *s = sources_open();
     for (int i = 0; i < r->ncolumns; i++) {
@@ -87,8 +107,7 @@ void report_staleness(struct report *r, const char *tasks) {
             if (!*c->cell[j].verdict) continue;
             c->stale[j] = look(s, c, &r->rows[j], &c->cell[j], tasks);
             c->nunknown += c->stale[j].unknown;
-            const struct tree *t = tree_of(c, &r->rows[j]);
-            *(t ? &c->tree[t - c->tree].nchanged : &c->nstale) += *c->stale[j].changed != 0;
+            if (*c->stale[j].changed) count(c, &r->rows[j], &c->stale[j]);
         }
     }
     sources_close(s);
@@ -107,9 +126,10 @@ void stale_line(const struct column *c, FILE *out) {
     for (int i = 0; i < c->ntrees; i++) {
         const struct tree *t = &c->tree[i];
         fprintf(out,
-                "**%s%s %.12s**, the last whose kernels were measured on this GPU. What %d of "
-                "these results were measured\nof has changed since; the remarks say what.\n\n",
-                t->family, *t->family ? " of commit" : "Of commit", t->commit, t->nchanged);
+                "**%s%s %.12s**, the last whose kernels were measured on this GPU. Since then "
+                "kernel or task of %d of these\nresults have changed, as their remarks say, and of "
+                "%d others the reference or the harness.\n\n",
+                t->family, *t->family ? " of commit" : "Of commit", t->commit, t->nown, t->nrest);
     }
     if (c->nstale)
         fprintf(

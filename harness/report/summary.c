@@ -88,9 +88,10 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
         for (const struct tree *t = c->tree; t < c->tree + c->ntrees; t++)
             fprintf(
                 out,
-                "\n**%s%s%s: of commit %.7s**, the last whose kernels were measured there; what "
-                "%d results were measured of has\nchanged since.\n",
-                c->name, *t->family ? ", " : "", t->family, t->commit, t->nchanged);
+                "\n**%s%s%s: of commit %.7s**, the last whose kernels were measured there. Since "
+                "then kernel or task of %d\nresults have changed, and of %d others the reference "
+                "or the harness.\n",
+                c->name, *t->family ? ", " : "", t->family, t->commit, t->nown, t->nrest);
         stale += c->nstale;
     }
     if (stale)
