@@ -223,8 +223,7 @@ static void allocate(struct cell *c) {
 
 /* ---- Floors --------------------------------------------------------------------------- */
 
-/* The floor is the time that hardly any kernel of this class beats, by this machine's measured
- * peaks.  The hard bound is the time that no kernel can beat. */
+/* The floor is what hardly any kernel of this class beats, the hard bound what none can beat. */
 static void floors(struct cell *c) {
     c->floor = task_floor(&c->cost, c->peaks, class_name(c->t.task, c->t.class));
     double fastest = json_number(c->peaks, "f16_tflops", 0);
@@ -257,25 +256,25 @@ static void add_times(struct rounds *t, cJSON *to) {
     }
 }
 
-/* The candidate's speed on each control distribution, and whether one has too few rounds to tell.
- */
+/* The candidate's speed on each control distribution, and whether some have too few rounds. */
 static void add_controls(struct cell *c, cJSON *speedup, struct kp_interval declared) {
     struct rounds *t = &c->t;
+    const struct runner_samples *s = t->samples;
     cJSON *all = cJSON_AddObjectToObject(speedup, "controls");
     bool few = false;
-    double declared_us = stat_interquartile_mean(t->samples[0].event_us, t->rounds);
+    double declared_us = stat_interquartile_mean(s[0].event_us, t->rounds);
     for (int i = 0; i < t->ncontrols; i++) {
         enum kp_distribution d = t->control[i];
-        const double *own = t->samples[0].control_us[d];
+        const char *name = kp_distribution_name[d];
+        const double *own = s[0].control_us[d], *other = s[t->against].control_us[d];
         double ratio, us = t->controls[d] ? stat_interquartile_mean(own, t->controls[d]) : NAN;
         few |= rounds_lack_controls(t, d);
-        json_add_number(all, kp_distribution_name[d], declared_us / us);
-        int alone = t->alone[d], n = t->controls[d] - alone;
-        if (!alone || !doubt_control(t->samples[t->against].control_us[d] + alone, own + alone, n,
-                                     t->tick_us, t->master, declared, declared_us, &ratio))
+        json_add_number(all, name, declared_us / us);
+        int from = t->alone[d], n = t->controls[d] - from;
+        if (!from || !doubt_control(other + from, own + from, n, t->tick_us, t->master, declared,
+                                    declared_us, &ratio))
             continue;
-        char *text =
-            text_format("control-ratio: %.2fx on %s inputs", ratio, kp_distribution_name[d]);
+        char *text = text_format("control-ratio: %.2fx on %s inputs", ratio, name);
         flag(c, text);
         free(text);
     }

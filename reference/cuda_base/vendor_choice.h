@@ -23,8 +23,8 @@ extern const char *const kp_vendor_name[KP_VENDOR_CALLS];
 enum { KP_CHOICE = 160, KP_CHOICES = 1024 }; /* bytes of a product's, and of all, with their end */
 struct kp_vendor {
     char choices[KP_CHOICES];   /* a line a product: its shape, a call, and what cuBLASLt needs */
-    double us[KP_VENDOR_CALLS]; /* of the first matmul: one of many calls, one behind the other, on
-                                   operands that are not in the L2; 0 where there is no such call */
+    double us[KP_VENDOR_CALLS]; /* of the first matmul: a call by itself, on operands that are not
+                                   in the L2; 0 where there is no such call */
 };
 
 /* What the products that are planned from now on take: lines of choices that were found by the same
