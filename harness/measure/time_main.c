@@ -333,8 +333,7 @@ static void add_bounds(struct cell *c) {
         flag(c, "latency-bound");
 }
 
-/* A time below the floor is possible (dirty lines may stay in the L2) but improbable: it counts
- * only if fresh processes measure it again. */
+/* A time below the floor, as dirty lines may stay in the L2, counts if fresh processes agree. */
 static bool confirm(struct cell *c) {
     struct rounds *t = &c->t;
     double floor = floor_margin * fmax(c->floor.bytes_us, c->floor.flops_us);
