@@ -6,6 +6,7 @@
 #include "base/stats.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,10 +98,6 @@ double stat_geomean(const double *x, int n) {
     double sum = 0;
     for (int i = 0; i < n; i++) sum += log(x[i]);
     return exp(sum / n);
-}
-
-bool stat_wins(struct kp_interval ratio) {
-    return ratio.low > 1;
 }
 
 uint64_t stat_random(uint64_t *state) {

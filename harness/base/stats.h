@@ -9,7 +9,6 @@
 #ifndef KP_STATS_H
 #define KP_STATS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -54,9 +53,6 @@ struct kp_interval stat_single(const double *x, const int *placement, int n, dou
 
 /* 95 % of Student's t with f >= 1 degrees of freedom lie between minus this and this. */
 double stat_student(int f);
-
-/* Whether even the low end of a ratio is above 1: the denominator's runner is faster. */
-bool stat_wins(struct kp_interval ratio);
 
 /* The next of a sequence of 64-bit random numbers (splitmix64). */
 uint64_t stat_random(uint64_t *state);
