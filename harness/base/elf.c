@@ -11,12 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    FILE_LIMIT = 1 << 30,
-    SECTION_LIMIT = 0xff00,
-    STO_CUDA_MANAGED = 0x4,
-    STO_CUDA_ENTRY = 0x10
-};
+enum { FILE_LIMIT = 1 << 30, SECTION_LIMIT = 0xff00, STO_CUDA_ENTRY = 0x10 };
 
 struct reader {
     struct elf *e;
@@ -155,7 +150,6 @@ static bool append_relocations(struct reader *r, unsigned i) {
             return bad(r, "%s patches beyond its section", s->name);
         grown[e->nrelocations++] = (struct elf_relocation){
             .target = s->info,
-            .offset = d.r_offset,
             .type = (uint32_t)ELF64_R_TYPE(d.r_info),
             .symbol = (uint32_t)ELF64_R_SYM(d.r_info),
             .addend = d.r_addend,
@@ -250,9 +244,6 @@ size_t elf_variables(const struct elf *cubin, struct elf_variable **out) {
             .name = s->name,
             .size = s->size,
             .constant = constant,
-            .managed = (s->other & STO_CUDA_MANAGED) != 0,
-            .initialized = cubin->sections[s->section].type != SHT_NOBITS,
-            .bind = s->bind,
         };
     }
     if (n == 0) {

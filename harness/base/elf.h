@@ -37,7 +37,6 @@ struct elf_symbol {
 
 struct elf_relocation {
     unsigned target; /* the section that is patched */
-    uint64_t offset; /* in that section */
     uint32_t type;   /* R_* of the machine */
     uint32_t symbol; /* index into elf.symbols */
     int64_t addend;  /* 0 for REL */
@@ -69,9 +68,6 @@ struct elf_variable {
     const char *name;
     uint64_t size;
     bool constant; /* in __constant__ memory, which device code should not write */
-    bool managed;
-    bool initialized; /* has an initial image in the file; else it starts as zeros */
-    unsigned bind;    /* STB_* */
 };
 
 /* The module variables of a cubin, in file order; the caller frees *out.
