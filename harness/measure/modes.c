@@ -46,12 +46,15 @@ int modes_placements(const struct kp_task *task) {
     return n < RUNNER_MAX_PLACEMENTS ? (int)n : RUNNER_MAX_PLACEMENTS;
 }
 
-int modes_turns(int placements, double us) {
+/* How many turns a burst has over n placements, where a replay takes so long: two at least, and
+ * enough for what a burst should last. */
+static int turns_of(int placements, double us) {
     double turns = ceil(burst_us / (us * placements));
     return (int)fmin(MOST_TURNS, fmax(LEAST_TURNS, turns));
 }
 
-double modes_gap_us(void) {
+/* Mean of the gaps in microseconds: KP_SERVER_GAP_US of the environment, else 1000. */
+static double mean_gap_us(void) {
     const char *text = getenv("KP_SERVER_GAP_US");
     double us = text ? atof(text) : 0;
     return us > 0 ? fmin(us, most_gap_us) : usual_gap_us;
@@ -202,14 +205,14 @@ static bool plan(struct modes *m, struct rounds *t) {
     double most = fmin(t->acc.r.nplacements, fmax(1, floor(turn_us / slowest)));
     m->placements[KP_MODE_OFFLINE] = (int)most;
     m->placements[KP_MODE_SERVER] = t->acc.r.nplacements;
-    m->turns = modes_turns((int)most, fastest);
+    m->turns = turns_of((int)most, fastest);
     m->sets = m->before_us < short_us ? SHORT_SETS : 1;
     return true;
 }
 
 bool modes_run(struct modes *m, struct rounds *t) {
     memset(m, 0, sizeof *m);
-    m->gap_us = modes_gap_us();
+    m->gap_us = mean_gap_us();
     m->gap_state = kp_mix(t->master, GAPS_OF_SEED);
     if (!rounds_clock(t) || !plan(m, t)) return false;
     m->tick_us = t->tick_us;

@@ -34,13 +34,6 @@ int modes_placements(const struct kp_task *task);
 /* The bytes of the operands of so many placements. */
 size_t modes_bytes(const struct kp_task *task, int placements);
 
-/* How many turns a burst has over n placements, where a replay takes so long: two at least, and
- * enough for what a burst should last. */
-int modes_turns(int placements, double us);
-
-/* Mean of the gaps in microseconds: KP_SERVER_GAP_US of the environment, else 1000. */
-double modes_gap_us(void);
-
 /* Measure both modes with the runners that rounds_start() has started.  False: t->verdict is set.
  */
 bool modes_run(struct modes *m, struct rounds *t);

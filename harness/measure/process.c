@@ -107,7 +107,8 @@ static void forget(struct kp_process *p) {
     memset(p, 0, sizeof *p);
 }
 
-bool process_lives(struct kp_process *p) {
+/* Whether it runs still.  One that does not is forgotten. */
+static bool lives(struct kp_process *p) {
     if (p->pid > 0 && !waitpid(p->pid, NULL, WNOHANG)) return true;
     forget(p);
     return false;
@@ -143,7 +144,7 @@ void process_begin(const char *of) {
 static bool take_left(struct kp_process *p, bool candidates, const char *name) {
     for (int i = 0; i < MOST_LEFT; i++) {
         if (left[i].pid <= 0 || left[i].candidates != candidates) continue;
-        if (!process_lives(&left[i])) continue;
+        if (!lives(&left[i])) continue;
         *p = left[i];
         p->name = name;
         memset(&left[i], 0, sizeof left[i]);
@@ -171,7 +172,7 @@ static struct kp_process next_recorder, next_runner;
 
 void process_recorder_ahead(void) {
     char *argv[] = {"recorder", NULL};
-    if (!process_lives(&next_recorder)) process_spawn(&next_recorder, "recording", argv);
+    if (!lives(&next_recorder)) process_spawn(&next_recorder, "recording", argv);
 }
 
 void process_start_recorder(struct kp_process *p, const struct runner_recording *what) {
@@ -185,7 +186,7 @@ void process_runner_ahead(void) {
     char *argv[] = {"runner", NULL};
     for (int i = 0; i < MOST_LEFT; i++)
         if (left[i].pid > 0 && left[i].candidates) return;
-    if (!process_lives(&next_runner)) process_spawn(&next_runner, "candidate's", argv);
+    if (!lives(&next_runner)) process_spawn(&next_runner, "candidate's", argv);
 }
 
 /* The absolute path of PREFIX.SUFFIX: the runner may be in another folder. */

@@ -19,9 +19,6 @@ struct kp_process {
  * needs: no keys, no secrets; and CUDA loads all code before it is used. */
 void process_spawn(struct kp_process *p, const char *name, char *const argv[]);
 
-/* Whether it runs still.  One that does not is forgotten. */
-bool process_lives(struct kp_process *p);
-
 /* Tell a recorder, a runner or a baseline's process, which waits for it, what its cell is, and pass
  * on standard error. */
 void process_tell(struct kp_process *p, const void *what, size_t n);

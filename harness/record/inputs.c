@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const input_name[INPUTS] = {"task", "kernel", "reference", "harness"};
+static const char *const input_name[INPUTS] = {"task", "kernel", "reference", "harness"};
 
 /* What can alter a number, whatever the task: folders and files. */
 static const char *const harness_parts[] = {

@@ -25,7 +25,6 @@
 struct cJSON;
 
 enum input { INPUT_TASK, INPUT_KERNEL, INPUT_REFERENCE, INPUT_HARNESS, INPUTS };
-extern const char *const input_name[INPUTS];
 
 struct inputs {
     char hash[INPUTS][65]; /* "" for a kernel that does not exist */
