@@ -11,14 +11,8 @@ mock_build
 mock_start main
 
 relu=l1_019_relu
-mkdir "$scratch/tree" && cd "$scratch/tree" || exit
+prompting
 out=$scratch/said
-mkdir -p tasks harness/{gen,llm,judge} optimized build/attempts
-cp -r "$root/tasks/level1" tasks/
-cp -r "$root/harness/gen/prompts" harness/gen/ && mkdir -p harness/measure && cp "$root/harness/measure/tolerance.h" harness/measure/
-cp "$root/harness/llm/prices.json" harness/llm/
-cp "$root"/harness/judge/{hacks.json,judge.txt,judge.jq} harness/judge/
-mkdir optimized/include && cp "$root"/optimized/include/{map,reduce,softmax}.cuh optimized/include/
 cp "$root/tests/specimens/ok_pdl.cu" kernel.cu
 echo 'int KERNEL_NEVER_ASKED;' >> kernel.cu
 

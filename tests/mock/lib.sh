@@ -57,6 +57,17 @@ mock_stop() {
 }
 trap 'mock_stop; rm -rf "$scratch"' EXIT
 
+# prompting - a tree with what gen and judge read; becomes the current folder.
+prompting() {
+    mkdir "$scratch/tree" && cd "$scratch/tree" || exit
+    mkdir -p tasks harness/{gen,llm,judge,measure} optimized/include build/attempts
+    cp -r "$root/tasks/level1" tasks/ && cp -r "$root/harness/gen/prompts" harness/gen/
+    cp "$root/harness/measure/tolerance.h" harness/measure/
+    cp "$root/harness/llm/prices.json" harness/llm/
+    cp "$root"/harness/judge/{hacks.json,judge.txt,judge.jq} harness/judge/
+    cp "$root"/optimized/include/{map,reduce,softmax}.cuh optimized/include/
+}
+
 # rules CASE - append the rules on stdin to the script, for this case only.
 rules() { sed "s/^on\$/on\nbody case=$1;/" >> "$scratch/main.rules"; }
 # simple CASE TEXT - answer the case with TEXT, in the stream format of its API.
