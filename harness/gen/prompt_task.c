@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "task/ops.h"
-#include "task/parse.h"
 #include "task/task_text.h"
 
 #include <stdlib.h>

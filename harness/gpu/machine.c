@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "gpu/device.h"
 #include "gpu/driver.h"
-#include "base/error.h"
 #include "base/json.h"
 #include "base/stats.h"
 
@@ -14,7 +13,6 @@
 #include <cudnn.h>
 #endif
 #include <dlfcn.h>
-#include <spawn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

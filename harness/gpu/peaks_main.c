@@ -6,7 +6,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "gpu/machine.h"
-#include "base/stats.h"
 
 #include <cublas_v2.h>
 #include <stdio.h>

@@ -12,7 +12,6 @@
  * answer is recorded, and the same question is not billed again.
  * LLM=replay:DIR reads DIR/judge/GPU/NAME.jsonl; the default of NAME is the kernel's file name
  * without its suffix. */
-#include "base/code_lex.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/text.h"

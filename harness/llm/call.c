@@ -1,7 +1,6 @@
 /* call.c: one question to a model; see billed_answer in llm.h. */
 #define _GNU_SOURCE
 #include "base/clock.h"
-#include "base/hash.h"
 #include "llm/wire.h"
 
 #include <sys/random.h>

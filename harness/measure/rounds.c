@@ -7,7 +7,6 @@
 #include "measure/rounds.h"
 #include "measure/phases.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "gpu/machine.h"
 
 #include <math.h>

@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A module variable has a slot of so many bytes to itself.  The rest of the slot could hide state,
  * so it is watched, too. */

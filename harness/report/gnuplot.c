@@ -1,6 +1,5 @@
 /* gnuplot.c: see gnuplot.h. */
 #include "report/gnuplot.h"
-#include "report/markdown.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/json.h"

@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const char generated[] =
     "<!-- `make report` generates this page from results/: do not edit it. -->\n\n";

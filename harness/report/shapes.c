@@ -3,7 +3,6 @@
 #include "report/report.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "report/markdown.h"
 
 #include <limits.h>
 #include <math.h>

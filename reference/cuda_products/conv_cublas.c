@@ -8,7 +8,6 @@
 #include "cuda_base/check.h"
 
 #include <cublas_v2.h>
-#include "base/error.h"
 
 enum {
     CUBLAS_BYTES = 32 << 20, /* cuBLAS workspace: what it asks for on Hopper */

@@ -10,7 +10,6 @@
 #include "cuda_base/impl.h"
 #include "cuda_base/strided.h"
 #include "base/error.h"
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "cuda_base/copy.h"
 #include "base/error.h"
 #include "cuda_base/impl.h"
-#include "task/ops.h"
 
 #include <stdlib.h>
 

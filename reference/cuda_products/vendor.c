@@ -5,7 +5,6 @@
 #include "cuda_base/check.h"
 #include "cuda_base/copy.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

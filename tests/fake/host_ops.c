@@ -1,7 +1,6 @@
 /* host_ops.c: see host_ops.h. */
 #include "host_ops.h"
 #include "../gpu/numbers.h"
-#include "base/error.h"
 #include "cuda_base/copy.h"
 #include "cuda_base/impl.h"
 #include "cuda_ops/index.h"

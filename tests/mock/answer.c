@@ -8,8 +8,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/error.h"
-
 struct speech { /* one answer being sent */
     const struct rule *rule;
     const char *text;

@@ -1,6 +1,5 @@
 /* test_json.c: which JSON files are read and refused, and that a file is replaced whole or not
  * at all. */
-#include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -1,6 +1,5 @@
 /* test_budget_open.c: open calls: of killed processes, and waiting for those of others. */
 #define _GNU_SOURCE
-#include <math.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>

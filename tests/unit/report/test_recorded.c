@@ -5,7 +5,6 @@
 #include "record/recorded.h"
 #include "report/report.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
