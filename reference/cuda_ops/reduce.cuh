@@ -219,7 +219,7 @@ int part_count(int64_t outer, int64_t n, int64_t inner) {
 }
 
 struct State {
-    int nparts, parts[MAX_STAGES]; /* fixed when prepared: a slice may be smaller later */
+    int parts[MAX_STAGES]; /* fixed when prepared: a slice may be smaller later */
 };
 
 /* The stages of a call, in order; returns how many.  With `fixed`, parts are taken
@@ -283,7 +283,6 @@ inline void *prepare(const struct kp_call *c, size_t *scratch) {
     State *s = (State *)malloc(sizeof *s);
     if (!s) die(KP_MACHINE, "%s: out of memory", c->op->def->name);
     *scratch = 0;
-    s->nparts = n;
     for (int i = 0; i < n; i++) {
         s->parts[i] = stage[i].parts;
         if (i + 1 < n) /* 16 bytes: the largest state */
