@@ -17,11 +17,12 @@ static void near(double x, double expected) {
     if (!(fabs(x - expected) <= 1e-4 * fabs(expected))) fail_msg("%.8g, not %.8g", x, expected);
 }
 
-/* Add a run to a table: bound by memory (floors 9 and 1), products (1 and 9), or 10 us short. */
+/* Add a run to a table: bound by memory (floors 9 and 1), products (1 and 9), both of 20 us, or 19
+ * us short. */
 static void add(FILE *f, const char *task, const char *setup, const char *board, double x,
                 char kind) {
     fprintf(f, "%s,%s,%s,r,c,%.12g,%.12g,%.12g,%d,%d,%d,1\n", task, setup, board, exp(x),
-            exp(x - normal * own), exp(x + normal * own), kind == 'l' ? 10 : 100,
+            exp(x - normal * own), exp(x + normal * own), kind == 'l' ? 19 : 20,
             kind == 'p' ? 1 : 9, kind == 'p' ? 9 : 1);
 }
 
@@ -42,7 +43,7 @@ static struct result result(const char *gpu, const char *board, double x, char k
     char *json = text_format("{\"floor_bytes_us\":%d,\"floor_flops_us\":%d,\"machine\":"
                              "{\"uuid_hash\":\"%s\"}}",
                              kind == 'p' ? 1 : 9, kind == 'p' ? 9 : 1, board);
-    struct result r = {.verdict = "ok", .ratio = exp(x), .candidate_us = kind == 'l' ? 10 : 100};
+    struct result r = {.verdict = "ok", .ratio = exp(x), .candidate_us = kind == 'l' ? 19 : 20};
     snprintf(r.gpu, sizeof r.gpu, "%s", gpu);
     r.low = exp(x - normal * own), r.high = exp(x + normal * own);
     r.json = cJSON_Parse(json);
@@ -62,6 +63,8 @@ static void write_runs(void) {
     add(f, "b", "s", "A", 1.00, 'p');
     add(f, "a", "s", "A", 0.03, 'm'); /* a rerun */
     add(f, "c", "s", "A", 0.00, 'l'); /* nobody else ran it */
+    add(f, "e", "s", "A", 0.00, 'm'); /* and nobody else as long */
+    add(f, "e", "s", "B", 0.90, 'l');
     fclose(f);
     f = begin("g2"); /* four boards, 6 % apart and 0: more than g1 has, where it has some */
     for (int i = 0; i < 4; i++) {
@@ -120,6 +123,10 @@ static void test_prediction(void **state) {
     near(p.high, exp(0.7 + 3.1824 * sqrt(2 * own * own + 2 * between_c)));
     assert_int_equal(p.boards, 4);
     assert_string_equal(p.of, "g2");
+    strcpy(memory.gpu, "g9"); /* which nobody ran: the GPU with the most boards stands in */
+    p = boards_predict(&b, &memory);
+    assert_int_equal(p.boards, 4);
+    assert_string_equal(p.of, "g2");
     p = boards_predict(&none, &memory); /* the run's own */
     near(p.low, memory.low);
     near(p.high, memory.high);
@@ -163,11 +170,23 @@ static void test_compare(void **state) {
         result_free(&x);
         result_free(&y);
     }
-    struct result x = result("g1", "X", 0, 'l'), y = result("g1", "Y", 0, 'l');
-    compare_results(&y, &x, &b, why, sizeof why);
-    holds(why, "(by boards of g2)");
-    result_free(&x);
-    result_free(&y);
+    struct {
+        const char *xboard, *yboard;
+        double x;
+        char kind;
+        enum judgment expected;
+        const char *why;
+    } others[] = {{"X", "Y", 0, 'l', REPRODUCED, "(by boards of g2)"},
+                  {"", "", 1.01 * two, 'm', FASTER, ""},     /* perhaps not the same board */
+                  {"X", "X", 0.1, 'p', REPRODUCED, "+-19"}}; /* that nobody ran again: by boards */
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        struct result x = result("g1", others[i].xboard, 0, others[i].kind),
+                      y = result("g1", others[i].yboard, others[i].x, others[i].kind);
+        assert_int_equal(compare_results(&y, &x, &b, why, sizeof why), others[i].expected);
+        holds(why, others[i].why);
+        result_free(&x);
+        result_free(&y);
+    }
     boards_free(&b);
     boards_free(&none);
 }
@@ -199,6 +218,16 @@ static void test_coverage(void **state) {
     assert_int_equal(c.inside, 16); /* T left out: +-4.5 %; another left out: +-9 % */
     c = boards_coverage(&b.of[2], BOUND_MEMORY, true);
     assert_int_equal(c.pairs, 0);
+    boards_free(&b);
+
+    /* Of reruns each pair counts once. */
+    f = begin("g4");
+    for (int i = 0; i < 4; i++) add(f, "a", "s", board[i / 2], 0.01 * i, 'm');
+    fclose(f);
+    boards_load(&b, "results");
+    c = boards_coverage(&b.of[3], BOUND_MEMORY, true);
+    assert_int_equal(c.pairs, 2);
+    assert_int_equal(c.own, 2);
     boards_free(&b);
 }
 
