@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/json.h"
 #include "record/compare.h"
 #include "report/report.h"
 
@@ -195,6 +196,64 @@ static void test_judgments(void **state) {
     }
 }
 
+/* A result of a machine with one member as said, where that is one of those that are compared. */
+static struct result on_machine(const char *key, const char *value) {
+    static const char *const keys[] = {"gpu_name", "memory_bytes", "power_limit_w", "ecc",  "mig",
+                                       "driver",   "cuda",         "cublas",        "cudnn"};
+    struct result r = {.verdict = "ok", .against = "fp32", .ratio = 1, .low = 1, .high = 1};
+    r.json = cJSON_CreateObject();
+    cJSON *machine = cJSON_AddObjectToObject(r.json, "machine");
+    for (int i = 0; i < 9; i++)
+        if (strcmp(keys[i], key)) cJSON_AddStringToObject(machine, keys[i], "1");
+    if (value) cJSON_AddStringToObject(machine, key, value);
+    return r;
+}
+
+/* Times of another GPU, power limit or library are not compared; those of another board are. */
+static void test_machines(void **state) {
+    static const struct {
+        const char *key, *value;
+        enum judgment expected;
+    } cases[] = {{"gpu_name", "2", NOT_COMPARABLE},      {"memory_bytes", "2", NOT_COMPARABLE},
+                 {"power_limit_w", "2", NOT_COMPARABLE}, {"ecc", "2", NOT_COMPARABLE},
+                 {"mig", "2", NOT_COMPARABLE},           {"driver", "2", NOT_COMPARABLE},
+                 {"cuda", "2", NOT_COMPARABLE},          {"cublas", "2", NOT_COMPARABLE},
+                 {"cudnn", "2", NOT_COMPARABLE},         {"cudnn", NULL, NOT_COMPARABLE},
+                 {"uuid_hash", "2", REPRODUCED},         {"temperature_c", "2", REPRODUCED}};
+    char why[600];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct result a = on_machine("", NULL), b = on_machine(cases[i].key, cases[i].value);
+        enum judgment j = compare_results(&b, &a, &nothing, why, sizeof why);
+        if (j != cases[i].expected) fail_msg("%s: %s: %s", cases[i].key, judgment_name[j], why);
+        result_free(&b);
+        b = on_machine("", NULL);
+        strcpy(b.against, "tf32"); /* another baseline */
+        assert_int_equal(compare_results(&b, &a, &nothing, why, sizeof why), NOT_COMPARABLE);
+        result_free(&a);
+        result_free(&b);
+    }
+}
+
+/* A speedup outside its own interval is none. */
+static void test_interval(void **state) {
+    static const double bad[][3] = {{2, 2.1, 3}, {2, 1, 1.9}, {0, 0, 1}, {-1, -2, 1}};
+    struct result r;
+    char why[256];
+    (void)state;
+    for (size_t i = 0; i <= sizeof bad / sizeof *bad; i++) {
+        const double *x = i ? bad[i - 1] : (const double[]){2, 2, 2};
+        cJSON *json = cJSON_Parse("{\"schema\":1,\"task\":\"a\",\"gpu\":\"g\",\"verdict\":\"ok\","
+                                  "\"time_us\":{\"candidate\":{\"midmean\":1}}}");
+        cJSON *speedup = cJSON_AddObjectToObject(json, "speedup");
+        cJSON_AddNumberToObject(speedup, "ratio", x[0]);
+        cJSON_AddNumberToObject(speedup, "low", x[1]);
+        cJSON_AddNumberToObject(speedup, "high", x[2]);
+        if (result_take(json, "a.json", &r, why, sizeof why) != !i) fail_msg("case %zu", i);
+        result_free(&r);
+    }
+}
+
 /* A verdict of both that is not ok needs no numbers. */
 static void test_no_numbers(void **state) {
     char why[600];
@@ -253,6 +312,7 @@ int main(void) {
         cmocka_unit_test(test_broken),     cmocka_unit_test(test_without_tasks),
         cmocka_unit_test(test_lines),      cmocka_unit_test(test_judgments),
         cmocka_unit_test(test_no_numbers), cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_same_code)};
+        cmocka_unit_test(test_same_code),  cmocka_unit_test(test_machines),
+        cmocka_unit_test(test_interval)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
