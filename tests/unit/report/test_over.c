@@ -89,6 +89,7 @@ static void test_opponents(void **state) {
     cell("d", "fp32", 1, "b2", "");
     file_replace("results/pytorch/g1.csv",
                  TORCH_HEAD "a,b1,2026-01-01,torch 2,30,25,40,35,36,30,,,5\n"
+                            "a,b2,2026-01-01,torch 2,31,,,,,,,,\n" /* not the fastest way */
                             "d,b1,2026-01-02,torch 2,,8,,8,8,8,8,8,\n"
                             "gone,b1,2025-01-01,torch 1,1,1,1,1,1,1,1,1,1\n");
     r = loaded();
@@ -206,6 +207,7 @@ static void test_classes(void **state) {
     holds(text, "| 2 | 0 |\n\nfast_p");
     holds(text, "\n| **all** | tf32 | 1 / 5 | 1 | 8.000 | 8.000 |");
     holds(text, "\n| **all** | fp32-normwise | 1 / 5 | 1 | 4.000 |");
+    assert_null(strstr(text, "\n| **all** | f16 |")); /* that of h is its own */
     holds(text, "\n| products, f16 | 1 / 1 | 1 | 3.000 |");
     holds(text, "\n| c | ok | tf32 | 10.00 |");
     free(text);
@@ -217,7 +219,8 @@ static void test_classes(void **state) {
     report_free(&r);
 }
 
-/* Flags that take a cell out of every aggregate, by the words of earlier and later results. */
+/* Flags that take a cell out of every aggregate, by the words of earlier and later results,
+ * whatever else is flagged. */
 static void test_flags(void **state) {
     static const struct {
         const char *flag;
@@ -225,15 +228,26 @@ static void test_flags(void **state) {
     } cases[] = {{"\"below-floor\"", 1},   {"\"decoy-ratio\"", 1},
                  {"\"control-ratio\"", 1}, {"\"slow-quarter: 5 %\"", 1},
                  {"\"cannot-tell\"", 1},   {"\"clocks-disagree\"", 1},
+                 {"\"degenerate\"", 1},    {"\"no-influence: x\"", 1},
+                 {"\"weak-baseline\"", 1}, {"\"noisy\",\"latency-bound\",\"below-floor\"", 1},
                  {"\"noisy\"", 0},         {"\"latency-bound\"", 0},
+                 {"\"few-controls\"", 0},  {"\"nondeterministic\"", 0},
                  {"\"slow-quarters\"", 0}};
     (void)state;
     five_tasks();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cell("a", "fp32", 2, "b1", cases[i].flag);
+        cell("c", "fp32", 2, "b1", cases[i].flag);
         struct report r = loaded();
         struct aggregate g = report_aggregate(&r, &r.columns[0], NULL);
-        if (g.left_out != cases[i].left_out) fail_msg("%s: %d", cases[i].flag, g.left_out);
+        int out = cases[i].left_out;
+        if (g.left_out != out) fail_msg("%s: %d", cases[i].flag, g.left_out);
+        assert_int_equal(g.all, 5 - out);
+        assert_int_equal(g.correct, !out);
+        assert_int_equal(g.fast[0], !out);
+        assert_int_equal(report_counts(&r, &r.columns[0], row_of(&r, "c")), !out);
+        assert_int_equal(g.over[OVER_BASELINE].over_correct.n, !out);
+        assert_int_equal(g.over[OVER_BASELINE].over_all.n, 4 - out); /* a and bb are one */
+        near(g.over[OVER_BASELINE].over_all.geomean, out ? 1 : pow(2, 0.25));
         report_free(&r);
     }
 }
@@ -243,6 +257,10 @@ static void test_kinds(void **state) {
     (void)state;
     assert_int_equal(flag_kind("control-ratio"), FLAG_DOUBT);
     assert_int_equal(flag_kind("decoy-ratio"), FLAG_DOUBT);
+    assert_int_equal(flag_kind("clocks-disagree: the host waited longer"), FLAG_DOUBT);
+    assert_int_equal(flag_kind("degenerate"), FLAG_VOID);
+    assert_int_equal(flag_kind("no-influence"), FLAG_VOID);
+    assert_int_equal(flag_kind("weak-baseline"), FLAG_WEAK);
     assert_int_equal(flag_kind("below-floor"), FLAG_WEAK);
     assert_int_equal(flag_kind("slow-quarter: 4 %"), FLAG_WEAK);
     assert_int_equal(flag_kind("cannot-tell: tf32"), FLAG_WEAK);
