@@ -21,16 +21,23 @@ static void task(const char *name, const char *dtype, const char *op) {
     free(path), free(text);
 }
 
-/* Write a result without a kernel: its baselines' times as JSON members. */
-static void missing(const char *name, const char *baselines, const char *board, const char *flag) {
+/* Write a result: its times as JSON members. */
+static void cell(const char *name, const char *verdict, const char *times, const char *board,
+                 const char *flag) {
     char *path = text_format("results/g1/%s.json", name);
     char *text = text_format(
-        "{\"schema\":1,\"task\":\"%s\",\"suite\":\"s\",\"gpu\":\"g1\",\"verdict\":\"missing\","
+        "{\"schema\":1,\"task\":\"%s\",\"suite\":\"s\",\"gpu\":\"g1\",\"verdict\":\"%s\","
         "\"reason\":\"none\",\"time_us\":{%s},\"machine\":{\"uuid_hash\":\"%s\"},"
+        "\"speedup\":{\"against\":\"fp32\",\"ratio\":2,\"low\":2,\"high\":2},"
         "\"harness\":{\"date\":\"" DAY "T10:00:00Z\"},\"flags\":[%s]}",
-        name, baselines, board, flag);
+        name, verdict, times, board, flag);
     file_replace(path, text);
     free(path), free(text);
+}
+
+/* Write a result without a kernel. */
+static void missing(const char *name, const char *baselines, const char *board, const char *flag) {
+    cell(name, "missing", baselines, board, flag);
 }
 
 /* The section of the page, as a new string; "" if there is none. */
@@ -102,6 +109,26 @@ static void test_pairs(void **state) {
     free(text);
 }
 
+/* A baseline that was timed beside a kernel makes a pair, too, unless the kernel is impossible; a
+ * time without a day makes none. */
+static void test_verdicts(void **state) {
+    static const char times[] = "\"candidate\":{\"midmean\":1},\"fp32\":{\"midmean\":26}";
+    static const char *const name[] = {"a", "b", "c"}, *const verdict[] = {"ok", "impossible",
+                                                                           "ok"};
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        task(name[i], "f32", "add"), cell(name[i], verdict[i], times, "b1", "");
+    file_replace("results/pytorch/g1.csv", TORCH_HEAD "a,b1," DAY ",torch 2,20,,,20,,,20,,\n"
+                                                      "b,b1," DAY ",torch 2,20,,,20,,,20,,\n"
+                                                      "c,b1,,torch 2,20,,,20,,,20,,\n");
+    char *text = section();
+    holds(text, "| fp32 | **all** | 1 | 1.300 | 1.300 | 1.300 | 1.300 | 1 | 1 |\n");
+    holds(text, "| fp32 | a | elementwise | 26.00 | 20.00 (eager, fp32) | 1.300 |\n");
+    holds(text, "\nNot compared, as PyTorch's time is of another board or day: c.\n");
+    assert_null(strstr(text, "not measured"));
+    free(text);
+}
+
 /* Write n tasks a, b, ... whose baselines take `us`, and PyTorch 100. */
 static void many(char first, int n, int us, char *csv) {
     char *times = text_format("\"fp32\":{\"midmean\":%d}", us);
@@ -144,6 +171,7 @@ static int enter(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_classes, enter, leave),
                                        cmocka_unit_test_setup_teardown(test_pairs, enter, leave),
+                                       cmocka_unit_test_setup_teardown(test_verdicts, enter, leave),
                                        cmocka_unit_test_setup_teardown(test_worst, enter, leave)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
