@@ -246,6 +246,8 @@ rule_against() {
     check 'the fastest baseline counts' is "$(of time .speedup.against)" tf32
     timed fp32=300 tf32=700
     check 'whichever that is' is "$(of time .speedup.against)" fp32
+    timed sway=0.1
+    check 'a time is the mean of the middle half' holds time '.time_us.tf32 | (.midmean - 501 | fabs) < 25 and (.median - 501 | fabs) > 40'
     built ok_matmul matmul8
     verified
     timed fp32=700 tf32=300
@@ -380,8 +382,25 @@ rule_bounds() {
     timed
     check 'below it is measured again' is "$(logged '^runner open')" 2
     check 'and flagged' flagged below-floor
+    peaks f16_tflops=1e-9 fp32_tflops=1e-9
+    timed
+    check 'what is no product has a floor of bytes alone' is "$(of time '.floor_flops_us, (.flags | length)' | paste -sd' ')" '0 0'
+    built ok_relu relu_ids
+    verified
+    peaks copy_gbs=0.0645 read_gbs=0.0645
+    timed
+    check 'nor do bytes that are not used count' is "$(of time '.floor_bytes_us | round')" 508
+    built ok_slower_later relu64
+    verified
+    peaks copy_gbs=0.063
+    rm first && timed
+    check 'a time that fresh processes find slower is no longer below it' is "$(of time '.flags | length'), $(of time '.time_us.candidate.median | round'), $(logged '^runner open')" '0, 701, 2'
     built ok_matmul matmul8
     verified
+    peaks f16_tflops=2e-6 fp32_tflops=1e-6
+    timed
+    check 'the larger of both floors counts' is "$(of time '.floor_us, .floor_flops_us | round' | paste -sd' ')" '1024 1024'
+    check 'for the flag, too' flagged below-floor
     peaks f16_tflops=0.00006 tf32_tflops=0.00004 fp32_tflops=0.00001
     timed
     check 'fp32 may be three products of halves' is "$(of time '.floor_flops_us * 10 | round')" 512

@@ -180,6 +180,12 @@ static void counts_cost(void **state) {
                      c.mm_flops, c.bytes_in, c.bytes_out);
         task_free(t);
     }
+    char message[1024];
+    struct kp_task *t =
+        load_graph("x f32 [2,3,4]", "t1[2,4], t2[2,4]:i64 = max(x; dim=1)", message);
+    t->outputs[t->noutputs++] = t->ops[0].out[1];
+    assert_true(task_cost(t).bytes_out == 32 + 64); /* both outputs are written */
+    task_free(t);
 }
 
 /* Of a product of 3 x 3 tensors whose wraps are given: as many of its 27 multiply-adds as are not
