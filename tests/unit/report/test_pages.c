@@ -136,11 +136,13 @@ static void test_predicted(void **state) {
     /* own part: log(0.505/0.495)/2/1.96 = 0.005102; 3.1824 * sqrt(2 * 0.005102^2 + 2e-4) = 0.05052
      */
     holds(text, "| **0.500** (0.475 to 0.526, boards of other) |");
+    assert_int_equal(report_aggregate(&r, &r.columns[0], NULL).slower, 1);
     holds(text, "| level1 | 3 / 5 | 60 % | 40 % | 40 % | 40 % | 40 % | 20 % | 40 % | 0 | 1 |\n");
     free(text);
     scattered(&r, "testgpu", 0.05); /* +-1: 2 may be less than 1, and 8 may not */
     text = page_of(&r, 0);
     holds(text, "| **2.000** (0.731 to 5.473) |");
+    assert_int_equal(report_aggregate(&r, &r.columns[0], NULL).slower, 0);
     holds(text, "| level1 | 3 / 5 | 60 % | 40 % | 40 % | 40 % | 40 % | 20 % | 20 % | 0 | 1 |\n");
     free(text);
     text = NULL;
