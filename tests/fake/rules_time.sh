@@ -235,7 +235,8 @@ allow() {
 rule_against() {
     built ok_relu relu64
     verified
-    timed candidate=400
+    KP_INPUTS='{"harness":"H"}' timed candidate=400
+    check 'the result says of what, and of which class' is "$(of time '.inputs.harness, .kernel.path, .class' | paste -sd' ')" 'H a.cu fp32'
     check 'the times are those between the events' is "$(of time '.time_us | .candidate.median, .fp32.median | round' | paste -sd' ')" '401 501'
     check 'never known better than the clock ticks' holds time '.time_us.candidate | .high - .low == 0.5'
     check 'the speedup is the baseline over the candidate' is "$(of time '.speedup | .against, (.ratio * 1000 | floor)' | paste -sd' ')" 'fp32 1249'
