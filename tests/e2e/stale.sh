@@ -67,7 +67,9 @@ header=optimized/include/$(sed -n 's/^#include "\(.*\.cuh\)".*/\1/p' "$(kernel l
 changed 'so does a header that it includes' 'l1_023_softmax: kernel' "$header" '$a int more;'
 table=optimized/include/half_table.cuh
 changed "a table's line of another shape changes nothing" '' $table '$a {64, 64, 640, kp::HALF_DIRECT, 16, 16, 1, 1, 32},'
+measured hgemm/hgemm_64_64_128
 changed 'that of its own does' 'hgemm_64_64_64: kernel' $table '$a {64, 64, 64, kp::HALF_DIRECT, 16, 16, 1, 1, 32},'
+rm results/h200/hgemm_64_64_128.json
 cp "$header" whole && echo 'int a;' > optimized/include/deeper.cuh
 sed -i '1i #include "deeper.cuh"' "$header" && measured level1/l1_023_softmax
 changed 'and one that a header includes' 'l1_023_softmax: kernel' optimized/include/deeper.cuh '$a int more;'
@@ -75,6 +77,9 @@ cp whole "$header" && measured level1/l1_023_softmax
 mkdir optimized/h200 && echo 'int other;' > optimized/h200/l1_019_relu.cu
 check 'a kernel that overrules it' is "$(stale)" 'l1_019_relu: kernel'
 rm -r optimized/h200
+echo 'int other;' > optimized/sm_90a/hgemm_64_64_64.cu
+check "and one that overrules its family's" is "$(stale)" 'hgemm_64_64_64: kernel'
+rm optimized/sm_90a/hgemm_64_64_64.cu
 
 # Without a kernel the baselines were measured: a kernel that comes changes nothing of that.
 cp results/h200/l1_019_relu.json measured.json
@@ -90,6 +95,11 @@ changed 'what a tensor is filled with does' 'l1_019_relu: task' tasks/level1/l1_
 changed 'so does the template of a family' 'hgemm_64_64_64: task' tasks/hgemm/template.json 's/"fill": "[^"]*"/"fill": "constant(1)"/'
 
 changed 'an op changes the tasks that use it' 'l1_023_softmax: reference' reference/cuda_ops/softmax.cu '$a int more;'
+measured crfm/crfm_conv2d_relu_maxpool
+for part in products/conv.c ops/pool.cu; do
+    changed "each op of a graph: $part" 'crfm_conv2d_relu_maxpool: reference' "reference/cuda_$part" '$a int more;'
+done
+rm results/h200/crfm_conv2d_relu_maxpool.json
 changed 'an expression those of expressions' 'l1_019_relu: reference' reference/define/elementwise.h '0,/ELEMENTWISE\(relu/s//FORM(more, 1, 0, x) ELEMENTWISE(relu/'
 changed 'device code that it includes, too' 'l1_019_relu: reference' reference/cuda_ops/elementwise.cuh '$a int more;'
 changed 'not others who include that' '' reference/cuda_ops/functions.cu '$a int more;'
@@ -104,8 +114,9 @@ check 'nor does its implementation' is "$(stale)" ''
 
 changed 'the clock changes all' "$all" harness/replay/timed_sample.c '$a int more;'
 changed 'what an input holds, too' "$all" harness/gpu/values.c '$a int more;'
-changed 'along which axis it is scaled, too' "$all" harness/task/slice.c '$a int more;'
-changed 'the statistics, too' "$all" harness/base/stats.c '$a int more;'
+for part in base/{clock.h,stats.c,stats.h,tape.c,tape.h} measure/tolerance.c task/{cost,fill,graph,load,ops,slice,taskfile}.c; do
+    changed "harness/$part, too" "$all" "harness/$part" '$a int more;'
+done
 changed 'a comment in them none' '' harness/measure/time_main.c '$a /* a comment */'
 changed 'nor what writes pages' '' harness/report/page.c '$a int more;'
 
@@ -124,8 +135,11 @@ check 'of a GPU whose results are of another tree the page says so' grep -qE '^\
 check 'README does, too, in the row and below' is "$(grep -cE '^\| h200 .*, of [0-9a-f]{7} \||^\*\*h200: of commit [0-9a-f]{7}\*\*, .* Since then kernel or task of 1$' README.md) $(grep -c 'Stale' README.md)" '2 0'
 check 'and the row of that result' is "$(grep -c ' its kernel or task has changed since |$' results/h200/README.md) $(grep -c '^| l1_019_relu .* its kernel or task' results/h200/README.md)" '1 1'
 check 'and none is listed' is "$(stale)" ''
-echo "$(cat results/h200/tree) hgemm" > results/h200/tree
+commit=$(cat results/h200/tree)
 sed -i '$a int more;' optimized/sm_90a/hgemm.cu
+echo "$commit other" > results/h200/tree
+check 'of another family none is' is "$(stale | paste -sd';')" 'hgemm_64_64_64: kernel;l1_019_relu: kernel'
+echo "$commit hgemm" > results/h200/tree
 "$root/build/report" > "$out" 2>&1
 check "of those of a family it lists the others" is "$(stale)" 'l1_019_relu: kernel'
 check 'and the page says of each how many' is "$(grep -cE '^\*\*hgemm of commit [0-9a-f]{12}\*\*, .* Since then kernel or task of 1 of these$|^\*\*Stale\*\*: what 1 result ' results/h200/README.md)" 2

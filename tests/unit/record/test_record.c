@@ -100,11 +100,16 @@ static void test_kernel(void **state) {
         holds(said, cases[i].expected);
         free(said), free(fresh), free(build);
     }
-    file_replace("a.time.json", "{\"task\":\"b\",\"gpu\":\"g1\"" KERNEL("old", "\"c\"") "}");
     file_replace("a.build.json", "{\"task\":\"a\",\"gpu\":\"g1\"" KERNEL("new", "\"c\"") "}");
-    char *said = run("%s -c a.build.json a.time.json", thin);
-    holds(said, "\"path\":\"old\""); /* it is of another task */
-    free(said);
+    static const char *const other[] = {"\"task\":\"b\",\"gpu\":\"g1\"",
+                                        "\"task\":\"a\",\"gpu\":\"g2\""};
+    for (int i = 0; i < 2; i++) { /* it is of another cell */
+        char *fresh = text_format("{%s" KERNEL("old", "\"c\"") "}", other[i]);
+        file_replace("a.time.json", fresh);
+        char *said = run("%s -c a.build.json a.time.json", thin);
+        holds(said, "\"path\":\"old\"");
+        free(said), free(fresh);
+    }
     free(thin);
 }
 
