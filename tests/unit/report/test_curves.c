@@ -1,4 +1,5 @@
-/* test_curves.c: what the figures are drawn of: which cells, and shares of how many. */
+/* test_curves.c: what the figures are drawn of: which cells, and shares of how many; and the page
+ * of reruns. */
 #include "own_folder.h"
 #include "report/report.h"
 
@@ -65,10 +66,29 @@ static void test_published(void **state) {
     for (int i = 0; i < 3; i++) free(text[i]);
 }
 
+/* The page of reruns has the scatter as a standard deviation, in per cent: of two boards, and of a
+ * rerun on one. */
+static void test_reruns(void **state) {
+    struct report r = {0};
+    (void)state;
+    file_replace("results/reruns/g1.csv",
+                 "task,setup,board,run,commit,ratio,low,high,candidate_us,floor_bytes_us,"
+                 "floor_flops_us,wall_s\na,s,A,1,c,1,1,1,50,9,1,1\n"
+                 "a,s,B,2,c,1.1,1.1,1.1,50,9,1,1\na,s,B,3,c,1.21,1.21,1.21,50,9,1,1\n");
+    boards_load(&r.boards, "results");
+    report_reruns(&r, "results");
+    char *text = file_read("results/reruns/README.md", NULL);
+    /* log 1.1 is 9.53 %: sqrt((1 + 4) / 2 / 2) and sqrt(1 / 2) times that */
+    holds(text, "| g1 | memory | 2 | 2 | 10.66 % | 12.71 | 0 | - | - |\n");
+    holds(text, "| g1 | memory | 1 | 1 | 6.74 % | 12.71 | 0 | - | - |\n");
+    free(text);
+    boards_free(&r.boards);
+}
+
 /* Makes a folder with a gnuplot that draws nothing, and enters it. */
 static int enter(void **state) {
     (void)state;
-    if (enter_with("mkdir plots")) return 1;
+    if (enter_with("mkdir -p plots results/reruns")) return 1;
     file_replace("gnuplot", "#!/bin/sh\n[ \"$1\" = --version ] || > \"$(printf %s \"$2\" | sed "
                             "\"s/.*out='//; s/'.*//\")\"\n");
     char *path = text_format("%s:%s", folder, getenv("PATH"));
@@ -79,6 +99,7 @@ static int enter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_curves),
-                                       cmocka_unit_test(test_published)};
+                                       cmocka_unit_test(test_published),
+                                       cmocka_unit_test(test_reruns)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

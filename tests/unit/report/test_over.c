@@ -122,8 +122,8 @@ static void test_opponents(void **state) {
     holds(text, "| 8.000 (graph) | 0.800\\* | 0.800\\* |");
     holds(text, "| **4.000** (4.000 to 4.000, one board) | - | - | - | - |");
     holds(text, "PyTorch's times: torch 2, 2026-01-01; torch 2, 2026-01-02.");
-    holds(text,
-          " | 1 of 2 | 1 | 1 |\n"); /* one has torch.compile's time, one is of the same board */
+    /* one of two has torch.compile's time, one is of the same board */
+    holds(text, "| **all** | 3 / 5 | 3 | 2.000 | 1.414 | 0.632 | 1 of 2 | 1 | 1 |\n");
     holds(text, "| g1 | 1.414 (1.081) | 2 of 5, 1 on another board, 1 without torch.compile | "
                 "0.632 (0.827) |");
     free(text);
