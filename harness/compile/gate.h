@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 /* Whether the host object keeps to the contract.  It may define the kernels of `cubins`, the device
- * code that was compiled from the same source.  If it does not, `reason` is one line of all that was
- * found, "object: what was found: what to do; object: ...", and how much had no room. */
+ * code that was compiled from the same source.  If it does not, `reason` is one line of all that
+ * was found, "object: what was found: what to do; object: ...", and how much had no room. */
 bool gate_object(const struct elf *object, struct elf *const *cubins, size_t ncubins, char *reason,
                  size_t size);
 

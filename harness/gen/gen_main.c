@@ -285,7 +285,7 @@ static int extract(void) {
     return KP_OK;
 }
 
-/* Whether nothing is wrong that would end every attempt: the model's settings, caps, the search's. */
+/* Whether nothing is wrong that would end all attempts: the model's settings, caps, the search. */
 static int ready(struct llm_config *llm) {
     cJSON *none = cJSON_CreateObject();
     llm_config_read(llm);

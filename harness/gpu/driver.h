@@ -35,9 +35,10 @@ struct kp_driver {
 };
 extern struct kp_driver cu;
 
-/* Once in a process: open libcuda.so.1, look up every call, call cuInit, and make device 0's primary context current.
- * Ends the program with KP_MACHINE and one line if there is no driver or no GPU, if the driver is
- * older than the toolkit, or the GPU older than sm_80 or of another kind than KP_GPU names. */
+/* Once in a process: open libcuda.so.1, look up every call, call cuInit, and make device 0's
+ * primary context current.  Ends the program with KP_MACHINE and one line if there is no driver or
+ * no GPU, if the driver is older than the toolkit, or the GPU older than sm_80 or of another kind
+ * than KP_GPU names. */
 void driver_open(void);
 
 /* Check a driver call: if it failed, end the program with KP_MACHINE, the function, the call and

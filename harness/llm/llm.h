@@ -37,8 +37,8 @@ struct llm_config {
  * which writes no core file and cannot be traced; no child process sees it. */
 void llm_config_read(struct llm_config *c);
 
-/* End the program where every call would end it: no key (llm_need_key), a cap that is no number, one
- * in USD for a model without a price. */
+/* End the program where every call would end it: no key (llm_need_key), a cap that is no number,
+ * one in USD for a model without a price. */
 void llm_ready(const struct llm_config *c);
 
 /* Their names: chat, responses, anthropic, replay; complete, cut, empty, ... (enum llm_outcome). */

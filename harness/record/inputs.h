@@ -10,7 +10,7 @@
  *   graph its row of harness/task/op_table.h and the files of reference/cuda_ops or
  *   cuda_products that implement it, so that an op that is added changes no hash of a task that
  *   lacks it
- * - harness: what measures and judges, and what fills a task's tensors and counts its work (a list in
+ * - harness: what measures and judges, what fills a task's tensors and counts its work (a list in
  *   inputs.c); not what reads and checks a task file, as another op alters that
  *
  * make measures a cell again where the last two have changed (inputs_main.c, make/stamps.mk).

@@ -41,8 +41,7 @@ template <int TIMES> __device__ __forceinline__ void bar_arrive_times(uint32_t b
 /* Waits until a counter that others add to has reached `all`. */
 __device__ __forceinline__ void count_wait(const unsigned *counter, unsigned all) {
     unsigned now;
-    do
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
+    do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
     while (now < all);
 }
 

@@ -49,8 +49,8 @@ __device__ inline double noise_of_sum(double c, double q, double terms, int chai
     return (same * k * k / 3 + both * k / 2) / 4 + own;
 }
 
-/* x to the 24 bits of an fp32 number, by Veltkamp's splitting: in fp32 two results may be equal, and
- * what follows (a softmax, a choice) may depend on it; those that noise has moved never are. */
+/* x to the 24 bits of an fp32 number, by Veltkamp's splitting: in fp32 two results may be equal,
+ * and what follows (a softmax, a choice) may depend on it; those that noise has moved never are. */
 __device__ inline double on_grid(double x) {
     double t = __dmul_rn(x, 0x1p29 + 1);
     return __dsub_rn(t, __dsub_rn(t, x));

@@ -104,8 +104,8 @@ __global__ void __launch_bounds__(BLOCK)
     int64_t head = V > 1 ? min((int64_t)(-(uintptr_t)in % 16 / sizeof *in), g.n) : 0;
     int64_t packs = (g.n - head) / V, each = (packs + g.parts - 1) / g.parts, begin = part * each;
     Op op;
-    typename Op::State s = scan<Op, Src, V>(in, head, begin + lane, min(begin + each, packs),
-                                            WARP ? 32 : BLOCK);
+    typename Op::State s =
+        scan<Op, Src, V>(in, head, begin + lane, min(begin + each, packs), WARP ? 32 : BLOCK);
     if (part == 0 && lane < head) s = op(s, Src::take(in[lane], lane));
     int64_t last = head + packs * V + lane;
     if (part == g.parts - 1 && last < g.n) s = op(s, Src::take(in[last], last));

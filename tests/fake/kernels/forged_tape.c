@@ -21,8 +21,7 @@ static bool forge(unsigned long long in, unsigned long long out) {
                      "memset 0 %llu value 0 element 1 width 8 height 1 pitch 0\nend\n",
                      in, 4 * COUNT, out, 4 * COUNT, out);
     struct runner_reply r = {.status = RUNNER_OK, .length = (unsigned)n};
-    return write(RUNNER_REPLY_FD, &r, sizeof r) > 0 &&
-           write(RUNNER_REPLY_FD, text, (size_t)n) > 0;
+    return write(RUNNER_REPLY_FD, &r, sizeof r) > 0 && write(RUNNER_REPLY_FD, text, (size_t)n) > 0;
 }
 
 LAUNCH {

@@ -17,7 +17,8 @@ enum { ASKS = sizeof asks / sizeof *asks };
 static const char machine[] =
     "{\"schema\":1,\"machine\":{\"gpu_name\":\"NVIDIA H200\",\"memory_bytes\":150109880320,"
     "\"sm_count\":132,\"l2_bytes\":62914560,\"compute_capability\":\"%s\",\"peaks\":{\"schema\":1,"
-    "\"read_gbs\":4626.9,\"copy_gbs\":4272.0,\"l2_read_gbs\":7354.2,\"f16_tflops\":764.9,\"tf32_tflops\":412.9,"
+    "\"read_gbs\":4626.9,\"copy_gbs\":4272.0,\"l2_read_gbs\":7354.2,\"f16_tflops\":764.9,"
+    "\"tf32_tflops\":412.9,"
     "\"fp32_tflops\":50.92,\"f64_tflops\":61.98}}}";
 
 /* A turn with all that its ask is about. */
