@@ -6,7 +6,7 @@
  * column of all rows so that weight and bias come from memory once (layer_norm.cuh).
  * Floor: 8 bytes a value and 8 a column over the copy bandwidth, 133 us. A row fits in no cache:
  * the second read of x makes it 195.
- * Measured on an H200: 202 us, 0.66 of the floor's speed. */
+ * Measured in development: 202 us on an H200, 66 % of the floor; results are of sm_90a. */
 #include "task.h"
 #include "layer_norm.cuh"
 

@@ -4,7 +4,7 @@
  * Idea: the depth in 66 parts, so that every multiprocessor has a tile; one pass in TF32 and two in
  * bf16 on the tensor cores (product.cuh); a second kernel adds the parts.
  * Floor: 344 us of products; reading A and B 240 us, writing and reading the split B 500 us more.
- * Measured: 887.6 us on an H200, 56 % of the floor. */
+ * Measured: 880.3 us on an H200, 84 % of the 740 for bytes. */
 #include "task.h"
 #include "operands.cuh"
 #include "split_depth.cuh"

@@ -5,7 +5,7 @@
  * that x is read once (row_ring.cuh). Rows of odd length begin inside a float4; the float4 that two
  * rows share is read by both.
  * Floor: 8 bytes an element over the copy bandwidth, 4005 us.
- * Measured: not yet. */
+ * Measured before it changed: 4467 us on an H200, 90 % of the floor. */
 #include "task.h"
 #include "row_ops.cuh"
 #include "row_ring.cuh"

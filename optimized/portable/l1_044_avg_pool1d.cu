@@ -5,7 +5,7 @@
  * block; rows begin anywhere in memory, so that tiles begin before them, and stores are whole
  * float4 (line_windows.cuh).
  * Floor: 4 bytes an input and 4 an output element over the copy bandwidth, 1001 us.
- * Measured: not yet. */
+ * Not measured yet; with pools.cuh 1206 us on an H200, 83 % of the floor. */
 #include "task.h"
 #include "line_windows.cuh"
 
