@@ -14,16 +14,16 @@
 def choices: if length == 0 then [] else .[0][] as $first | .[1:] | [$first] + choices end;
 def subsets: map([[], [.]]) | [choices | add // []];
 
-def shorten($set; $to): reduce $set[] as [$name, $axis] (.; (.inputs[], .parameters[]) |= if .name == $name then .shape[$axis] = $to else . end);
+def shorten($set; $to): reduce $set[] as [$name, $axis] (.; (.inputs[], .parameters[]?) |= if .name == $name then .shape[$axis] = $to else . end);
 def divisor: . as $n | $n / first(range(2; $n + 1) | select($n % . == 0));
 
 def ways: . as $task | .inputs[0] as $x | range($x.shape | length) as $axis | $x.shape[$axis] as $n | select($n > 1) |
-    [[.inputs[], .parameters[] | .name as $name | [.shape | to_entries[] | select(.value == $n) | [$name, .key]]
+    [[.inputs[], .parameters[]? | .name as $name | [.shape | to_entries[] | select(.value == $n) | [$name, .key]]
         | subsets | if $name == $x.name then map(select(index([[$name, $axis]]))) else . end]
         | limit(1000; choices) | add]
     | sort_by(length)[] as $set
     | ($set | map(select(.[0] == $x.name)[1] | tostring) | join(",")) as $axes
-    | ($set | map(select(.[0] as $name | $task.parameters | any(.name == $name))) | length) as $parameters
+    | ($set | map(select(.[0] as $name | $task.parameters // [] | any(.name == $name))) | length) as $parameters
     | "\($axis) \($axes) \($n) \($parameters) \($set | tojson) \($task | shorten($set; $n | divisor) | tojson)";
 
 if $step == "ways" then ways else $to[] as $n | "\($n) \(shorten($set; $n) | tojson)" end

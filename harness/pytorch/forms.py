@@ -123,10 +123,15 @@ def expression(op, operands, attributes):
     return "%s.%s(%s)" % ("torch" if op in IN_TORCH else "F", op, ", ".join(operands + named))
 
 
+def tensors(task):
+    """The inputs and parameters of a task; a file need not have the latter."""
+    return task["inputs"] + task.get("parameters", [])
+
+
 def source(task):
     """The function of a task.  A value is dropped after its last use, as a chain of calls does."""
     lines = [parse(line) for line in task["graph"]]
-    text = "def task(%s):\n" % ", ".join(x["name"] for x in task["inputs"] + task["parameters"])
+    text = "def task(%s):\n" % ", ".join(x["name"] for x in tensors(task))
     uses = [{x.split("=")[-1] for x in line[2]} | set(line[0]) for line in lines]
     last = {x: i for i, names in enumerate(uses + [task["outputs"]]) for x in names}
     made = set()
@@ -151,7 +156,7 @@ def function(task):
 def effect(task, flags):
     """What flags change in a task: whether TF32 is in its products, and in its convolutions."""
     ops = {parse(line)[1] for line in task["graph"]}
-    single = all(x["dtype"] not in ("f16", "bf16") for x in task["inputs"] + task["parameters"])
+    single = all(x["dtype"] not in ("f16", "bf16") for x in tensors(task))
     products, convolutions = FLAGS[flags]
     return (bool(single and products and ops & PRODUCTS),
             bool(single and convolutions and ops & CUDNN))
@@ -159,7 +164,7 @@ def effect(task, flags):
 
 def size(task):
     """Bytes of a task's inputs and parameters."""
-    return sum(math.prod(x["shape"]) * BYTES[x["dtype"]] for x in task["inputs"] + task["parameters"])
+    return sum(math.prod(x["shape"]) * BYTES[x["dtype"]] for x in tensors(task))
 
 
 def first_words(error):

@@ -23,7 +23,7 @@ import sys
 import time
 import warnings
 
-from forms import FLAGS, RECURRENT, TYPES, effect, first_words, function, parse
+from forms import FLAGS, RECURRENT, TYPES, effect, first_words, function, parse, tensors
 from process import answer
 
 try:
@@ -89,7 +89,7 @@ def filled(fill, shape, dtype, made):
 
 def contents(task):
     made = {}
-    for x in task["inputs"] + task["parameters"]:
+    for x in tensors(task):
         dtype = getattr(torch, TYPES[x["dtype"]])
         made[x["name"]] = filled(x["fill"], x["shape"], dtype, made)
     return list(made.values())
@@ -97,7 +97,7 @@ def contents(task):
 
 def flatten_weights(task, values):
     """Put the weights of each recurrent network one after the other, as nn.LSTM and nn.GRU do."""
-    values = dict(zip([x["name"] for x in task["inputs"] + task["parameters"]], values))
+    values = dict(zip([x["name"] for x in tensors(task)], values))
     for _, op, operands, attributes in map(parse, task["graph"]):
         if op not in RECURRENT:
             continue

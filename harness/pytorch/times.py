@@ -254,9 +254,12 @@ def chosen(tasks, ways):
 
 
 def read(path):
+    """A task, of which every op has a form."""
     try:
         with open(path) as f:
-            return json.load(f)
+            task = json.load(f)
+        source(task)
+        return task
     except (OSError, ValueError) as e:
         print("pytorch: %s: %s" % (path, e), file=sys.stderr)
         sys.exit(3)

@@ -19,7 +19,7 @@ import signal
 import sys
 import threading
 
-from forms import FLAGS, TYPES, effect, first_words, function, size, source
+from forms import FLAGS, TYPES, effect, first_words, function, size, source, tensors
 from process import Process, answer
 
 SECONDS = float(os.environ.get("KP_TORCH_SECONDS", "60"))
@@ -33,8 +33,8 @@ def mark(task):
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:
         version = ""
-    tensors = [(x["shape"], x["dtype"]) for x in task["inputs"] + task["parameters"]]
-    key = json.dumps([source(task), tensors, version, os.environ.get("KP_GPU", "")])
+    shapes = [(x["shape"], x["dtype"]) for x in tensors(task)]
+    key = json.dumps([source(task), shapes, version, os.environ.get("KP_GPU", "")])
     return os.path.join(os.environ["TORCHINDUCTOR_CACHE_DIR"], "warm", hashlib.sha256(key.encode()).hexdigest())
 
 
@@ -140,7 +140,7 @@ def compile_only(task):
         inductor(graph, inputs)
         return stop
     args = [torch.empty(x["shape"], dtype=getattr(torch, TYPES[x["dtype"]]), device="cuda")
-            for x in task["inputs"] + task["parameters"]]
+            for x in tensors(task)]
     flatten_weights(task, args)
     # As prepare() of measure.py does: the first flags of those that are the same to products.
     for flags in {effect(task, flags)[0]: flags for flags in reversed(FLAGS)}.values():
