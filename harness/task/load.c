@@ -339,9 +339,15 @@ static bool read_task(struct kp_source *s, struct kp_task *t, const cJSON *root)
            read_strings(s, flags, "flags", &t->nflags, &t->flags) && check_live(s, t);
 }
 
-/* Fail at the first character that cJSON could not parse. */
+/* Fail at the first character that cJSON could not parse, or at the comma before it that is one
+ * too many.  (Where cJSON wants a key it stands behind that character.) */
 static void json_error(struct kp_source *s, const char *at) {
-    if (*at)
+    const char *found = at - (at > s->text && at[-1] == '}'), *before = found;
+    while (before > s->text && isspace((unsigned char)before[-1])) before--;
+    if ((*found == '}' || *found == ']') && before > s->text && before[-1] == ',')
+        parse_fail(s, parse_line_at(s, before - 1),
+                   "not valid JSON: a comma before `%c`; expected none there", *found);
+    else if (*at)
         parse_fail(s, parse_line_at(s, at), "not valid JSON at `%.*s`; expected a complete object",
                    (int)strcspn(at, "\n") < 24 ? (int)strcspn(at, "\n") : 24, at);
     else

@@ -80,6 +80,8 @@ static const struct {
     {"}\n", "}\n", NULL},
     {"  \"flags\": []\n}\n", "  \"flags\": []\n}\n{}", ":23: not valid JSON"},
     {"{\n  \"schema\": 1,", "[", ": not valid JSON"},
+    {"\"flags\": []\n", "\"flags\": [],\n", ":21: not valid JSON: a comma before `}`"},
+    {"\"flags\": []", "\"flags\": [\"a\",]", ":21: not valid JSON: a comma before `]`"},
     /* keys and places */
     {"\"schema\": 1", "\"schema\": 2", ":2: schema is not 1"},
     {"  \"schema\": 1,\n", "", "schema is not 1"},
