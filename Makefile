@@ -100,7 +100,7 @@ $(foreach s,$(families),$(eval tasks_of.$s += $(addprefix $s_,$(file <tasks/$s/s
 $(foreach s,$(families),$(foreach t,$(tasks_of.$s),$(if $(task.$t),,$(eval task.$t := build/tasks/$s/$t.json))))
 every_task := $(foreach s,$(suites),$(tasks_of.$s))
 all_tasks  := $(sort $(every_task))
-$(if $(filter $(words $(all_tasks)),$(words $(every_task))),,$(error two tasks have the same name: $(foreach t,$(all_tasks),$(if $(word 2,$(filter $t,$(every_task))),$t in $(foreach s,$(suites),$(if $(filter $t,$(tasks_of.$s)),tasks/$s))))))
+$(if $(filter $(words $(all_tasks)),$(words $(every_task))),,$(error two tasks have the same name: $(strip $(foreach t,$(all_tasks),$(if $(word 2,$(filter $t,$(every_task))),$t in $(foreach s,$(suites),$(if $(filter $t,$(tasks_of.$s)),tasks/$s)))))))
 
 asked_tasks := $(filter-out peaks,$(foreach g,$(filter build/%.json,$(goals)),$(firstword $(subst ., ,$(notdir $g)))))
 $(foreach t,$(filter-out $(all_tasks),$(asked_tasks)),$(error no task '$t'; `make tasks` lists them))
@@ -110,7 +110,7 @@ choose = $(or $(filter $1,$(all_tasks)),$(call unique,$1,$(filter $1%,$(all_task
 unique = $(if $2,$(if $(word 2,$2),$(error TASKS: '$1' could be $(wordlist 1,4,$2)$(if $(word 5,$2), ...)),$2),$(error TASKS: no task begins with '$1'; `make tasks` lists them))
 $(foreach s,$(if $(filter import,$(goals)),,$(filter-out $(suites),$(SUITE))),$(error SUITE: no suite '$s'; there are $(suites)))
 tasks := $(or $(sort $(foreach t,$(TASKS),$(call choose,$t))),$(if $(SUITE),$(all_tasks),$(sort $(foreach s,$(filter-out $(aside),$(suites)),$(tasks_of.$s)))))
-tasks := $(if $(strip $(SUITE)),$(filter $(foreach s,$(SUITE),$(tasks_of.$s)),$(tasks)),$(tasks))
+tasks := $(if $(strip $(SUITE)),$(or $(filter $(foreach s,$(SUITE),$(tasks_of.$s)),$(tasks)),$(if $(TASKS),$(error TASKS: none of '$(TASKS)' is in SUITE '$(SUITE)'))),$(tasks))
 cells := $(foreach g,$(gpus),$(tasks:%=$g/%))
 
 # Only portable kernels keep to the instructions that later architectures have, too.
@@ -139,7 +139,7 @@ include make/stamps.mk
 # ---- Steps of a cell ----------------------------------------------------------
 
 # given SOMETHING,COMMAND: where there is nothing, the recipe says why there is no GPU, and ends.
-given = $(if $(strip $1),$2,make/detect --why; exit 4)
+given = $(if $(strip $1),$2,make/detect --why >&2; exit 4)
 
 # The command prefix that owns a GPU, and the GPU that it has to be.
 gpu    = $(notdir $(*D))

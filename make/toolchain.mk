@@ -12,6 +12,7 @@ $(foreach g,l4 l40 l40s rtx4090,$(eval arch.$g := 89))
 $(foreach g,h100 h200 gh200,$(eval arch.$g := 90))
 $(foreach g,b200 gb200,$(eval arch.$g := 100))
 arch.rtx5090 := 120
+known_gpus := $(sort $(patsubst arch.%,%,$(filter arch.%,$(.VARIABLES))))
 
 # Keys of models are for the client alone.  No recipe sees them but those that export them again
 # (make/gen.mk), and these have no prerequisites, to which make would hand them on.
@@ -47,7 +48,7 @@ export PATH := $(PATH):$(abspath $(PREFIX))/usr/bin
 
 $(foreach g,$(call found,gpu),$(eval arch.$(subst :, := ,$g)))
 gpus := $(or $(GPUS),$(goal_gpus),$(sort $(foreach g,$(call found,gpu),$(firstword $(subst :, ,$g)))))
-$(foreach g,$(gpus),$(if $(arch.$g),,$(error unknown GPU '$g': say its architecture, e.g. arch.$g=90)))
+$(foreach g,$(gpus),$(if $(arch.$g),,$(error unknown GPU '$g': known are $(known_gpus); of another say its architecture, e.g. arch.$g=90)))
 
 # need-X stands where the missing package X keeps something from being made: it says so in one
 # line.  Main goals try to install what is missing first.

@@ -19,6 +19,8 @@ mk print-tasks SUITE=crfm
 check 'SUITE is all of a suite' says '^tasks = crfm_softmax$'
 mk print-tasks SUITE=level9
 check 'an unknown suite is an error of one line' lines 1 "no suite 'level9'"
+mk tasks SUITE=crfm TASKS=l1_019
+check 'so is a task of another suite' lines 1 "TASKS: none of 'l1_019' is in SUITE 'crfm'"
 mk tasks
 check 'make tasks lists them' lines 3 '^(crfm|level1) [a-z0-9_]+$'
 mk help
@@ -27,7 +29,7 @@ mk print-gpus
 check 'print-VAR prints' says '^gpus = h200$'
 cp tasks/level1/l1_019_relu.json tasks/crfm/
 mk tasks
-check 'two tasks of one name are refused' says 'same name'
+check 'two tasks of one name are refused' says 'same name: l1_019_relu in tasks/crfm tasks/level1'
 mk time TASK=l1_019
 check 'a misspelt variable is one line' lines 1 "no variable 'TASK'"
 
@@ -58,7 +60,7 @@ gpus 'NVIDIA Strange 9, 9.0'
 mk time
 check 'a GPU unknown to the table has the architecture it says' is "$(jq -r .kernel.arch build/strange9/l1_019_relu.build.json)" sm_90
 mk time GPUS=odd
-check 'an unknown GPU by hand is an error' says "unknown GPU 'odd'"
+check 'an unknown GPU by hand is an error' says "unknown GPU 'odd': known are a10 .* h200 "
 gpus
 mk build GPUS=odd arch.odd=86
 check 'unless its architecture is said; no GPU is needed to build' is "$(jq -r .kernel.arch build/odd/l1_019_relu.build.json)" sm_86
@@ -77,6 +79,7 @@ gpus
 mk time
 check 'without a GPU there is nothing to time' [ $? != 0 ]
 check 'which is said in one line' lines 1 'no NVIDIA GPU here'
+check 'and is no output' is "$(PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit make "${stubs[@]}" time 2> /dev/null)" ''
 mk reproduce
 check 'reproduce without a GPU succeeds' [ $? = 0 ]
 check 'says so' lines 1 'no NVIDIA GPU here'
