@@ -56,7 +56,7 @@ static void test_ops(void **state) {
     int n = 0;
     for (int i = 0; i < KP_OP_COUNT; i++)
         if (strlen(json_text(ops, op_get(i)->name, "")) < 15)
-            fail_msg("ops.json has no meaning of %s", op_get(i)->name);
+            fail_msg("harness/gen/prompts/ops.json has no meaning of %s: add one", op_get(i)->name);
     cJSON_ArrayForEach(op, ops) {
         if (!op_find(op->string)) fail_msg("ops.json has %s, which is no op", op->string);
         n++;
