@@ -53,7 +53,7 @@ static bool their_time(const struct torch *t, const char *class, struct pair *p,
         for (int w = TORCH_EAGER; w <= TORCH_GRAPH; w++) {
             double us = t->us[f][w];
             if (!(us > 0) || (class_rank(class) == 0 && f != TORCH_FP32)) continue;
-            if (t->beside[w] != TORCH_SAME_DAY)
+            if (t->beside[f][w] != TORCH_SAME_DAY)
                 *elsewhere = true;
             else if (p->theirs == 0 || us < p->theirs)
                 p->theirs = us, p->way = torch_way_name[w], p->flags = torch_flags_name[f];

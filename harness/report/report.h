@@ -36,7 +36,7 @@ enum torch_beside { TORCH_ELSEWHERE, TORCH_SAME_BOARD, TORCH_SAME_DAY };
 
 struct torch {                          /* PyTorch's times for a task, in microseconds */
     double us[TORCH_FLAGS][TORCH_WAYS]; /* 0 if not measured */
-    enum torch_beside beside[TORCH_WAYS];
+    enum torch_beside beside[TORCH_FLAGS][TORCH_WAYS];
 };
 
 struct staleness {    /* of a recorded result: whether what it was measured of has changed since */

@@ -41,7 +41,7 @@ static void take(struct torch *to, const struct table *t, int row, const struct 
             char name[32];
             snprintf(name, sizeof name, "%s_%s", torch_way_name[w], torch_flags_name[f]);
             double us = atof(field(t, row, name));
-            if (us > 0) to->us[f][w] = us, to->beside[w] = beside(t, row, cell);
+            if (us > 0) to->us[f][w] = us, to->beside[f][w] = beside(t, row, cell);
         }
 }
 
@@ -97,5 +97,5 @@ bool torch_compiled(const struct column *c, int row, enum torch_flags flags) {
 
 bool torch_same_board(const struct column *c, int row, enum torch_flags flags) {
     int way = fastest(c, row, flags);
-    return way < TORCH_WAYS && c->torch[row].beside[way] != TORCH_ELSEWHERE;
+    return way < TORCH_WAYS && c->torch[row].beside[flags][way] != TORCH_ELSEWHERE;
 }

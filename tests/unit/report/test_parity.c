@@ -89,21 +89,24 @@ static void test_classes(void **state) {
 
 /* Only times of the board and the day of the result make a pair; other tasks are named. */
 static void test_pairs(void **state) {
-    static const char *const name[] = {"a", "b", "c", "d", "e"};
+    static const char *const name[] = {"a", "b", "c", "d", "e", "f"};
     (void)state;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 6; i++) {
         task(name[i], "f32", "add");
         missing(name[i], "\"fp32\":{\"midmean\":20}", "b1", i == 4 ? "\"clocks-disagree\"" : "");
     }
-    /* of a another board has a call, its own a replay */
+    /* of a another board has a call, its own a replay; of f with other flags */
     file_replace("results/pytorch/g1.csv", TORCH_HEAD "a,b1," DAY ",torch 2,,10,,,10,,,10,\n"
                                                       "a,b2," DAY ",torch 2,5,,,5,,,5,,\n"
                                                       "b,b2," DAY ",torch 2,5,5,,5,5,,5,5,\n"
                                                       "c,b1,2026-01-01,torch 2,5,5,,5,5,,5,5,\n"
-                                                      "e,b1," DAY ",torch 2,5,5,,5,5,,5,5,\n");
+                                                      "e,b1," DAY ",torch 2,5,5,,5,5,,5,5,\n"
+                                                      "f,b1," DAY ",torch 2,,,,,10,,,,\n"
+                                                      "f,b2," DAY ",torch 2,,5,,,,,,,\n");
     char *text = section();
-    holds(text, "| fp32 | **all** | 1 | 2.000 |");
+    holds(text, "| fp32 | **all** | 2 | 2.000 |");
     holds(text, "| fp32 | a | elementwise | 20.00 | 10.00 (graph, fp32) | 2.000 |\n");
+    holds(text, "| fp32 | f | elementwise | 20.00 | 10.00 (graph, fp32) | 2.000 |\n");
     holds(text, "\nNot compared, as PyTorch's time is of another board or day: b, c.\n");
     holds(text, "\nNot compared, as PyTorch's time is not measured: d.\n");
     free(text);
