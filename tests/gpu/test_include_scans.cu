@@ -1,9 +1,6 @@
-/* scan.cuh and log_sum_exp.cuh against plain double. */
-#include "log_sum_exp.cuh"
+/* scan.cuh against plain double. */
 #include "scan.cuh"
 #include "include_rows.cuh"
-
-/* ---- scan.cuh ---- */
 
 /* Associative, and does not commute: the last value that is one. */
 struct Latest {
@@ -101,56 +98,8 @@ static void test_scans() {
     test_tower();
 }
 
-/* ---- log_sum_exp.cuh ---- */
-
-/* Values beyond the row's end are -inf, and add nothing. */
-template <int COLUMNS, int THREADS>
-static __global__ void log_sum_exp_kernel(const float *x, float *top, float *sum) {
-    constexpr int FOURS = (COLUMNS + 4 * THREADS - 1) / (4 * THREADS);
-    float4 v[FOURS];
-    LogSumExp all;
-    for (int j = 0; j < FOURS; j++) {
-        float w[4];
-        for (int i = 0; i < 4; i++) {
-            const int c = (j * THREADS + threadIdx.x) * 4 + i;
-            w[i] = c < COLUMNS ? x[blockIdx.x * COLUMNS + c] : -INFINITY;
-        }
-        v[j] = make_float4(w[0], w[1], w[2], w[3]);
-    }
-    if (!block_log_sum_exp<THREADS>(v, &all)) return;
-    top[blockIdx.x] = all.top;
-    sum[blockIdx.x] = all.sum;
-}
-
-/* The bound is that of softmax_want(). */
-template <int COLUMNS, int THREADS> static void test_log_sum_exp(int rows) {
-    begin("block_log_sum_exp<%d> (%d rows of %d)", THREADS, rows, COLUMNS);
-    const std::vector<float> host = softmax_rows(rows, COLUMNS);
-    const Buffer<float> x(host), top(rows), sum(rows);
-    log_sum_exp_kernel<COLUMNS, THREADS><<<rows, THREADS>>>(x.data, top.data, sum.data);
-    ran();
-    std::vector<Want> tops(rows), sums(rows);
-    for (int r = 0; r < rows; r++) {
-        double largest = -INFINITY, all = 0, slack = 0;
-        for (int c = 0; c < COLUMNS; c++) largest = std::fmax(largest, host[r * COLUMNS + c]);
-        for (int c = 0; c < COLUMNS; c++) {
-            const double below = host[r * COLUMNS + c] - largest, e = std::exp(below);
-            all += e;
-            if (e > 0) slack += e * (64 + 2 * std::fabs(below)) * U;
-        }
-        tops[r] = {largest, 0};
-        sums[r] = {all, slack + 1e-43};
-    }
-    compare(top, tops, "top");
-    compare(sum, sums, "sum");
-}
-
 int main() {
     start(false);
     test_scans();
-    test_log_sum_exp<1, 32>(8);
-    test_log_sum_exp<250, 64>(15);
-    test_log_sum_exp<4096, 256>(500);
-    test_log_sum_exp<5001, 1024>(9);
     finish();
 }
