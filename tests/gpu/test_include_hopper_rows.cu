@@ -1,6 +1,8 @@
-/* cluster_softmax.cuh and layer_norm_sm90.cuh against plain double; sm_90a. */
+/* cluster_softmax.cuh, cluster_rows.cuh and layer_norm_sm90.cuh against plain double; sm_90a. */
+#include "cluster_rows.cuh"
 #include "cluster_softmax.cuh"
 #include "layer_norm_sm90.cuh"
+#include "row_ops.cuh"
 #include "include_rows.cuh"
 
 /* ---- cluster_softmax.cuh ---- */
@@ -11,6 +13,19 @@ template <int COLUMNS, int CLUSTER, int THREADS> static void test_softmax(int ro
     const std::vector<float> host = softmax_rows(rows, COLUMNS);
     const Buffer<float> x(host), y(host.size());
     cluster_softmax<COLUMNS, CLUSTER, THREADS>(x.data, y.data, rows, 0);
+    ran();
+    compare(y, softmax_want(host, COLUMNS));
+    unchanged(x, host, "x");
+}
+
+/* ---- cluster_rows.cuh ---- */
+
+/* The same rows, which begin anywhere: columns are no whole float4. */
+template <int ROWS, int COLUMNS, int THREADS> static void test_cluster_rows() {
+    begin("cluster_rows<%d, %d, %d, Softmax>", ROWS, COLUMNS, THREADS);
+    const std::vector<float> host = softmax_rows(ROWS, COLUMNS);
+    const Buffer<float> x(host), y(host.size());
+    kp::cluster_rows<ROWS, COLUMNS, THREADS>(0, kp::Softmax(), x.data, y.data);
     ran();
     compare(y, softmax_want(host, COLUMNS));
     unchanged(x, host, "x");
@@ -85,6 +100,8 @@ int main() {
     test_softmax<16384, 2, 512>(300); /* several rows a cluster */
     test_softmax<2 * 16384, 4, 256>(7);
     test_softmax<16384, 8, 128>(150);
+    test_cluster_rows<4, 32765, 128>();
+    test_cluster_rows<12, 65535, 512>();
     test_layer_norm<4, 16 * 4 * SLICES * TEAM>(1e-5);
     test_layer_norm<4, 20 * 4 * SLICES * TEAM>(0.1);
     if (processors >= SLICES) {

@@ -1,5 +1,6 @@
-/* pools.cuh and depthwise_conv.cuh against plain double. */
+/* pools.cuh, line_windows.cuh and depthwise_conv.cuh against plain double. */
 #include "depthwise_conv.cuh"
+#include "line_windows.cuh"
 #include "pools.cuh"
 #include "include_test.cuh"
 
@@ -69,6 +70,23 @@ static void test_pools(int planes) {
     test_pool<kp::MeanOfWindow, S>("MeanOfWindow", planes);
 }
 
+/* Rows of results begin anywhere in a line of memory. */
+template <class P, class W, int ROWS> static void test_lines(const char *name) {
+    begin("pool_lines<%s> (%d rows of %d -> %d)", name, ROWS, W::SIZE, W::OUT);
+    const std::vector<float> host = holed((size_t)ROWS * W::SIZE, W::SIZE);
+    const Buffer<float> x(host), y((size_t)ROWS * W::OUT);
+    kp::pool_lines<P, W, ROWS>(x.data, y.data, 0);
+    ran();
+    std::vector<Want> want;
+    for (size_t i = 0; i < y.count; i++) {
+        std::vector<double> v;
+        for (int w : places<W>((int)(i % W::OUT))) v.push_back(host[i / W::OUT * W::SIZE + w]);
+        want.push_back(pooled(P(), v, W::KERNEL));
+    }
+    compare(y, want);
+    unchanged(x, host, "x");
+}
+
 /* Windows: size, kernel, stride, padding, dilation. Rows whole or cut, of all lengths modulo 8;
  * strips and segments that end beyond the result. */
 static void test_all_pools() {
@@ -88,6 +106,9 @@ static void test_all_pools() {
     test_pools<Windows<12, 2, 3>, Windows<10, 3, 1, 1>, Windows<33, 3, 1, 1>, 64, 1, 4, 2>(2);
     test_pools<Windows<11, 3, 1, 1, 2>, Windows<8, 2, 2>, Windows<300, 3, 2, 1>, 32, 4, 2, 5>(1);
     test_pools<Windows<16, 5, 1, 2>, One, Windows<24, 1>, 32, 1, 1, 16>(2);
+    test_lines<kp::MaxOfWindow, Windows<1000, 8, 1, 4, 3>, 5>("MaxOfWindow");
+    test_lines<kp::MeanOfWindow, Windows<1000, 8, 1, 4>, 5>("MeanOfWindow");
+    test_lines<kp::MaxOfWindow, Windows<64, 2, 1>, 33>("MaxOfWindow");
 }
 
 /* ---- depthwise_conv.cuh ---- */
