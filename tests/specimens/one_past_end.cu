@@ -4,19 +4,19 @@
 /* Correct, but also writes the element after the last one, which lies in what an output of 4 bytes
  * is rounded up to. */
 #include "task.h"
-#include "log_sum_exp.cuh"
+#include "reduce.cuh"
 
 constexpr int ROWS = PREDICTIONS_DIM0, CLASSES = PREDICTIONS_DIM1;
-constexpr int THREADS = 256, FOURS = CLASSES / 4 / THREADS;
-static_assert(CLASSES % (4 * THREADS) == 0, "whole float4 in every thread");
+constexpr int THREADS = 256;
 
 __global__ void rows(const float *x, const long long *target, float *loss) {
     const float *row = x + (long long)blockIdx.x * CLASSES;
-    float4 v[FOURS];
-    for (int j = 0; j < FOURS; j++) v[j] = ((const float4 *)row)[threadIdx.x + j * THREADS];
-    LogSumExp all;
-    if (!block_log_sum_exp<THREADS>(v, &all)) return;
-    loss[blockIdx.x] = logf(all.sum) + (all.top - row[target[blockIdx.x]]);
+    float top = -INFINITY, sum = 0;
+    for (int c = threadIdx.x; c < CLASSES; c += THREADS) top = fmaxf(top, row[c]);
+    top = block_reduce<THREADS>(top, Max());
+    for (int c = threadIdx.x; c < CLASSES; c += THREADS) sum += expf(row[c] - top);
+    sum = block_reduce<THREADS>(sum, Add());
+    if (threadIdx.x == 0) loss[blockIdx.x] = logf(sum) + (top - row[target[blockIdx.x]]);
 }
 
 __global__ void join(const float *loss, float *out) {
