@@ -468,17 +468,21 @@ static bool do_rounds(struct rounds *t, int most, double seconds) {
     return true;
 }
 
-bool rounds_run(struct rounds *t, bool aa) {
-    t->rounds = t->epoch = 0;
+/* Forget the samples, declared and control. */
+static void forget(struct rounds *t) {
+    t->rounds = 0;
     memset(t->controls, 0, sizeof t->controls);
     memset(t->alone, 0, sizeof t->alone);
+}
+
+bool rounds_run(struct rounds *t, bool aa) {
+    t->epoch = 0;
+    forget(t);
     t->restarts = false;
     if (!rounds_clock(t) || !do_rounds(t, PROBE, t->cap_seconds)) return false;
     t->restarts = stat_median(t->samples[0].event_us, t->rounds) < short_us;
     if (!t->restarts) return do_rounds(t, KP_MOST_ROUNDS - PROBE, t->cap_seconds);
-    t->rounds = 0;
-    memset(t->controls, 0, sizeof t->controls);
-    memset(t->alone, 0, sizeof t->alone);
+    forget(t);
     t->asked = t->sets > 1 ? t->sets - 1 : -1; /* what has probed alone is the first set */
     double until = seconds_now() + SHORT_CAPS * t->cap_seconds;
     int least = t->task->precision > 0 ? SHORT_FEW_SETS : SHORT_LEAST_SETS;
