@@ -50,8 +50,8 @@ enum { KP_MOST_TREES = 4 };
 struct tree {        /* which results of a GPU are of another tree than this */
     char commit[41]; /* whose */
     char family[32]; /* a family's, or ""; then all that no other says */
-    int nown,
-        nrest; /* results whose kernel or task has changed since; or what others share alone */
+    int nown;        /* results whose kernel or task has changed since */
+    int nrest;       /* others, of which only the reference or the harness has */
 };
 
 struct column {              /* a GPU with recorded results */
