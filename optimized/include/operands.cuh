@@ -37,6 +37,24 @@ template <int COUNT, int DEPTH, int PITCH = DEPTH, long long BATCH = 0> struct A
                                        inside && (whole_tiles(COUNT) || r < p.left));
     }
 
+    /* As B that is split on the way: a warp copies a quarter of the N columns to where their big
+     * parts go, a lane one of eight pieces of every fourth column. */
+    template <int N> __device__ __forceinline__ Place column_place(int batch, int column) const {
+        column += threadIdx.x % 128 / 32 * (N / 4) + threadIdx.x % 32 / 8;
+        return {data + batch * BATCH + (long long)column * PITCH + own_k(), COUNT - column};
+    }
+    template <int N>
+    __device__ __forceinline__ void fetch_columns(const Place &p, uint32_t to, int slab) const {
+        static_assert(FOURS && DEPTH % TILE_K == 0 && N % 32 == 0, "whole pieces, slabs and warps");
+        const float *from = p.from + slab * TILE_K;
+        const int column = threadIdx.x % 32 / 8, piece = threadIdx.x % 8;
+        to += threadIdx.x % 128 / 32 * (N / 4) * TILE_K * 4;
+#pragma unroll
+        for (int n = 0; n < N / 4; n += 4)
+            copy_async<16>(to + (n + column) * TILE_K * 4 + (piece ^ (column + n % 8)) * 16,
+                           from + (long long)n * PITCH, COUNT % N == 0 || n < p.left);
+    }
+
     __device__ __forceinline__ float at(int batch, int column, int slab, int k) const {
         k += slab * TILE_K;
         return column < COUNT && k < DEPTH

@@ -68,11 +68,11 @@ __global__ void __launch_bounds__(256) split_kernel(B b, float *__restrict__ blo
 }
 
 /* The product: each block, or cluster, tile after tile. */
-template <class S, class T, class A, class Store>
+template <class S, class T, class A, class B, class Store>
 __global__ void KP_CLUSTER(T::CLUSTER) __launch_bounds__(T::THREADS, 1)
-    product_kernel(A a, const float *blocks, Store store) {
+    product_kernel(A a, B b, Store store) {
     extern __shared__ __align__(1024) unsigned char memory[];
-    run_block<S, T, A>(a, blocks, store, memory);
+    run_block<S, T>(a, b, store, memory);
 }
 
 /* ---- host ---- */
@@ -82,22 +82,28 @@ template <class S, class T> constexpr size_t split_bytes() {
     return (size_t)S::B_BATCHES * ((S::COLUMNS + T::N - 1) / T::N) * S::SLABS * T::B_BYTES;
 }
 
-/* Enqueues the splitting of b into `scratch` (split_bytes(), 16-byte aligned) and the product. */
+/* Enqueues the product of a and b, an operand or, split, its blocks. */
 template <class S, class T, class A, class B, class Store>
-static void product(const A &a, const B &b, const Store &store, void *scratch,
-                    cudaStream_t stream) {
+static void multiply(const A &a, const B &b, const Store &store, cudaStream_t stream) {
     constexpr long long TILES = tiles_of<S, T>();
     static_assert(TILES < 1 << 30, "tiles are counted in 32 bits");
     int device = 0, processors = 132;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
     const int at_once = processors / T::CLUSTER;
+    launch_cluster<T::CLUSTER>(product_kernel<S, T, A, B, Store>,
+                               T::CLUSTER * (TILES < at_once ? (int)TILES : at_once), T::THREADS,
+                               stream, a, b, store);
+}
+
+/* Enqueues the splitting of b into `scratch` (split_bytes(), 16-byte aligned) and the product. */
+template <class S, class T, class A, class B, class Store>
+static void product(const A &a, const B &b, const Store &store, void *scratch,
+                    cudaStream_t stream) {
     split_kernel<T, A::ALONG_DEPTH>
         <<<dim3(S::SLABS, (S::COLUMNS + T::N - 1) / T::N, S::B_BATCHES), 256, 0, stream>>>(
             b, (float *)scratch);
-    launch_cluster<T::CLUSTER>(product_kernel<S, T, A, Store>,
-                               T::CLUSTER * (TILES < at_once ? (int)TILES : at_once), T::THREADS,
-                               stream, a, (const float *)scratch, store);
+    multiply<S, T>(a, (const float *)scratch, store, stream);
 }
 
 } // namespace kp

@@ -51,9 +51,9 @@ __device__ __forceinline__ void multiply_slab(const float *slab, const float *b,
     }
 }
 
-/* The block's whole work. */
-template <class S, class T, class A, class Store>
-__device__ __forceinline__ void run_block(const A &a, const float *blocks, const Store &store,
+/* The block's whole work; b is what split_kernel() wrote, or the operand itself. */
+template <class S, class T, class A, class B, class Store>
+__device__ __forceinline__ void run_block(const A &a, const B &b, const Store &store,
                                           const unsigned char *memory) {
     constexpr int BLOCK = TILE_K * T::N, STAGE = BLOCK * 4 + A::SLAB_BYTES; /* words, bytes */
     constexpr int COLUMNS = (S::COLUMNS + T::N - 1) / T::N;
@@ -63,17 +63,20 @@ __device__ __forceinline__ void run_block(const A &a, const float *blocks, const
          index += gridDim.x / T::CLUSTER) {
         const TileAt at = find_tile<S, T>(index, blockIdx.x % T::CLUSTER);
         const typename A::Place place = a.place(at.batch, at.m * TILE_M);
-        const float *b =
-            blocks + ((long long)((S::B_BATCHES > 1 ? at.batch : 0) * COLUMNS + at.n) * S::SLABS) *
-                         T::B_WORDS;
+        const long long block = ((S::B_BATCHES > 1 ? at.batch : 0) * COLUMNS + at.n) * S::SLABS;
         Part<A::ALONG_DEPTH, T::N> part = {};
         /* One slab more than there are: the first is fetched before any is multiplied. */
         for (int slab = at.first; slab <= at.end; slab++) {
             const int stage = (slab - at.first) % 2;
             if (fetching && slab < at.end) {
                 const uint32_t to = shared_address(memory) + stage * STAGE;
-                for (int i = (threadIdx.x - 256) * 4; i < BLOCK; i += FETCHING * 4)
-                    copy_async<16>(to + i * 4, b + (long long)slab * T::B_WORDS + i);
+                if constexpr (std::is_pointer_v<B>)
+                    for (int i = (threadIdx.x - 256) * 4; i < BLOCK; i += FETCHING * 4)
+                        copy_async<16>(to + i * 4, b + (block + slab) * T::B_WORDS + i);
+                else
+                    for (int i = threadIdx.x - 256; i < BLOCK; i += FETCHING)
+                        ((float *)(memory + stage * STAGE))[i % TILE_K * T::N + i / TILE_K] =
+                            b.at(at.batch, at.n * T::N + i / TILE_K, slab, i % TILE_K);
                 if (threadIdx.x < 384) a.fetch(place, to + BLOCK * 4, slab);
                 copies_wait();
             } else if (!fetching && slab > at.first) {

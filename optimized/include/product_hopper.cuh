@@ -4,6 +4,8 @@
  * registers; the others fetch. The blocks of a cluster share what they fetch of B: each copies
  * a part to all. Barriers in shared memory say which stage is full and which empty. */
 #pragma once
+#include "async.cuh"
+#include "hopper_f16.cuh"
 #include "product_parts.cuh"
 
 namespace kp {
@@ -55,6 +57,59 @@ __device__ __forceinline__ void write_block(const float (&slab)[TILE_K][T::N + 1
         float4 *to = (float4 *)block + n * 8 + (piece ^ n % 8);
         to[0] = make_float4(big[0], big[1], big[2], big[3]);
         *(uint4 *)(to + T::PART_BYTES / 16) = make_uint4(rest[0], rest[1], rest[2], rest[3]);
+    }
+}
+
+/* Splits a block of B that fetch_columns() copied, where it lies, into what write_block() writes.
+ * Each warp of 128 threads splits the columns that it copied; a lane takes all that shares its
+ * pieces of 16 bytes: v[i][e] is depth e of piece own(i). */
+template <class T, bool A_ALONG_DEPTH>
+__device__ __forceinline__ void split_block(unsigned char *block) {
+    static_assert(T::B_HALF && T::N % 64 == 0, "rests in bf16; whole warps of columns");
+    constexpr int PIECES = A_ALONG_DEPTH ? 4 : 2, AT_ONCE = 4 * PIECES; /* columns */
+    const int lane = threadIdx.x % 32, set = lane / AT_ONCE;
+    const auto own = [&](int i) {
+        return A_ALONG_DEPTH ? set * 4 + i : set / 2 * 4 + set % 2 + i * 2;
+    };
+    const int first = threadIdx.x % 128 / 32 * (T::N / 4) + lane % AT_ONCE;
+    const int swap = first % 8; /* of all its columns */
+    __syncwarp();
+#pragma unroll 1
+    for (int n = first; n < first + T::N / 4; n += AT_ONCE) {
+        float4 *big = (float4 *)block + n * 8;
+        uint4 *rest = (uint4 *)(big + T::PART_BYTES / 16);
+        float v[PIECES][4];
+#pragma unroll
+        for (int i = 0; i < PIECES; i++) {
+            const float4 f = big[own(i) ^ swap];
+            v[i][0] = f.x, v[i][1] = f.y, v[i][2] = f.z, v[i][3] = f.w;
+        }
+        const auto pack = [&](int at) {
+#pragma unroll
+            for (int h = 0; h < PIECES / 2; h++) {
+                uint32_t to[4];
+#pragma unroll
+                for (int t = 0; t < 4; t++)
+                    to[t] = A_ALONG_DEPTH ? pack_bf16(v[t][2 * h], v[t][2 * h + 1])
+                                          : pack_bf16(v[0][t], v[1][t]);
+                const int piece = A_ALONG_DEPTH ? set * 2 + h : set % 2 * 2 + set / 2;
+                rest[(at + piece) ^ swap] = make_uint4(to[0], to[1], to[2], to[3]);
+            }
+        };
+        pack(0);
+        __syncwarp(); /* all have read what others write over */
+#pragma unroll
+        for (int i = 0; i < PIECES; i++) {
+            float b[4];
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                float &x = A_ALONG_DEPTH ? v[e][i] : v[i][e];
+                b[e] = nearest_tf32(x), x -= b[e];
+            }
+            big[(A_ALONG_DEPTH ? set + 2 * i : own(i)) ^ swap] =
+                make_float4(b[0], b[1], b[2], b[3]);
+        }
+        pack(4);
     }
 }
 
@@ -182,6 +237,43 @@ __device__ __forceinline__ void fetch_all(const A &a, const float *blocks, uint3
     }
 }
 
+/* The same with B as it is in memory: a slab is split once it has come, while the next one comes.
+ */
+template <class S, class T, class A, class B>
+__device__ __forceinline__ void fetch_and_split(const A &a, const B &b, unsigned char *memory,
+                                                uint32_t stages) {
+    static_assert(T::CLUSTER == 1 && T::FETCHERS == 1 && B::ALONG_DEPTH);
+    constexpr int STAGES = T::template stages<A>(), STAGE = T::template stage<A>();
+    const uint32_t full = stages + STAGES * STAGE, empty = full + STAGES * 8;
+    int stage = 0, turn = 1, before = -1; /* the stage to split */
+    auto split = [&] {
+        split_block<T, A::ALONG_DEPTH>(memory + before * STAGE);
+        fence_async();
+        bar_arrive(full + before * 8);
+    };
+    for (int index = blockIdx.x; index < tiles_of<S, T>(); index += gridDim.x) {
+        const TileAt at = find_tile<S, T>(index, 0);
+        const typename A::Place rows = a.place(at.batch, at.m * TILE_M);
+        const typename B::Place columns = b.template column_place<T::N>(at.batch, at.n * T::N);
+        for (int slab = at.first; slab < at.end; slab++) {
+            const uint32_t to = stages + stage * STAGE;
+            bar_wait(empty + stage * 8, turn);
+            b.template fetch_columns<T::N>(columns, to, slab);
+            a.fetch(rows, to + T::B_BYTES, slab);
+            bar_arrive_copied(full + stage * 8);
+            copy_commit();
+            if (before >= 0) {
+                copy_wait(1);
+                split();
+            }
+            before = stage;
+            if (++stage == STAGES) stage = 0, turn ^= 1;
+        }
+    }
+    copy_wait(0);
+    if (before >= 0) split();
+}
+
 /* The ring of stages, as one that multiplies goes round it. */
 template <class T, class A> struct Stages {
     static constexpr int COUNT = T::template stages<A>(), BYTES = T::template stage<A>();
@@ -295,15 +387,16 @@ __device__ __forceinline__ void multiply_all(const Store &store, const unsigned 
     }
 }
 
-/* The block's whole work. */
-template <class S, class T, class A, class Store>
-__device__ __forceinline__ void run_block(const A &a, const float *blocks, const Store &store,
-                                          const unsigned char *memory) {
+/* The block's whole work; b is what split_kernel() wrote, or the operand itself. */
+template <class S, class T, class A, class B, class Store>
+__device__ __forceinline__ void run_block(const A &a, const B &b, const Store &store,
+                                          unsigned char *memory) {
+    constexpr bool SPLIT = std::is_pointer_v<B>;
     constexpr int STAGES = T::template stages<A>(), STAGE = T::template stage<A>();
     const uint32_t stages = shared_address(memory), full = stages + STAGES * STAGE;
     if (threadIdx.x == 0) {
         for (int s = 0; s < STAGES; s++) {
-            bar_init(full + s * 8, 128 + 1);
+            bar_init(full + s * 8, SPLIT ? 128 + 1 : 256);
             bar_init(full + (STAGES + s) * 8, 8 * T::CLUSTER * WARP_ARRIVALS);
         }
         bar_init_done();
@@ -313,10 +406,13 @@ __device__ __forceinline__ void run_block(const A &a, const float *blocks, const
     else
         __syncthreads();
     if (threadIdx.x >= 256) {
-        registers_give<T::FETCHER>();
-        fetch_all<S, T>(a, blocks, stages);
+        registers_give<T::FETCHER + (SPLIT ? 0 : 16)>();
+        if constexpr (SPLIT)
+            fetch_all<S, T>(a, b, stages);
+        else
+            fetch_and_split<S, T>(a, b, memory, stages);
     } else {
-        registers_take<T::MULTIPLIER>();
+        registers_take<T::MULTIPLIER - (SPLIT ? 0 : 8)>();
         multiply_all<S, T, A>(store, memory, stages);
     }
     if (T::CLUSTER > 1) cluster_sync(); /* nobody leaves while others still send to it */

@@ -12,20 +12,21 @@
 
 constexpr int PARTS = 66;
 
-using Sizes = kp::SplitDepth<A_DIM0, B_DIM1, A_DIM1, PARTS>;
+/* transpose(C) = transpose(B) * transpose(A): A is the operand with the depth contiguous. */
+using Sizes = kp::SplitDepth<B_DIM1, A_DIM0, A_DIM1, PARTS>;
 /* Each slab is added in fp32: sums of so many show what longer runs cut off. */
 using Tile = kp::Tile<128, kp::Bf16Rest, 1, 1>;
 
 extern "C" size_t scratch_bytes(void) {
-    return kp::split_bytes<Sizes, Tile>() + Sizes::parts_bytes();
+    return Sizes::parts_bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    float *parts = (float *)((char *)scratch + kp::split_bytes<Sizes, Tile>());
-    const kp::Along<A_DIM0, A_DIM1> a = {{}, in->A};
+    float *parts = (float *)scratch;
     const kp::Across<B_DIM1, A_DIM1> b = {{}, in->B};
-    const kp::StoreRows<kp::Same, A_DIM0, B_DIM1, A_DIM0 *B_DIM1> store = {{}, parts};
-    kp::product<Sizes, Tile>(a, b, store, scratch, stream);
+    const kp::Along<A_DIM0, A_DIM1> a = {{}, in->A};
+    const kp::StoreColumns<kp::Same, B_DIM1, A_DIM0, A_DIM0 *B_DIM1> store = {{}, parts};
+    kp::multiply<Sizes, Tile>(b, a, store, stream);
     kp::add_parts<PARTS>(parts, out->out, A_DIM0 * B_DIM1, stream);
 }
