@@ -62,8 +62,8 @@ __device__ __forceinline__ void bar_expect(uint32_t bar, int bytes) {
 /* ---- copies from global to shared memory ---- */
 
 /* copy_async() copies 4 or 16 bytes, or writes zeros unless `there` (then nothing is read), and
- * copies_wait() waits for those of this thread (both sm_80, too);
- * bar_arrive_copied() arrives once those of this thread so far have come. bar_arrive_warp() arrives
+ * copies_wait() waits for those of this thread (both sm_80, too); copies_close() ends a group of
+ * them, and copies_wait_but<LEFT>() waits for all groups but the last LEFT. bar_arrive_copied() arrives once those of this thread so far have come. bar_arrive_warp() arrives
  * for a warp at the barrier of each block of the cluster: WARP_ARRIVALS times each. */
 #ifdef KP_RACECHECK
 constexpr int WARP_ARRIVALS = 32;
@@ -78,6 +78,10 @@ __device__ __forceinline__ void copy_async(uint32_t to, const void *from, bool t
 }
 
 __device__ __forceinline__ void copies_wait() {}
+
+__device__ __forceinline__ void copies_close() {}
+
+template <int LEFT> __device__ __forceinline__ void copies_wait_but() {}
 
 __device__ __forceinline__ void bar_arrive_copied(uint32_t bar) {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(bar) : "memory");
@@ -104,6 +108,14 @@ __device__ __forceinline__ void copy_async(uint32_t to, const void *from, bool t
 /* Waits until this thread's copies so far have come. */
 __device__ __forceinline__ void copies_wait() {
     asm volatile("cp.async.wait_all;" ::: "memory");
+}
+
+__device__ __forceinline__ void copies_close() {
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <int LEFT> __device__ __forceinline__ void copies_wait_but() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
 }
 
 __device__ __forceinline__ void bar_arrive_copied(uint32_t bar) {

@@ -4,7 +4,6 @@
  * registers; the others fetch. The blocks of a cluster share what they fetch of B: each copies
  * a part to all. Barriers in shared memory say which stage is full and which empty. */
 #pragma once
-#include "async.cuh"
 #include "hopper_f16.cuh"
 #include "product_parts.cuh"
 
@@ -261,16 +260,16 @@ __device__ __forceinline__ void fetch_and_split(const A &a, const B &b, unsigned
             b.template fetch_columns<T::N>(columns, to, slab);
             a.fetch(rows, to + T::B_BYTES, slab);
             bar_arrive_copied(full + stage * 8);
-            copy_commit();
+            copies_close();
             if (before >= 0) {
-                copy_wait(1);
+                copies_wait_but<1>();
                 split();
             }
             before = stage;
             if (++stage == STAGES) stage = 0, turn ^= 1;
         }
     }
-    copy_wait(0);
+    copies_wait();
     if (before >= 0) split();
 }
 

@@ -26,6 +26,11 @@ inline void bar_arrive(uint32_t a) {
     b.arrived++;
     bar_check(b);
 }
+/* A thread's groups of copies. */
+struct Groups {
+    int closed = 0, come = 0;
+};
+inline std::map<Thread *, Groups> groups;
 inline uint32_t at_rank(uint32_t a, int rank) {
     return a + (uint32_t)((rank - self->block->rank) * (1 << 18));
 }
@@ -162,6 +167,15 @@ inline void copies_wait() {
     int *done = &gen;
     emulator::later_event([done] { *done = 1; });
     emulator::wait_change(done, 0, "copies");
+}
+inline void copies_close() {
+    emulator::Groups &g = emulator::groups[emulator::self];
+    g.closed++;
+    emulator::later_event([&g] { g.come++; });
+}
+template <int LEFT> void copies_wait_but() {
+    emulator::Groups &g = emulator::groups[emulator::self];
+    while (g.closed - g.come > LEFT) emulator::wait_change(&g.come, g.come, "copies");
 }
 inline void bar_arrive_copied(uint32_t bar) {
     emulator::later_event([bar] { emulator::bar_arrive(bar); });
