@@ -24,6 +24,13 @@ constexpr HalfChoice HALF_TABLE[] = {
 #include "half_table.cuh"
     {0, 0, 0, HALF_DIRECT, 0, 0, 0, 0, 0}};
 
+/* The table of a kernel for one kind of GPU, whose lines count before those. */
+constexpr HalfChoice HALF_OWN_TABLE[] = {
+#ifdef KP_HALF_TABLE
+#include KP_HALF_TABLE
+#endif
+    {0, 0, 0, HALF_DIRECT, 0, 0, 0, 0, 0}};
+
 /* The tiles that are compiled without spills, as they are tried. */
 struct HalfShape {
     HalfWay way;
@@ -130,11 +137,11 @@ constexpr double half_slab_time(const HalfChoice &c) {
 constexpr double half_end_time(const HalfChoice &c) {
     const double tile = (double)c.tile_m * c.tile_n;
     double time = 350 + tile * 2 / 60;
-    if (c.split > 1) time += 900 + tile * 4 / 60;
+    if (c.split > 1) time += 500 + tile * 4 / 60;
     if (c.parts > 1) {
         /* Blocks that meet read a piece of all parts each, else one reads them all. */
         const int read = half_share(c) * c.split <= 2 ? 1 : c.parts;
-        time += 1800 + read * tile / c.split * 4 / 50 + 4.0 * c.m * c.n * c.parts / 3000;
+        time += 1000 + read * tile / c.split * 4 / 50 + 4.0 * c.m * c.n * c.parts / 3000;
     }
     return time;
 }
@@ -193,11 +200,22 @@ constexpr HalfChoice half_model(int m, int n, int k) {
     return best;
 }
 
-/* The choice for a shape. */
-constexpr HalfChoice half_choice(int m, int n, int k) {
-    for (const HalfChoice &c : HALF_TABLE)
+/* A table's choice for a shape, else `other`. */
+template <int LINES>
+constexpr HalfChoice half_line(const HalfChoice (&table)[LINES], int m, int n, int k,
+                               const HalfChoice &other) {
+    for (const HalfChoice &c : table)
         if (c.m == m && c.n == n && c.k == k) return c;
-    return half_model(m, n, k);
+    return other;
+}
+
+/* The choice for a shape, and what it would be if the kernel's table said nothing. */
+constexpr HalfChoice half_choice_of_all(int m, int n, int k) {
+    return half_line(HALF_TABLE, m, n, k, half_model(m, n, k));
+}
+
+constexpr HalfChoice half_choice(int m, int n, int k) {
+    return half_line(HALF_OWN_TABLE, m, n, k, half_choice_of_all(m, n, k));
 }
 
 } // namespace kp
@@ -221,6 +239,9 @@ int main(int n, char **size) {
                 return;
         all.push_back(c);
     };
+#ifdef KP_HALF_TABLE
+    add(half_choice_of_all(rows, columns, depth));
+#endif
     add(half_model(rows, columns, depth));
     add(half_choice(rows, columns, depth)); /* a table's line must win again */
     const size_t first = all.size();

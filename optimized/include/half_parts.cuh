@@ -2,6 +2,7 @@
  * how they send or leave their sums, and who adds them up. */
 #pragma once
 #include "half_tile.cuh"
+#include "named_barrier.cuh"
 
 namespace kp {
 
@@ -13,19 +14,19 @@ template <class T> __device__ __forceinline__ uint32_t half_sum_at(int from, int
 
 /* Sends a warpgroup's sums, from this row and column of the tile on. */
 template <class T>
-__device__ __forceinline__ void half_send(uint32_t memory, int rank, int row, int column,
+__device__ __forceinline__ void half_send(uint32_t base, int rank, int row, int column,
                                           const HalfSums<T> &sums) {
 #pragma unroll
     for (int i = 0; i < T::OWN_M / 64; i++)
 #pragma unroll
         for (int h = 0; h < 2; h++) {
             const int r = row + i * 64 + h * 8;
-            uint32_t to = memory + half_sum_at<T>(rank, r);
-            if (T::SPLIT > 1) to = at_rank(to, r / T::ROWS);
+            const uint32_t to = at_rank(base + T::SUMS + half_sum_at<T>(rank, r), r / T::ROWS);
+            const uint32_t bar = at_rank(base + T::SENT, r / T::ROWS);
 #pragma unroll
             for (int j = 0; j < T::OWN_N / 8; j++)
-                store_at(to + ((j + column / 8) ^ (row & 3)) * 32 + threadIdx.x % 4 * 8,
-                         sums[i][j * 4 + h * 2], sums[i][j * 4 + h * 2 + 1]);
+                send_at(to + ((j + column / 8) ^ (row & 3)) * 32 + threadIdx.x % 4 * 8,
+                        sums[i][j * 4 + h * 2], sums[i][j * 4 + h * 2 + 1], bar);
         }
 }
 
@@ -39,35 +40,60 @@ __device__ __forceinline__ float4 *half_item(float4 *scratch, const HalfWork<T> 
            threadIdx.x % 32;
 }
 
-/* Leaves a warp's sums in scratch. */
-template <class T> __device__ __forceinline__ void half_put(float4 *to, const HalfSums<T> &sums) {
+/* The items of its own that a warp adds up: `first`, first + step, ... of T::OF_WARP. Where blocks
+ * meet, each adds up some of those that it has in registers; else the last block adds up all. */
+template <class T> struct HalfShare {
+    int first, step;
+    __device__ __forceinline__ HalfShare(const HalfWork<T> &work, bool meet) {
+        const int item = threadIdx.x / 32 * T::OF_WARP;
+        first = meet ? (work.part + T::PARTS - item % T::PARTS) % T::PARTS : 0;
+        step = meet ? T::PARTS : 1;
+    }
+    __device__ __forceinline__ bool has(int item) const { return item % step == first; }
+};
+
+/* Calls f(item, e, a float4) for a warp's sums: what of them is of item `item`, four times. */
+template <class T, class F>
+__device__ __forceinline__ void half_fours(const HalfSums<T> &sums, const F &f) {
 #pragma unroll
     for (int i = 0; i < T::OWN_M / 64; i++)
 #pragma unroll
         for (int j = 0; j < T::OWN_N / 8; j++)
-            __stcg(to + (i * (T::OWN_N / 8) + j) * 32,
-                   make_float4(sums[i][j * 4], sums[i][j * 4 + 1], sums[i][j * 4 + 2],
-                               sums[i][j * 4 + 3]));
+            f(i * (T::OWN_N / 32) + j / 4, j % 4,
+              make_float4(sums[i][j * 4], sums[i][j * 4 + 1], sums[i][j * 4 + 2],
+                          sums[i][j * 4 + 3]));
+}
+
+/* Leaves a warp's sums in scratch, but for what it adds up itself where blocks meet. */
+template <class T>
+__device__ __forceinline__ void half_leave(float4 *scratch, const HalfWork<T> &work, bool meet,
+                                           const HalfSums<T> &sums) {
+    const HalfShare<T> share(work, meet);
+    float4 *to = half_item<T>(scratch, work, work.part, threadIdx.x / 32 * T::OF_WARP);
+    half_fours<T>(sums, [&](int item, int e, float4 v) {
+        if (!meet || !share.has(item)) __stcg(to + (item * 4 + e) * 32, v);
+    });
 }
 
 /* 0 after each launch. */
 template <class T> __device__ unsigned half_arrivals[T::TILES * T::CLUSTER];
 
 /* Waits for the other parts of a tile, where they `meet`. Whether this block adds up: each that
- * met, else the last. All its threads call it. */
+ * met, else the last. All that multiply call it. */
 template <class T>
 __device__ __forceinline__ bool half_met(const HalfWork<T> &work, bool meet, int *flag) {
+    constexpr unsigned all = T::PARTS;
     unsigned *arrivals = half_arrivals<T> + work.first * T::CLUSTER + work.rank;
-    __threadfence();
-    __syncthreads();
+    kp::meet<T::MULTIPLIERS>(1);
     if (threadIdx.x == 0) {
-        constexpr unsigned all = T::PARTS;
-        const unsigned before = atomicInc(arrivals, meet ? 2 * all - 1 : all - 1);
-        if (meet) count_wait(arrivals, all), atomicInc(arrivals, 2 * all - 1); /* has left */
-        *flag = meet || before == all - 1;
+        if (meet) {
+            count_up(arrivals, 2 * all - 1);
+            count_wait(arrivals, all);
+        }
+        *flag = meet || count_next(arrivals, all - 1) == all - 1;
     }
-    __syncthreads();
-    if (*flag) __threadfence();
+    kp::meet<T::MULTIPLIERS>(1);
+    if (meet && threadIdx.x == 0) atomicInc(arrivals, 2 * all - 1); /* has left */
     return *flag;
 }
 
@@ -79,21 +105,27 @@ __device__ __forceinline__ void half_store_four(__half *to, float4 v) {
     *(uint2 *)to = make_uint2(half_pair(v.x, v.y), half_pair(v.z, v.w));
 }
 
-/* Adds up items that all parts of a tile have left: one of `shares` shares of them. By those who
- * multiplied. */
+/* Adds up the warp's share of what all parts of a tile have left, in their order, and stores it. */
 template <class S, class T>
-__device__ __forceinline__ void half_add_items(const HalfWork<T> &work, int share, int shares,
-                                               __half *out, float4 *scratch) {
-    for (int item = share + threadIdx.x / 32 * shares; item < T::ITEMS;
-         item += 4 * T::GROUPS * shares) {
-        float4 v[4] = {};
+__device__ __forceinline__ void half_add_items(const HalfWork<T> &work, bool meet,
+                                               const HalfSums<T> &sums, __half *out,
+                                               float4 *scratch) {
+    const HalfShare<T> share(work, meet);
+    const int warp = threadIdx.x / 32;
+    for (int item = share.first; item < T::OF_WARP; item += share.step) {
+        float4 v[4] = {}, own[4];
+        half_fours<T>(sums, [&](int of, int e, float4 x) {
+            if (of == item) own[e] = x;
+        });
 #pragma unroll 8
-        for (int p = 0; p < T::PARTS; p++)
+        for (int p = 0; p < T::PARTS; p++) {
+            const float4 *from = half_item<T>(scratch, work, p, warp * T::OF_WARP + item);
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                v[e] = half_add(v[e], __ldcg(half_item<T>(scratch, work, p, item) + e * 32));
-        const int warp = item / T::OF_WARP, i = item % T::OF_WARP / (T::OWN_N / 32);
-        const int row = (T::BESIDE ? 0 : warp / 4 * T::OWN_M) + i * 64 + warp % 4 * 16;
+                v[e] = half_add(v[e], meet && p == work.part ? own[e] : __ldcg(from + e * 32));
+        }
+        const int row =
+            (T::BESIDE ? 0 : warp / 4 * T::OWN_M) + item / (T::OWN_N / 32) * 64 + warp % 4 * 16;
         const int column = (T::BESIDE ? warp / 4 * T::OWN_N : 0) + item % (T::OWN_N / 32) * 32;
         __half *to = out + (work.row(work.first) + row + threadIdx.x % 32 / 4) * S::N +
                      work.column(work.first) + column + threadIdx.x % 4 * 8;
@@ -125,23 +157,20 @@ __device__ __forceinline__ void half_each(const HalfWork<T> &work, int share, in
 template <class S, class T>
 __device__ __forceinline__ void half_reduce(const HalfWork<T> &work, const unsigned char *sums,
                                             bool meet, int *flag, __half *out, float *scratch) {
-    const bool adds = threadIdx.x < T::MULTIPLIERS;
-    if (adds)
-        half_each<S, T>(work, 0, 1, [&](int row, int four, int at) {
-            float4 v[T::SPLIT];
+    half_each<S, T>(work, 0, 1, [&](int row, int four, int at) {
+        float4 v[T::SPLIT];
 #pragma unroll
-            for (int s = 0; s < T::SPLIT; s++)
-                v[s] =
-                    *(const float4 *)(sums + half_sum_at<T>(s, row) + (four ^ (row & 3) * 2) * 16);
+        for (int s = 0; s < T::SPLIT; s++)
+            v[s] = *(const float4 *)(sums + half_sum_at<T>(s, row) + (four ^ (row & 3) * 2) * 16);
 #pragma unroll
-            for (int s = 1; s < T::SPLIT; s++) v[0] = half_add(v[0], v[s]);
-            if (T::PARTS == 1)
-                half_store_four(out + at, v[0]);
-            else
-                __stcg((float4 *)(scratch + (size_t)work.part * (S::M * S::N) + at), v[0]);
-        });
+        for (int s = 1; s < T::SPLIT; s++) v[0] = half_add(v[0], v[s]);
+        if (T::PARTS == 1)
+            half_store_four(out + at, v[0]);
+        else
+            __stcg((float4 *)(scratch + (size_t)work.part * (S::M * S::N) + at), v[0]);
+    });
     if constexpr (T::PARTS > 1) {
-        if (!half_met<T>(work, meet, flag) || !adds) return;
+        if (!half_met<T>(work, meet, flag)) return;
         half_each<S, T>(work, meet ? work.part : 0, meet ? T::PARTS : 1, [&](int, int, int at) {
             float4 v = __ldcg((const float4 *)(scratch + at));
 #pragma unroll 8
@@ -149,6 +178,25 @@ __device__ __forceinline__ void half_reduce(const HalfWork<T> &work, const unsig
                 v = half_add(v, __ldcg((const float4 *)(scratch + (size_t)p * (S::M * S::N) + at)));
             half_store_four(out + at, v);
         });
+    }
+}
+
+/* What is left to do with a warpgroup's sums, of which others have their parts. */
+template <class S, class T>
+__device__ __forceinline__ void half_finish(const HalfWork<T> &work, unsigned char *memory, int row,
+                                            int column, const HalfSums<T> &sums, bool meet,
+                                            __half *out, void *scratch) {
+    int *flag = (int *)(memory + T::TURNS);
+    if constexpr (T::SPLIT > 1) {
+        const uint32_t base = shared_address(memory);
+        cluster_wait(); /* all blocks of it have started */
+        half_send<T>(base, work.sharer(), row, column, sums);
+        sent_wait(base + T::SENT);
+        half_reduce<S, T>(work, memory + T::SUMS, meet, flag, out, (float *)scratch);
+    } else {
+        half_leave<T>((float4 *)scratch, work, meet, sums);
+        if (half_met<T>(work, meet, flag))
+            half_add_items<S, T>(work, meet, sums, out, (float4 *)scratch);
     }
 }
 

@@ -146,21 +146,18 @@ template <class S, class T> struct HalfBoxes {
     }
 };
 
-/* Multiplies, by a warpgroup, and stores the sums or, where others share the tile, sends them. */
+/* Multiplies, by a warpgroup, and stores the sums, unless others share the tile. */
 template <class S, class T>
-__device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T> work, __half *out,
-                                              float4 *scratch) {
+__device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T> &work, int row,
+                                              int column, __half *out, HalfSums<T> &sums) {
     const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
     const int rows = T::APART || T::BESIDE ? 0 : group * T::OWN_M; /* of the tile, before its own */
-    const int columns = T::BESIDE ? group * T::OWN_N : 0;
-    const int row = rows + thread / 32 * 16 + thread % 32 / 4;
     auto release = [&](uint32_t empty) {
         if (T::SHARE > 1) {
             if (thread < T::SHARE) bar_arrive_at(empty, thread);
         } else if (thread == 0)
             bar_arrive(empty);
     };
-    HalfSums<T> sums;
     const uint32_t turns = ring.base + T::TURNS;
     int turn = 0; /* how many this warpgroup has had */
     if (T::APART && group) ring.skip(T::SLABS);
@@ -172,7 +169,7 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
         for (int k = 0; k < T::SLABS; k++, ring.next()) {
             bar_wait(ring.full(), ring.parity);
             if (!T::MAPPED || k < T::EARLY) fence_async(); /* copies, before tensor cores read */
-            half_slab<T>(sums, ring.a() + rows * 128, ring.b() + columns * 128, k);
+            half_slab<T>(sums, ring.a() + rows * 128, ring.b() + column * 128, k);
             wgmma_wait<1>();
             if (k > 0) release(used);
             used = ring.empty();
@@ -182,15 +179,8 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
         release(used);
         if (T::APART) ring.skip(T::SLABS), turn++;
         if (!T::REDUCES)
-            half_store<S, T>(out + (work.row(tile) + row) * S::N + work.column(tile) + columns,
+            half_store<S, T>(out + (work.row(tile) + row) * S::N + work.column(tile) + column,
                              sums);
-        else if (T::SPLIT == 1)
-            half_put<T>(half_item<T>(scratch, work, work.part, threadIdx.x / 32 * T::OF_WARP),
-                        sums);
-        else {
-            cluster_wait(); /* all blocks of it have started */
-            half_send<T>(ring.base + T::SUMS, work.sharer(), row, columns, sums);
-        }
     }
 }
 
@@ -301,6 +291,10 @@ __global__ void __launch_bounds__(T::THREADS, 1)
             bar_init(r.full(), T::MAPPED ? 64 : 128);
             bar_init(r.empty(), (T::APART ? 1 : T::GROUPS) * T::SHARE);
         }
+        if (T::SPLIT > 1) {
+            bar_init(ring.base + T::SENT, 1);
+            bar_expect(ring.base + T::SENT, T::M * T::N * 4);
+        }
         if (T::LAPS) bar_init(ring.base + T::TURNS, 1);
         if (T::APART) bar_init(ring.base + T::TURNS, 1), bar_init(ring.base + T::TURNS + 8, 1);
         bar_init_done();
@@ -316,24 +310,28 @@ __global__ void __launch_bounds__(T::THREADS, 1)
         else
             half_fetch_mapped<S, T>(ring, work, a, bt, out, maps,
                                     (TensorMap *)(memory + T::MAPS_AT));
-        if (T::SPLIT > 1) cluster_wait();
+        if (T::SPLIT > 1) cluster_wait(), sent_wait(ring.base + T::SENT);
+        if (T::SHARE > 1) cluster_arrive();
     } else {
         registers_take<T::MULTIPLIER>();
         if (T::SHARE > 1) cluster_wait();
-        if constexpr (T::LAPS)
+        if constexpr (T::LAPS) {
             half_multiply_laps<S, T>(ring, work, maps + 2);
-        else
-            half_multiply<S, T>(ring, work, out, (float4 *)scratch);
+            if (T::SHARE > 1) cluster_arrive();
+        } else {
+            const int group = T::APART ? 0 : threadIdx.x / 128;
+            const int column =
+                T::BESIDE ? group * T::OWN_N : 0; /* of the tile: the thread's first */
+            const int row = (T::BESIDE ? 0 : group * T::OWN_M) + threadIdx.x % 128 / 32 * 16 +
+                            threadIdx.x % 32 / 4;
+            HalfSums<T> sums;
+            half_multiply<S, T>(ring, work, row, column, out, sums);
+            if (T::SHARE > 1) cluster_arrive();
+            if constexpr (T::REDUCES)
+                half_finish<S, T>(work, memory, row, column, sums, meet, out, scratch);
+        }
     }
-    if (T::CLUSTER > 1)
-        cluster_sync(); /* all is sent; nobody leaves while others still send to it */
-    int *flag = (int *)(memory + T::TURNS);
-    if constexpr (T::SPLIT > 1)
-        half_reduce<S, T>(work, memory + T::SUMS, meet, flag, out, (float *)scratch);
-    else if constexpr (T::PARTS > 1)
-        if (half_met<T>(work, meet, flag) && threadIdx.x < T::MULTIPLIERS)
-            half_add_items<S, T>(work, meet ? work.part : 0, meet ? T::PARTS : 1, out,
-                                 (float4 *)scratch);
+    if (T::SHARE > 1) cluster_wait(); /* nobody leaves while others still send to it */
 }
 
 /* Enqueues the product. `scratch` has T::SCRATCH bytes. */

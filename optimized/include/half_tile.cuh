@@ -38,8 +38,9 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     /* Sums of 16 rows by 32 columns, an item, are what parts share. */
     static constexpr int OF_WARP = OWN_M / 64 * (OWN_N / 32), ITEMS = 4 * GROUPS * OF_WARP;
     static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
-    /* APART: two barriers; LAPS: one, for the map of `out`; REDUCES: a flag. */
-    static constexpr int TURNS = BARS + STAGES * 16;
+    /* APART: two barriers; LAPS: one, for the map of `out`; REDUCES: a flag, and a barrier for what
+     * others have SENT. */
+    static constexpr int TURNS = BARS + STAGES * 16, SENT = TURNS + 8;
     static constexpr int BYTES = TURNS + 16;
     static constexpr int MULTIPLIERS = GROUPS * 128, THREADS = MULTIPLIERS + 128;
     static constexpr int FETCHER = LAPS ? 40 : GROUPS == 3 ? 56 : 72; /* registers */

@@ -16,14 +16,15 @@ __device__ __forceinline__ void fence_async() {
 }
 
 /* Starts a copy of 16 bytes, both addresses so many bytes on: constants of the instruction, which
- * leaves two addresses in registers for all the copies of a slab. */
+ * leaves two addresses in registers for all the copies of a slab. The L2 fetches 256 bytes: slabs
+ * are 128 bytes wide, and the next is wanted soon. */
 template <int TO, int FROM>
 __device__ __forceinline__ void copy_async_at(uint32_t to, const void *from) {
 #ifdef KP_RACECHECK
     copy_async<16>(to + TO, (const char *)from + FROM);
 #else
-    asm volatile("cp.async.cg.shared.global [%0 + %2], [%1 + %3], 16;" ::"r"(to), "l"(from),
-                 "n"(TO), "n"(FROM)
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0 + %2], [%1 + %3], 16;" ::"r"(to),
+                 "l"(from), "n"(TO), "n"(FROM)
                  : "memory");
 #endif
 }
@@ -38,7 +39,23 @@ template <int TIMES> __device__ __forceinline__ void bar_arrive_times(uint32_t b
     asm volatile("mbarrier.arrive.shared.b64 _, [%0], %1;" ::"r"(bar), "n"(TIMES) : "memory");
 }
 
-/* Waits until a counter that others add to has reached `all`. */
+/* A counter in global memory that goes from 0 to `most` and is 0 again. What this thread wrote, and
+ * what others wrote before a barrier that it came to, is seen by those who see the new count. */
+__device__ __forceinline__ void count_up(unsigned *counter, unsigned most) {
+    asm volatile("red.release.gpu.global.inc.u32 [%0], %1;" ::"l"(counter), "r"(most) : "memory");
+}
+
+/* The same, and returns the count before. */
+__device__ __forceinline__ unsigned count_next(unsigned *counter, unsigned most) {
+    unsigned before;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before)
+                 : "l"(counter), "r"(most)
+                 : "memory");
+    return before;
+}
+
+/* Waits until a counter has reached `all`. */
 __device__ __forceinline__ void count_wait(const unsigned *counter, unsigned all) {
     unsigned now;
     do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(counter) : "memory");
@@ -56,16 +73,35 @@ __device__ __forceinline__ void cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/* An address of shared memory as block `rank` of the cluster has it, for store_at(). */
+/* An address of shared memory as block `rank` of the cluster has it, for send_at(). */
 __device__ __forceinline__ uint32_t at_rank(uint32_t address, int rank) {
     uint32_t there;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
     return there;
 }
 
-__device__ __forceinline__ void store_at(uint32_t there, float x, float y) {
+/* Sends two floats, whose 8 bytes count at barrier `bar` there. */
+__device__ __forceinline__ void send_at(uint32_t there, float x, float y, uint32_t bar) {
+#ifdef KP_RACECHECK
     asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(there), "f"(x), "f"(y)
                  : "memory");
+#else
+    asm volatile(
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [%0], {%1, %2}, [%3];" ::"r"(
+            there),
+        "f"(x), "f"(y), "r"(bar)
+        : "memory");
+#endif
+}
+
+/* Waits for what the blocks of a cluster send to this one: all that its barrier expects. All
+ * threads of the block call it. */
+__device__ __forceinline__ void sent_wait(uint32_t bar) {
+#ifdef KP_RACECHECK
+    cluster_sync();
+#else
+    bar_wait(bar, 0);
+#endif
 }
 
 /* Whether so many blocks, one a multiprocessor, run at once and may wait for each other: of larger

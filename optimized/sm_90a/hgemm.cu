@@ -10,42 +10,22 @@
  * least a launch.
  * Measured: see results/. */
 #include "task.h"
-#include "half_direct.cuh"
-#include "half_product.cuh"
+#include "half_gemm.cuh"
 
-constexpr int ROWS = A_DIM0, DEPTH = A_DIM1, COLUMNS = B_DIM1;
+struct Choice {
 #ifdef KP_HALF_CHOICE /* all behind the sizes: kp::HALF_APART, 128, 128, 1, 1, 16 */
-constexpr kp::HalfChoice C = {ROWS, COLUMNS, DEPTH, KP_HALF_CHOICE};
+    static constexpr kp::HalfChoice C = {A_DIM0, B_DIM1, A_DIM1, KP_HALF_CHOICE};
 #else
-constexpr kp::HalfChoice C = kp::half_choice(ROWS, COLUMNS, DEPTH);
+    static constexpr kp::HalfChoice C = kp::half_choice(A_DIM0, B_DIM1, A_DIM1);
 #endif
-constexpr bool DIRECT = C.way == kp::HALF_DIRECT;
-static_assert(C.m == ROWS && kp::half_possible(C),
-              "sizes are multiples of 64, and a line is right");
-
-/* Of the two ways only the one that is chosen is compiled. */
-template <bool, class S> struct Product {
-    using Tile = kp::HalfTile<S, C.way, C.tile_m, C.tile_n, C.split, C.parts, C.walk>;
-    static constexpr size_t SCRATCH = Tile::SCRATCH;
-    static void run(const Inputs *in, const Outputs *out, void *scratch, cudaStream_t stream) {
-        kp::half_product<S, Tile>(in->A, in->Bt, out->out, scratch, stream);
-    }
 };
-template <class S> struct Product<true, S> {
-    using Tile = kp::DirectTile<S::M, S::N, S::K, C.tile_m, C.tile_n, C.split>;
-    static constexpr size_t SCRATCH = 0;
-    static void run(const Inputs *in, const Outputs *out, void *, cudaStream_t stream) {
-        kp::direct_product<Tile>(in->A, in->Bt, out->out, stream);
-    }
-};
-
-using Chosen = Product<DIRECT, kp::HalfSizes<ROWS, COLUMNS, DEPTH>>;
+using Gemm = kp::HalfGemm<Choice>;
 
 extern "C" size_t scratch_bytes(void) {
-    return Chosen::SCRATCH;
+    return Gemm::SCRATCH;
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    Chosen::run(in, out, scratch, stream);
+    Gemm::run(in->A, in->Bt, out->out, scratch, stream);
 }

@@ -42,12 +42,12 @@ emulate() {
     build/task expand tasks/hgemm/template.json "hgemm_$1" > "$scratch/hgemm/hgemm_$1.json"
     tests/emulate --task "$scratch/hgemm/hgemm_$1.json" "$2" > "$out" 2>&1
 }
-# edited SED - half_product.cuh and what it is made of, as one text.
-edited() { cat optimized/include/half_{tile,parts,product}.cuh | grep -v '^#include "half_\(tile\|parts\)' | sed "$1"; }
+# edited SED - half_product.cuh, what it is made of and what chooses it, as one text.
+edited() { cat optimized/include/half_{tile,parts,product,gemm}.cuh | grep -v '^#include "half_\(tile\|parts\|product\)' | sed "$1"; }
 # way M_N_K WAY,TILE_M,TILE_N,SPLIT,PARTS,WALK [SED] - as it is cut so; SED edits half_product.cuh.
 way() {
     { echo "#define KP_HALF_CHOICE kp::HALF_$2" && edited "${3-}" &&
-        grep -v 'half_product.cuh"' optimized/sm_90a/hgemm.cu; } > "$scratch/sm_90a/way.cu"
+        grep -v 'half_gemm.cuh"' optimized/sm_90a/hgemm.cu; } > "$scratch/sm_90a/way.cu"
     emulate "$1" "$scratch/sm_90a/way.cu"
 }
 for shape in 64_64_64 256_64_512 128_256_64; do
@@ -75,7 +75,7 @@ check 'a portable product straight from memory is right' emulate 128_64_256 opti
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
 # wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong, if it is this edit's turn.
-edit=0 turns=$(some 5 {1..11})
+edit=0 turns=$(some 5 {1..12})
 wrong() {
     grep -qx $((++edit)) <<< "$turns" || return 0
     check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')
@@ -84,9 +84,10 @@ wrong() {
 }
 wrong 'a fetcher that does not wait for an empty stage' 128_256_512 TOGETHER,128,256,1,1,8 's/bar_wait(ring.empty(), ring.parity ^ 1);//'
 wrong 'a stage that is given back too early' 128_256_512 TOGETHER,128,256,1,1,8 's/wgmma_wait<1>/wgmma_wait<2>/'
-wrong 'a cluster whose sums are read too early' 128_64_512 TOGETHER,64,64,4,1,8 's/cluster_sync();/(void)0;/'
+wrong 'a cluster whose sums are read too early' 128_64_512 TOGETHER,64,64,4,1,8 's/sent_wait(base + T::SENT);/(void)0;/'
 wrong 'a warpgroup that does not wait for its turn' 1088_2048_384 APART,64,256,1,1,4 '/group + turn > 0/d'
 wrong 'a part that is left out' 64_64_512 TOGETHER,64,64,1,4,8 's/int p = 0; p < T::PARTS/int p = 1; p < T::PARTS/'
+wrong 'a part that is left in scratch and added from there' 64_64_512 TOGETHER,64,64,1,4,8 's/meet && p == work.part ? own/false ? own/'
 wrong 'a part of clusters that is left out' 64_128_1024 TOGETHER,64,128,2,4,8 's/int p = 1; p < T::PARTS/int p = 2; p < T::PARTS/'
 wrong 'slabs that are copied early and fetched again' 512_256_320 MAPPED,128,256,1,1,8 's/ring.skip(early);//'
 wrong 'an early copy beyond the matrix' 1088_384_320 MAPPED,128,128,1,1,8 's/work.template inside<S>(work.first) ? T::EARLY : 0/T::EARLY/'

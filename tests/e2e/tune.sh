@@ -80,6 +80,18 @@ sed -i 's/"takes 25"/"takes 200"/' optimized/include/own_choice.cuh
 mk tune TASKS=fam_1_1
 check "where the model's is the fastest there is no line" is "$(table)" '{9, 9, takes 5}, /* 20.00 us, board x */'
 
+# A kernel of one GPU keeps a table of its own.
+gpu=$(basename "$(ls -d build/tune/*/)")
+mkdir "optimized/$gpu"
+sed 's|// tuned: own|& own_table_here.cuh|' optimized/portable/fam.cu > "optimized/$gpu/fam.cu"
+echo '/* own_table_here.cuh: choices. */' > optimized/include/own_table_here.cuh
+sed -i 's/"takes 200"/OTHER/; s|^#include <cstdlib>|&\n#ifdef KP_OWN_TABLE\n#define OTHER "takes 30"\n#else\n#define OTHER "takes 40"\n#endif|' optimized/include/own_choice.cuh
+mk tune TASKS=fam_1_1
+check 'a kernel of one GPU has its choices listed for its own table' is "$(grep -v '^/' optimized/include/own_table_here.cuh)" \
+    '{1, 1, takes 30}, /* 30.00 us, board abc123 */'
+check 'and leaves the other as it is' is "$(table)" '{9, 9, takes 5}, /* 20.00 us, board x */'
+rm -r "optimized/$gpu"
+
 mkdir optimized/include/own_table.cuh+
 mk tune TASKS=fam_1_1
 check 'a table that cannot be written is an error' says 'tune\] Error 5$'

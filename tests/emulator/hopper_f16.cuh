@@ -43,6 +43,14 @@ inline void bar_arrive(uint32_t bar) {
 template <int TIMES> void bar_arrive_times(uint32_t bar) {
     for (int i = 0; i < TIMES; i++) emulator::bar_arrive(bar);
 }
+inline unsigned count_next(unsigned *counter, unsigned most) {
+    const unsigned before = *counter;
+    *counter = before >= most ? 0 : before + 1;
+    return before;
+}
+inline void count_up(unsigned *counter, unsigned most) {
+    count_next(counter, most);
+}
 inline void count_wait(const unsigned *counter, unsigned all) {
     while (*counter < all)
         emulator::wait_change((const int *)counter, (int)*counter, "count_wait");
@@ -67,9 +75,18 @@ inline void cluster_wait() {
 inline uint32_t at_rank(uint32_t address, int rank) {
     return emulator::at_rank(address, rank);
 }
-inline void store_at(uint32_t there, float x, float y) {
-    const float v[2] = {x, y};
-    memcpy(emulator::shared_at(there), v, sizeof v);
+inline void send_at(uint32_t there, float x, float y, uint32_t bar) {
+    memset(emulator::shared_at(there), 0xff, 8);
+    emulator::later_event([=] {
+        const float v[2] = {x, y};
+        memcpy(emulator::shared_at(there), v, sizeof v);
+        emulator::Bar &b = emulator::bar_at(bar);
+        b.bytes -= sizeof v;
+        emulator::bar_check(b);
+    });
+}
+inline void sent_wait(uint32_t bar) {
+    bar_wait(bar, 0);
 }
 template <int CLUSTER, class... P, class... A>
 void launch_sized(void (*kernel)(P...), int blocks, int threads, int bytes, cudaStream_t,
