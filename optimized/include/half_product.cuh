@@ -319,7 +319,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
             half_multiply_laps<S, T>(ring, work, maps + 2);
             if (T::SHARE > 1) cluster_arrive();
         } else {
-            const int group = T::APART ? 0 : threadIdx.x / 128;
+            const int group = T::APART ? 0 : __shfl_sync(~0u, threadIdx.x / 128, 0);
             const int column =
                 T::BESIDE ? group * T::OWN_N : 0; /* of the tile: the thread's first */
             const int row = (T::BESIDE ? 0 : group * T::OWN_M) + threadIdx.x % 128 / 32 * 16 +
