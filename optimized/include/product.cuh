@@ -11,7 +11,9 @@
  * each, a third fetches. A is read as it is and split in registers. B is split beforehand, by
  * split_kernel, into scratch memory, in blocks of N columns by a slab, laid out as the tensor cores
  * read them, so that one bulk copy fetches what a tile needs: the smaller operand should be B. Two
- * blocks (a cluster) work on neighbours along the rows and share what they fetch of B.
+ * blocks (a cluster) work on neighbours along the rows and share what they fetch of B. Where both
+ * are so large that this moves too many bytes, multiply() splits B on the way, in shared memory; a
+ * tile then takes a third longer.
  *
  * What limits it: 2 flops an element of depth at the rates of TF32 (1) and bf16 (2); the fp32 sums
  * of slabs cost about a third of that again (NOTES.md).
@@ -26,7 +28,8 @@
  *   Place place(batch, row): what one of the 128 threads keeps of the tile from `row` on;
  *   void fetch(place, to, slab): starts its copies of the slab, zeros beyond the edges:
  *   AlongSlab or AcrossSlab say where.
- * B: ALONG_DEPTH; float at(batch, column, slab, k): an element, zero beyond the edges.
+ * B: ALONG_DEPTH; float at(batch, column, slab, k): an element, zero beyond the edges; for
+ *   multiply() column_place() and fetch_columns(), as Along has them.
  * Store: void tile(const Part &part, batch, row, column): a thread's part of a tile.
  *
  * All are kernel parameters: no padding, whose bytes would differ between two recordings. */
@@ -82,7 +85,8 @@ template <class S, class T> constexpr size_t split_bytes() {
     return (size_t)S::B_BATCHES * ((S::COLUMNS + T::N - 1) / T::N) * S::SLABS * T::B_BYTES;
 }
 
-/* Enqueues the product of a and b, an operand or, split, its blocks. */
+/* Enqueues the product of a and b: what split_kernel() wrote, or an operand that is split on the
+ * way (fetch_columns(), N of 128, rests in bf16, no cluster). */
 template <class S, class T, class A, class B, class Store>
 static void multiply(const A &a, const B &b, const Store &store, cudaStream_t stream) {
     constexpr long long TILES = tiles_of<S, T>();

@@ -26,8 +26,11 @@ int main() {
     if (!ways[0] || !ways[1] || !ways[2] || !ways[3] || !splits || !parts) puts("a way that no shape takes");
 }
 END
-check 'the choices of shapes are plain C++' g++ -std=c++17 -Wall -Wextra -Werror -Ioptimized/include -o "$scratch/list" "$scratch/list.cpp"
-check 'and every shape has one that can be compiled' is "$("$scratch/list" 2>&1)" ''
+for table in '' half_table_h100.cuh; do
+    check "the choices of shapes are plain C++ ($table)" \
+        g++ -std=c++17 -Wall -Wextra -Werror ${table:+-DKP_HALF_TABLE="\"$table\""} -Ioptimized/include -o "$scratch/list" "$scratch/list.cpp"
+    check "and every shape has one that can be compiled ($table)" is "$("$scratch/list" 2>&1)" ''
+done
 
 if [ ! -e "$real_cuda/include/cuda_fp16.h" ] || ! echo '#include <sanitizer/asan_interface.h>' | g++ -fsanitize=address -E -x c++ - > /dev/null 2>&1; then
     skip 'the kernels of hgemm' 'no headers of CUDA, or no AddressSanitizer'
