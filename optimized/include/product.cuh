@@ -88,7 +88,7 @@ template <class S, class T> constexpr size_t split_bytes() {
 /* Enqueues the product of a and b: what split_kernel() wrote, or an operand that is split on the
  * way (fetch_columns(), N of 128, rests in bf16, no cluster). */
 template <class S, class T, class A, class B, class Store>
-static void multiply(const A &a, const B &b, const Store &store, cudaStream_t stream) {
+static void multiply(const A &a, B b, const Store &store, cudaStream_t stream) {
     constexpr long long TILES = tiles_of<S, T>();
     static_assert(TILES < 1 << 30, "tiles are counted in 32 bits");
     int device = 0, processors = 132;

@@ -78,17 +78,4 @@ static void split_all(const AllFilters<COUNT> &all, cudaStream_t stream) {
     split_all_kernel<T, A_ALONG_DEPTH><<<dim3((unsigned)most, COUNT), 256, 0, stream>>>(all);
 }
 
-/* Enqueues the product of a with a B that has been split. */
-template <class S, class T, class A, class Store>
-static void multiply(const A &a, const float *blocks, const Store &store, cudaStream_t stream) {
-    constexpr int TILES = (int)tiles_of<S, T>();
-    int device = 0, processors = 132;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-    const int at_once = processors / T::CLUSTER;
-    launch_cluster<T::CLUSTER>(product_kernel<S, T, A, Store>,
-                               T::CLUSTER * (TILES < at_once ? TILES : at_once), T::THREADS, stream,
-                               a, blocks, store);
-}
-
 } // namespace kp
