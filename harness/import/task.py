@@ -272,13 +272,14 @@ def overflowing(graph):
 
 
 def recurring(graph):
-    """Weights that are multiplied with what they made before: those of recurrent networks.  Large ones
-    make a network chaotic: from step to step it multiplies a rounding, until that is all there is."""
+    """Weights that are multiplied with what they made before, and the states that LSTMs and GRUs begin
+    with: those of recurrent networks.  Large ones make a network chaotic: from step to step it multiplies
+    a rounding, until that is all there is."""
     tensors, factors, again = {id(t) for t in graph.tensors}, {}, set()
     for line in graph.lines:
         before = set().union(*(factors.get(id(v), set()) for v in line.values()))
         if line.op in ("lstm", "gru"):
-            again |= {id(v) for v in line.values() if v.dim() < 3}
+            again |= {id(v) for v in line.values()[1:]}
         if line.op in ("linear", "matmul"):
             own = tensors & {id(v) for v in line.values()}
             again |= own & before

@@ -87,9 +87,9 @@ def get_inputs():
     return [torch.rand(4, 4), torch.rand(4, 4), *(torch.rand(1, 4, 4) for _ in range(3))]
 PY
 mk import MODULE=recurrent.py NAME=recurrent PYTHON="$python"
-check 'weights that a network uses at each step are moderate, all else is real' is \
+check 'weights that a network uses at each step, and first states, are moderate, all else is real' is \
     "$(jq -r '(.inputs, .parameters)[] | select(.domain != "real") | .name + " " + .domain' tasks/my/recurrent.json)" \
-    "$(printf '%s moderate\n' step_{weight,bias} {gru,lstm}_{weight,bias}_{ih,hh}_l0)"
+    "$(printf '%s moderate\n' a b c step_{weight,bias} {gru,lstm}_{weight,bias}_{ih,hh}_l0)"
 mk tasks
 check 'a task of my own is measured only where it is named' lines 0 my
 mk tasks SUITE=my
