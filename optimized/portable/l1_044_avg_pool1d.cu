@@ -5,7 +5,7 @@
  * block; rows begin anywhere in memory, so that tiles begin before them, and stores are whole
  * float4 (line_windows.cuh).
  * Floor: 4 bytes an input and 4 an output element over the copy bandwidth, 1001 us.
- * Not measured yet; with pools.cuh 1206 us on an H200, 83 % of the floor. */
+ * Measured: 1049 us on an H200, 95 % of the floor (with pools.cuh 1206). */
 #include "task.h"
 #include "line_windows.cuh"
 

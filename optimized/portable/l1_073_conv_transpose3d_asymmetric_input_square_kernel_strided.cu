@@ -5,7 +5,7 @@
  * Idea: a product at fp32 accuracy whose rows are places of x, and its columns the taps along x of
  * 32 filters: a tile has both phases of a line, and stores it whole (both_phases.cuh).
  * Floor: three products in TF32, 425 us; 1.10 GiB, 275 us.
- * Measured on an H100: 897 us (2239 before), 47 % of the floor. */
+ * Measured: 744.2 us on an H200, 57 % of the floor. */
 #include "task.h"
 #include "both_phases.cuh"
 #include "stores.cuh"

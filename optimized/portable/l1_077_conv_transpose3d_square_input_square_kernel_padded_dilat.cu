@@ -8,7 +8,7 @@
  * zeros alone: the threads that gather a slab store its share of them, while others multiply. In
  * the other lines a tile stores the zeros beside its results.
  * Floor: two products in TF32 and one in bf16, 177 us; 0.56 GiB, 141 us, beside it.
- * Measured on an H100: 637 us (1598 before), 32 % of its bytes' floor of 201. */
+ * Measured: 591.4 us on an H200, 30 % of the floor. */
 #include "task.h"
 #include "convolve.cuh"
 #include "stores.cuh"

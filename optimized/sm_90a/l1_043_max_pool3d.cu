@@ -8,7 +8,7 @@
  * its neighbours send. Windows along the depth that are open stay in registers.
  * Floor: 4 bytes an output element and as much of the input over the copy bandwidth, the rest of 4
  * bytes an input element over the read bandwidth, 1056 us.
- * Measured on an H100: 1594 us, 96 % of its floor of 1527 (the portable kernel: 1653). */
+ * Measured: 1106 us on an H200, 95 % of the floor. */
 #include "task.h"
 #include "extremes.cuh"
 #include "hopper.cuh"

@@ -8,7 +8,7 @@
  * it, as a softmax's weights add up to one. A tile of the second layer has all channels of its
  * pixels: its store adds x, normalises and transposes (add_norm.cuh).
  * Floor: 275 GFLOP of attention and 4.3 of the layers, three times over the TF32 rate, 2.02 ms.
- * Measured on an H100: 2.52 ms, 80 % of the floor. */
+ * Measured: 2528 us on an H200, 80 % of the floor. */
 #include "task.h"
 #include "add_norm.cuh"
 #include "operands.cuh"
