@@ -70,7 +70,7 @@ OP(adaptive_avg_pool1d, ADAPTIVE_POOL(1))
 OP(adaptive_avg_pool2d, ADAPTIVE_POOL(2))
 OP(adaptive_avg_pool3d, ADAPTIVE_POOL(3))
 
-/* Elementwise: one expression each in define/elementwise.h or functions.h */
+/* Elementwise: one expression each in define/elementwise.h, forms.h, functions.h or terms.h */
 OP(relu, UNARY)
 OP(gelu, ONE_OPERAND, RULES(gelu, elementwise), COSTS(results), ATTRS(WORD(approximate)))
 OP(sigmoid, UNARY)

@@ -2,7 +2,7 @@
 #include "cuda/exec.h"
 #include "cuda/plan.h"
 #include "cuda_base/copy.h"
-#include "cuda_ops/index.h"
+#include "cuda/index.h"
 #include "base/error.h"
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "cuda/plan.h"
 #include "cuda/demand.h"
 #include "cuda_base/strided.h"
-#include "cuda_ops/index.h"
+#include "cuda/index.h"
 #include "base/error.h"
 #include <limits.h>
 #include <stdlib.h>

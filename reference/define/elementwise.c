@@ -37,7 +37,11 @@ static void each_element(const struct call *c, function *f) {
 #define ELEMENTWISE MEANING
 #include "define/elementwise.h"
 #define ELEMENTWISE MEANING
+#include "define/forms.h"
+#define ELEMENTWISE MEANING
 #include "define/functions.h"
+#define ELEMENTWISE MEANING
+#include "define/terms.h"
 
 /* gelu: one of two forms, as the attribute says. */
 void define_gelu(const struct call *c) {

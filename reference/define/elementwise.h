@@ -1,4 +1,5 @@
-/* elementwise.h: elementwise ops, an expression each; functions.h has the others.
+/* elementwise.h: elementwise ops, an expression each; forms.h, functions.h and terms.h have the others: a
+ * table takes the compiler half as long as two.
  *
  *     ELEMENTWISE(NAME, OPERANDS, NUMBERS, EXPRESSION)
  *
@@ -9,9 +10,7 @@
  * Both halves of the reference include this: define/elementwise.c compiles it in double, and
  * cuda_ops in float, in double, and in numbers that round at random (cuda_base/noise.cuh).  What
  * an expression says is checked against values found elsewhere (tests/data), not against the other
- * half.
- *
- * FORM is an expression that is no op by itself: gelu and pow choose among several. */
+ * half. */
 /* clang-format off */
 
 ELEMENTWISE(relu, 1, 0, x < C(0) ? C(0) : x)
@@ -20,25 +19,10 @@ ELEMENTWISE(tanh, 1, 0, tanh(x))
 ELEMENTWISE(softplus, 1, 0, x > C(20) ? x : log1p(exp(x)))   /* PyTorch's threshold */
 ELEMENTWISE(leaky_relu, 1, 1, x > C(0) ? x : x * y)
 ELEMENTWISE(hardtanh, 1, 2, x < y ? y : x > z ? z : x)
-ELEMENTWISE(sqrt, 1, 0, sqrt(x))
-ELEMENTWISE(rsqrt, 1, 0, C(1) / sqrt(x))
 ELEMENTWISE(add, 2, 0, x + y)
 ELEMENTWISE(sub, 2, 0, x - y)
 ELEMENTWISE(mul, 2, 0, x * y)
 ELEMENTWISE(div, 2, 0, x / y)
-
-/* x P(X <= x), X standard normal.  erfc keeps its digits where 1 + erf cancels; the float form is
- * PyTorch's. */
-FORM(gelu_erf, 1, 0, sizeof x == sizeof(double) ? x * C(0.5) * erfc(x * C(-0.70710678118654752440))
-                                                : x * C(0.5) * (C(1) + erf(x * C(0.70710678118654752440))))
-/* The factor is sqrt(2 / pi). */
-FORM(gelu_tanh, 1, 0, ({ __typeof__(x) inner = C(0.79788456080286535588) * (x + C(0.044715) * x * x * x);
-                         C(0.5) * x * (C(1) + tanh(inner)); }))
-
-/* Powers: PyTorch takes roots for 0.5 and -0.5, which differ from pow() for -0 and -infinity. */
-FORM(power, 2, 0, pow(x, y))
-FORM(square, 1, 0, x * x)
-FORM(cube, 1, 0, x * x * x)
 
 /* clang-format on */
 #undef ELEMENTWISE

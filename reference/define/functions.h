@@ -8,18 +8,8 @@ ELEMENTWISE(silu, 1, 0, x / (C(1) + exp(-x)))
 ELEMENTWISE(mish, 1, 0, x * tanh(log1p(exp(x))))
 ELEMENTWISE(hardsigmoid, 1, 0, ({ __typeof__(x) a = x + C(3); (a < C(0) ? C(0) : a > C(6) ? C(6) : a) / C(6); }))
 ELEMENTWISE(hardswish, 1, 0, ({ __typeof__(x) a = x + C(3); x * (a < C(0) ? C(0) : a > C(6) ? C(6) : a) / C(6); }))
-ELEMENTWISE(abs, 1, 0, fabs(x))
-ELEMENTWISE(neg, 1, 0, -x)
-ELEMENTWISE(exp, 1, 0, exp(x))
-ELEMENTWISE(log, 1, 0, log(x))
 ELEMENTWISE(sin, 1, 0, sin(x))
 ELEMENTWISE(cos, 1, 0, cos(x))
-ELEMENTWISE(minimum, 2, 0, isnan(x) || x < y ? x : y)
-ELEMENTWISE(maximum, 2, 0, isnan(x) || x > y ? x : y)
-
-/* The terms of losses; a sum or a mean of them is an op of its own.  kl_div: 0 log 0 is 0. */
-ELEMENTWISE(smooth_l1_loss, 2, 1, ({ __typeof__(x) d = fabs(x - y); d < z ? C(0.5) * d * d / z : d - C(0.5) * z; }))
-ELEMENTWISE(kl_div, 2, 0, (isnan(y) || y < C(0) || y > C(0) ? y * log(y) : C(0)) - y * x)
 
 /* clang-format on */
 #undef ELEMENTWISE

@@ -3,7 +3,7 @@
 #include "../gpu/numbers.h"
 #include "cuda_base/copy.h"
 #include "cuda_base/impl.h"
-#include "cuda_ops/index.h"
+#include "cuda/index.h"
 #include "define/define.h"
 #include "op_case.h"
 

@@ -6,7 +6,7 @@
  * Prints each failure and, last, "N passed, N failed"; exits 1 on any failure. */
 #include "../unit/task_text.h"
 #include "cuda_base/impl.h"
-#include "cuda_ops/index.h"
+#include "cuda/index.h"
 #include "base/error.h"
 #include "numbers.h"
 

@@ -8,7 +8,7 @@
  * float64.  NAME: only cases whose names begin so.  Prints each failure and, last, "N passed, N
  * failed"; exits 1 on any failure.  Cases run in a child, so that one that dies is one failure. */
 #include "cuda/exec.h"
-#include "cuda_ops/index.h"
+#include "cuda/index.h"
 #include "define/define.h"
 #include "base/error.h"
 #include "numbers.h"

@@ -224,14 +224,21 @@ static void test_elementwise(void **state) {
         const char *name;
         int operands, numbers;
     } ops[] = {
-#define ELEMENTWISE(name, operands, numbers, expression) {#name, operands, numbers},
+#define ROW(name, operands, numbers, expression) {#name, operands, numbers},
 #define FORM(name, operands, numbers, expression)
+#define ELEMENTWISE ROW
 #include "define/elementwise.h"
+#define ELEMENTWISE ROW
+#include "define/forms.h"
+#define ELEMENTWISE ROW
+#include "define/functions.h"
+#define ELEMENTWISE ROW
+#include "define/terms.h"
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         const struct kp_op_def *op = op_find(ops[i].name);
         int numbers = 0;
-        if (!op) fail_msg("elementwise.h has %s, which is no op", ops[i].name);
+        if (!op) fail_msg("a table of expressions has %s, which is no op", ops[i].name);
         for (const struct kp_attr_def *a = op->attr; a->key; a++)
             numbers += a->kinds >> KP_ATTR_FLOAT & 1;
         if (op->max_in != ops[i].operands || numbers != ops[i].numbers ||

@@ -1,5 +1,5 @@
 /* index.c: see index.h.  An op of the table without an implementation does not link. */
-#include "cuda_ops/index.h"
+#include "cuda/index.h"
 #include "task/ops.h"
 
 #define OP(name, ...) KP_IMPL_OF(name);
