@@ -6,25 +6,27 @@
 
 namespace kp {
 
-/* out = a * transpose(bt), as Choice::C says; `scratch` has SCRATCH bytes. */
-template <class Choice, bool DIRECT = Choice::C.way == HALF_DIRECT> struct HalfGemm {
+/* out = a * transpose(bt), as Choice::C says; `scratch` has scratch_bytes(). */
+template <class Choice> struct HalfGemm {
     static constexpr HalfChoice C = Choice::C;
     static_assert(half_possible(C), "sizes are multiples of 64, and a line is right");
+    static constexpr bool DIRECT = C.way == HALF_DIRECT;
     using Sizes = HalfSizes<C.m, C.n, C.k>;
     using Tile = HalfTile<Sizes, C.way, C.tile_m, C.tile_n, C.split, C.parts, C.walk>;
-    static constexpr size_t SCRATCH = Tile::SCRATCH;
+    using Direct = DirectTile<C.m, C.n, C.k, C.tile_m, C.tile_n, C.split>;
+
+    static constexpr size_t scratch_bytes() {
+        if constexpr (DIRECT)
+            return 0;
+        else
+            return Tile::SCRATCH;
+    }
     static void run(const __half *a, const __half *bt, __half *out, void *scratch,
                     cudaStream_t stream) {
-        half_product<Sizes, Tile>(a, bt, out, scratch, stream);
-    }
-};
-
-template <class Choice> struct HalfGemm<Choice, true> {
-    static constexpr HalfChoice C = Choice::C;
-    static_assert(half_possible(C), "sizes are multiples of 64, and a line is right");
-    static constexpr size_t SCRATCH = 0;
-    static void run(const __half *a, const __half *bt, __half *out, void *, cudaStream_t stream) {
-        direct_product<DirectTile<C.m, C.n, C.k, C.tile_m, C.tile_n, C.split>>(a, bt, out, stream);
+        if constexpr (DIRECT)
+            direct_product<Direct>(a, bt, out, stream);
+        else
+            half_product<Sizes, Tile>(a, bt, out, scratch, stream);
     }
 };
 

@@ -22,7 +22,7 @@ struct Choice {
 using Gemm = kp::HalfGemm<Choice>;
 
 extern "C" size_t scratch_bytes(void) {
-    return Gemm::SCRATCH;
+    return Gemm::scratch_bytes();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,

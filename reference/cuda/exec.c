@@ -1,8 +1,8 @@
 /* exec.c: runs a plan: see exec.h. */
 #include "cuda/exec.h"
+#include "cuda/index.h"
 #include "cuda/plan.h"
 #include "cuda_base/copy.h"
-#include "cuda/index.h"
 #include "base/error.h"
 #include <math.h>
 #include <stdlib.h>

@@ -5,8 +5,8 @@
  * every other op becomes a step.  Last, buffers that are not alive together share memory. */
 #include "cuda/plan.h"
 #include "cuda/demand.h"
-#include "cuda_base/strided.h"
 #include "cuda/index.h"
+#include "cuda_base/strided.h"
 #include "base/error.h"
 #include <limits.h>
 #include <stdlib.h>
