@@ -69,3 +69,14 @@ bool doubt_clocks(const double *event_us, const double *host_us, int n) {
     double event = stat_median(event_us, n), host = stat_median(host_us, n);
     return host > event + witness_us + witness_share * event;
 }
+
+const char *doubt_throttle(const cJSON *reasons) {
+    static const char *const faults[] = {"thermal", "hardware thermal", "hardware slowdown",
+                                         "power brake"};
+    const cJSON *reason;
+    cJSON_ArrayForEach(reason, reasons) {
+        for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+            if (cJSON_IsString(reason) && !strcmp(reason->valuestring, faults[i])) return faults[i];
+    }
+    return NULL;
+}

@@ -4,6 +4,7 @@
 
 #include "base/stats.h"
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 
 /* Rounds on each control distribution: two of the candidate alone, and where it took another time
@@ -27,5 +28,10 @@ bool doubt_slow_quarter(const double *candidate_us, const double *against_us, in
 
 /* Whether the host waited much longer than the events say. */
 bool doubt_clocks(const double *event_us, const double *host_us, int n);
+
+/* Why the GPU was slowed while it was measured, among a result's `throttle_reasons`: heat, or a
+ * fault of its supply.  NULL where it was not (its power cap is part of what it is), and where the
+ * machine does not say. */
+const char *doubt_throttle(const cJSON *reasons);
 
 #endif

@@ -271,12 +271,9 @@ static void add_controls(struct cell *c, cJSON *speedup, struct kp_interval decl
         few |= rounds_lack_controls(t, d);
         json_add_number(all, name, declared_us / us);
         int from = t->alone[d], n = t->controls[d] - from;
-        if (!from || !doubt_control(other + from, own + from, n, t->tick_us, t->master, declared,
-                                    declared_us, &ratio))
-            continue;
-        char *text = text_format("control-ratio: %.2fx on %s inputs", ratio, name);
-        flag(c, text);
-        free(text);
+        if (from && doubt_control(other + from, own + from, n, t->tick_us, t->master, declared,
+                                  declared_us, &ratio))
+            flag(c, text_format("control-ratio: %.2fx on %s inputs", ratio, name));
     }
     if (few) flag(c, "few-controls");
 }
@@ -293,6 +290,13 @@ static void add_doubts(struct cell *c, cJSON *speedup) {
         flag(c, "clocks-disagree: the host waited longer");
 }
 
+static void add_interval(cJSON *to, struct kp_interval r, int rounds) {
+    json_add_number(to, "ratio", r.value);
+    json_add_number(to, "low", r.low);
+    json_add_number(to, "high", r.high);
+    cJSON_AddNumberToObject(to, "rounds", rounds);
+}
+
 /* The ratio against the fastest baseline that is at least as accurate as the candidate. */
 static struct kp_interval add_ratio(struct rounds *t, cJSON *s) {
     double best = INFINITY;
@@ -304,10 +308,7 @@ static struct kp_interval add_ratio(struct rounds *t, cJSON *s) {
     }
     struct kp_interval r = rounds_ratio(t, t->against);
     cJSON_AddStringToObject(s, "against", t->runner_name[t->against]);
-    json_add_number(s, "ratio", r.value);
-    json_add_number(s, "low", r.low);
-    json_add_number(s, "high", r.high);
-    cJSON_AddNumberToObject(s, "rounds", t->rounds);
+    add_interval(s, r, t->rounds);
     return r;
 }
 
@@ -358,10 +359,12 @@ static void get_ready(struct cell *c) {
     phase("referee");
 }
 
-/* What it was measured on, and what that can do. */
+/* What it was measured on, what that can do, and whether it could. */
 static void add_machine(struct cell *c) {
     cJSON *m = machine_describe();
     machine_watch_add(m);
+    const char *why = doubt_throttle(cJSON_GetObjectItem(m, "throttle_reasons"));
+    if (why) flag(c, text_format("throttled: %s", why));
     cJSON_AddItemToObject(m, "peaks", cJSON_Duplicate(c->peaks, 1));
     cJSON_AddItemToObject(c->json, "machine", m);
 }
@@ -393,10 +396,7 @@ static void measure_aa(struct cell *c) {
         us = stat_interquartile_mean(t->samples[0].event_us, t->rounds);
         low = fmin(low, r.value), high = fmax(high, r.value);
         cJSON *x = cJSON_CreateObject();
-        json_add_number(x, "ratio", r.value);
-        json_add_number(x, "low", r.low);
-        json_add_number(x, "high", r.high);
-        cJSON_AddNumberToObject(x, "rounds", t->rounds);
+        add_interval(x, r, t->rounds);
         cJSON_AddItemToArray(list, x);
     }
     json_add_number(c->json, "candidate_us", us);

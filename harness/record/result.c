@@ -180,13 +180,10 @@ enum flag_kind flag_kind(const char *flag) {
     static const struct {
         const char *name;
         enum flag_kind kind;
-    } known[] = {{"degenerate", FLAG_VOID},
-                 {"no-influence", FLAG_VOID},
-                 {"weak-baseline", FLAG_WEAK},
-                 {"cannot-tell", FLAG_WEAK},
-                 {"below-floor", FLAG_WEAK},
-                 {"slow-quarter", FLAG_WEAK},
-                 {"control-ratio", FLAG_DOUBT},
+    } known[] = {{"degenerate", FLAG_VOID},      {"no-influence", FLAG_VOID},
+                 {"weak-baseline", FLAG_WEAK},   {"cannot-tell", FLAG_WEAK},
+                 {"below-floor", FLAG_WEAK},     {"slow-quarter", FLAG_WEAK},
+                 {"throttled", FLAG_WEAK},       {"control-ratio", FLAG_DOUBT},
                  {"decoy-ratio", FLAG_DOUBT}, /* the same in earlier results */
                  {"clocks-disagree", FLAG_DOUBT}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

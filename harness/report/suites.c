@@ -76,7 +76,7 @@ static void suite_tables(const struct report *r, const struct column *c, FILE *o
           "is above 1. Kernels of another\nclass than their task's own (fp32; f16 or bf16 where "
           "its tensors are) count as missing. Left out are cells\nwhose task, baseline or time "
           "cannot carry a headline number (degenerate, no-influence, cannot-tell,\nweak-baseline, "
-          "control-ratio, clocks-disagree, slow-quarter, below-floor). No other column counts "
+          "control-ratio, clocks-disagree, slow-quarter, throttled, below-floor). No other column counts "
           "them. The shapes of a\nfamily are in its row, and not in that of all.\n\n",
           out);
     fputs("| suite | speedup over | kernels / tasks | n | geometric mean | median | mean | "

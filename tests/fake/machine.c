@@ -1,6 +1,7 @@
 /* machine.c: harness/gpu/machine.h for the pretend GPU.  KP_FAKE_DRAM is its theoretical memory
  * bandwidth in bytes per microsecond, for tests of the verdict `impossible`, KP_FAKE_L2 the size
- * of its cache; KP_FAKE_RESTLESS is set where the machine is never quiet. */
+ * of its cache; KP_FAKE_RESTLESS is set where the machine is never quiet,
+ * KP_FAKE_THROTTLE why its clock is held back. */
 #include "gpu/machine.h"
 
 #include <stdlib.h>
@@ -19,7 +20,10 @@ void machine_watch_start(void) {}
 void machine_watch(void) {}
 
 void machine_watch_add(cJSON *m) {
+    const char *why = getenv("KP_FAKE_THROTTLE");
     cJSON_AddNullToObject(m, "clocks");
+    cJSON *reasons = cJSON_AddArrayToObject(m, "throttle_reasons");
+    if (why) cJSON_AddItemToArray(reasons, cJSON_CreateString(why));
 }
 
 size_t machine_l2_bytes(void) {

@@ -278,6 +278,10 @@ rule_flags() {
     check 'one that is not is noisy' flagged noisy
     KP_FAKE_RESTLESS=1 timed
     check 'a machine that is not quiet is flagged' flagged 'noisy: the machine was not quiet when measuring began'
+    KP_FAKE_THROTTLE=thermal timed
+    check 'so is a GPU that heat slows' flagged 'throttled: thermal'
+    KP_FAKE_THROTTLE='power cap' timed
+    check 'its power cap is its own' not flagged 'throttled: power cap'
     KP_FAKE_WEAK=1 timed
     check 'so is a weak baseline' flagged 'weak-baseline: a convolution without cuDNN'
     timed noise=0.1

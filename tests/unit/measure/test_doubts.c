@@ -196,11 +196,38 @@ static void test_clocks(void **state) {
     assert_true(doubt_clocks(brief, later, 1));
 }
 
+/* ---- Heat ------------------------------------------------------------------------------- */
+
+/* The driver's reasons of heat and supply count, alone or among others. */
+static void test_throttle(void **state) {
+    static const struct {
+        const char *reasons, *why;
+    } cases[] = {{"[]", NULL},
+                 {"null", NULL},
+                 {"[\"power cap\", \"sync boost\", \"application clocks\"]", NULL},
+                 {"[\"power cap\", \"thermal\"]", "thermal"},
+                 {"[\"hardware thermal\"]", "hardware thermal"},
+                 {"[\"hardware slowdown\"]", "hardware slowdown"},
+                 {"[3, \"power brake\"]", "power brake"}};
+    (void)state;
+    assert_null(doubt_throttle(NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        cJSON *reasons = cJSON_Parse(cases[i].reasons);
+        const char *why = doubt_throttle(reasons);
+        if (cases[i].why)
+            assert_string_equal(why, cases[i].why);
+        else
+            assert_null(why);
+        cJSON_Delete(reasons);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_control_power), cmocka_unit_test(test_control_differs),
         cmocka_unit_test(test_control_share), cmocka_unit_test(test_control_interval),
         cmocka_unit_test(test_control_few),   cmocka_unit_test(test_slow_every_fifth),
-        cmocka_unit_test(test_slow_share),    cmocka_unit_test(test_clocks)};
+        cmocka_unit_test(test_slow_share),    cmocka_unit_test(test_clocks),
+        cmocka_unit_test(test_throttle)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

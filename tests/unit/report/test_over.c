@@ -232,7 +232,7 @@ static void test_flags(void **state) {
                  {"\"weak-baseline\"", 1}, {"\"noisy\",\"latency-bound\",\"below-floor\"", 1},
                  {"\"noisy\"", 0},         {"\"latency-bound\"", 0},
                  {"\"few-controls\"", 0},  {"\"nondeterministic\"", 0},
-                 {"\"slow-quarters\"", 0}};
+                 {"\"slow-quarters\"", 0}, {"\"throttled: thermal\"", 1}};
     (void)state;
     five_tasks();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
