@@ -9,7 +9,7 @@
 #   aa          measure each kernel against itself: the harness's own noise and bias
 #   modes       measure each kernel back to back (offline) and after gaps (server)
 #   compare     this machine's measurements against results/, cell by cell
-#   record      copy this machine's measurements and attempts into results/
+#   record      copy this machine's measurements, other modes' too, and attempts into results/
 #   failed      list the measured cells that did not pass, and recorded results that are stale
 #   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch,
 #               WAYS="eager graph" leaves torch.compile out
@@ -231,7 +231,7 @@ compare: build/compare build/cells
 
 attempts_here := $(wildcard build/attempts)
 record: build/cells $(if $(attempts_here),build/best)
-	harness/record/record-results all$(if $(attempts_here), && harness/record/record-results attempts)
+	harness/record/record-results all && harness/record/record-modes$(if $(attempts_here), && harness/record/record-results attempts)
 
 failed: build/report
 	@build/report --failed build/

@@ -299,8 +299,8 @@ static bool load_cell(void *state, const char *where, const char *as, cJSON *jso
 
 /* Folders of results/ that are no GPU's. */
 static bool is_gpu(const char *name) {
-    static const char *const other[] = {"foreign", "published", "pytorch",
-                                        "reruns",  "search",    "transcripts"};
+    static const char *const other[] = {"foreign", "modes",  "published",  "pytorch",
+                                        "reruns",  "search", "transcripts"};
     for (size_t i = 0; i < sizeof other / sizeof *other; i++)
         if (!strcmp(name, other[i])) return false;
     return is_name(name);
