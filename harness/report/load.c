@@ -395,6 +395,7 @@ void report_free(struct report *r) {
         free(r->columns[i].stale);
         free(r->columns[i].torch);
         free(r->columns[i].torch_from);
+        free(r->columns[i].beside);
     }
     for (int i = 0; i < r->nrows; i++) free(r->rows[i].meaning);
     boards_free(&r->boards);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 enum {
-    FIGURES = 6,
+    FIGURES = 7,
     MOST_DOTS = 200 /* of a suite in one panel; plots/style.gp says so to readers */
 };
 
@@ -282,6 +282,20 @@ static void grid_figures(const struct report *r, struct drawings *all) {
     free(dot);
 }
 
+/* Draw a figure of families, if it has a panel. */
+static void family_figure(const struct report *r, struct drawings *all, const char *name,
+                          int (*data)(const struct report *, FILE *, FILE *, FILE *)) {
+    struct figure f;
+    figure_open(&f, name);
+    f.panels = data(r, f.d, f.t, f.c);
+    if (f.panels) {
+        finish(&f, r, all);
+    } else {
+        figure_close(&f);
+        figure_free(&f);
+    }
+}
+
 int report_plots(const struct report *r, const char *plots, const char *published) {
     struct drawings all = {.plots = plots, .gnuplot = gnuplot_present()};
     struct figure f;
@@ -298,14 +312,8 @@ int report_plots(const struct report *r, const char *plots, const char *publishe
     figure_open(&f, "published");
     f.panels = published_data(published, f.d, f.t, f.c);
     finish(&f, r, &all);
-    figure_open(&f, "shapes");
-    f.panels = shapes_data(r, f.d, f.t, f.c);
-    if (f.panels) {
-        finish(&f, r, &all);
-    } else {
-        figure_close(&f);
-        figure_free(&f);
-    }
+    family_figure(r, &all, "shapes", shapes_data);
+    family_figure(r, &all, "beside", beside_data);
     if (r->search) {
         figure_open(&f, "search");
         f.panels = search_data(r->search, f.d, f.t, f.c);

@@ -39,6 +39,22 @@ struct torch {                          /* PyTorch's times for a task, in micros
     enum torch_beside beside[TORCH_FLAGS][TORCH_WAYS];
 };
 
+/* What stands beside the headline of a family of products: its own kernel back to back and after
+ * gaps, and CUDA-L2's kernel, as judged here and as published. */
+enum {
+    BESIDE_OFFLINE,
+    BESIDE_SERVER,
+    BESIDE_THEIRS,
+    BESIDE_PUBLISHED_OFFLINE,
+    BESIDE_PUBLISHED_SERVER,
+    BESIDES
+};
+
+struct beside {
+    double ratio[BESIDES]; /* over the fastest of the libraries' calls; 0 if there is none */
+    char verdict[16];      /* of CUDA-L2's kernel; "" if it was not judged */
+};
+
 struct staleness {    /* of a recorded result: whether what it was measured of has changed since */
     bool unknown;     /* it was recorded before hashes of its inputs were */
     bool newer;       /* the cell had no kernel then, and has one now */
@@ -64,8 +80,9 @@ struct column {              /* a GPU with recorded results */
     int nstale, nunknown;    /* without those that are said to be of another tree */
     struct tree tree[KP_MOST_TREES];
     int ntrees;
-    struct torch *torch; /* one a row, from RESULTS/pytorch/NAME.csv; NULL without that file */
-    char *torch_from;    /* its versions and dates; NULL without that file */
+    struct torch *torch;   /* one a row, from RESULTS/pytorch/NAME.csv; NULL without that file */
+    char *torch_from;      /* its versions and dates; NULL without that file */
+    struct beside *beside; /* one a row; NULL if nothing stands there */
 };
 
 struct report {
@@ -195,6 +212,23 @@ bool shapes_shown(const struct report *r, const struct column *c);
 /* Write a table for each such family: geometric means by M N K, over the best of the libraries'
  * calls and over each. */
 void shapes_tables(const struct report *r, const struct column *c, FILE *out);
+
+/* ---- beside the headline (beside.c) ---- */
+
+/* Read what stands beside the loaded results: RESULTS/modes/GPU.csv, RESULTS/foreign/GPU.csv and
+ * RESULTS/published/cuda_l2.csv, as far as there are such files.  Dies with KP_INPUT on a malformed
+ * one. */
+void beside_load(struct report *r, const char *results);
+
+/* Whether a family of this GPU has anything beside its headline. */
+bool beside_shown(const struct report *r, const struct column *c);
+
+/* Write a table for each such family. */
+void beside_tables(const struct report *r, const struct column *c, FILE *out);
+
+/* Write the data of the figure: a panel for each GPU and such family, and as the bits of a number
+ * which curves it has, the headline's last.  Returns the number of panels. */
+int beside_data(const struct report *r, FILE *data, FILE *titles, FILE *drawn);
 
 /* ---- PyTorch beside ours (torch.c) ---- */
 

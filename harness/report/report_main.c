@@ -70,6 +70,7 @@ static int everything(const struct options *o) {
     if (r.refused && !r.read)
         die(KP_INPUT, "none of %d results in %s can be used; nothing was written", r.refused,
             o->results);
+    beside_load(&r, o->results);
     r.search = search_load(o->results);
     search_leave_out(r.search, &r);
     if (!r.ncolumns) printf("report: no results in %s yet\n", o->results);

@@ -168,6 +168,11 @@ void report_suites(const struct report *r, const struct column *c, FILE *out) {
     if (shapes_shown(r, c))
         fputs("\n![speedup of families of products by M N and K](../../plots/shapes.svg)\n", out);
     shapes_tables(r, c, out);
+    if (beside_shown(r, c))
+        fputs("\n![speedups of a family behind an emptied L2 and in other modes, and of CUDA-L2's "
+              "kernels](../../plots/beside.svg)\n",
+              out);
+    beside_tables(r, c, out);
     whom_table(r, c, out);
     twins(r, out);
 }

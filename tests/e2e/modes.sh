@@ -1,5 +1,6 @@
 #!/bin/bash
-# What `make modes` finds becomes rows of results/modes.
+# What `make modes` finds becomes rows of results/modes, and these a table and a figure of a family.
+# uses: build/report
 # shellcheck disable=SC2016,SC2154
 . tests/e2e/lib.sh
 
@@ -43,3 +44,53 @@ echo '{' > build/h200/l1_019_relu.modes.json
 mk record TASKS=l1_019
 check 'so is a file that is no result' says '^record-modes: a file build/h200/\*.modes.json is no result'
 check 'which makes no table' is "$(ls results/modes)" ''
+
+# ---- The table and the figure ------------------------------------------------------------------
+
+if ! [ -x "$root/build/report" ] || ! command -v gnuplot > /dev/null; then
+    skip 'the figure of what stands beside' 'no build/report, or no gnuplot'
+    exit
+fi
+cd "$(mktemp -d "$scratch/XXXXXX")" || exit
+mkdir -p plots results/{h200,modes,foreign,published} tasks/hgemm
+cp "$root"/plots/*.gp plots/
+cp "$root/tasks/hgemm/template.json" tasks/hgemm/
+printf '<!-- results:begin -->\n<!-- results:end -->\n' > README.md
+header=$(sed -n 's/^columns=//p' "$root/harness/record/record-modes")
+echo "$header" > results/modes/h200.csv
+echo task,kernels,verdict,class,candidate_us,baseline_us,ratio,board,date,commit,reason > results/foreign/h200.csv
+echo gpu,task,offline,server > results/published/cuda_l2.csv
+# shape M_N_K RATIO CODE MODES THEIRS - a result; its rows beside: `MODES` and `THEIRS` as far as they are given.
+shape() {
+    echo "$1" >> tasks/hgemm/shapes
+    jq --arg task "hgemm_$1" --argjson ratio "$2" '.suite = "hgemm" | .task = $task | .class = "f16" | .flags = [] |
+        .kernel.code_sha256 = "aaaabbbbccccdddd" | .speedup += {$ratio, low: $ratio, high: $ratio}' "$root/results/h200/l1_019_relu.json" > "results/h200/hgemm_$1.json"
+    [ -z "$4" ] || echo "hgemm_$1,ok,f16,true,1,1,$4,1,1,1,1,$4,1,1,160,abcdef,2026,1,$3," >> results/modes/h200.csv
+    [ -z "$5" ] || echo "hgemm_$1,h100_F32F16F16F32,$5,abcdef,2026,1,\"x, y\"" >> results/foreign/h200.csv
+}
+shape 64_64_64 2 aaaabbbbcccc 3 ok,f16,1,1,0.9
+shape 64_64_128 1 aaaabbbbcccc 3 gate,,,,
+shape 64_64_256 1 ffffbbbbcccc 9 ok,f16,1,1,1.6
+shape 64_64_512 1 '' '' ok,other,1,1,5
+echo 'hgemm_7_7_7,ok,f16,true,1,1,9,1,1,1,1,9,1,1,160,abcdef,2026,1,aaaabbbbcccc,' >> results/modes/h200.csv
+drawn() { "$root/build/report" > "$scratch/drawn" 2>&1; sed -n 's|.*<text>\(.*\)</text>.*|\1|p' plots/beside.svg > words 2> /dev/null; }
+drawn
+ways() { sed -n '/^| hgemm | shapes | over/,/^$/s/^| \(.*\) |$/\1/p' results/h200/README.md | tail -n +2; }
+check 'modes count of the kernel whose result is recorded, and theirs of the class of the task' is "$(ways)" 'ours, the headline | 4 | 1.189 | 1.000 | 0 | 1.189 (4)
+ours, offline | 2 | 3.000 | 3.000 | 0 | 1.414 (2)
+ours, server | 2 | 3.000 | 3.000 | 0 | 1.414 (2)
+CUDA-L2'"'"'s, judged here | 2 | 1.200 | 1.250 | 1 | 1.414 (2)'
+check 'verdicts are counted' grep -q '^Of 4 sources of CUDA-L2 that were judged here: 1 `gate`, 3 `ok` (' results/h200/README.md
+check 'the page shows the figure' grep -q 'plots/beside.svg' results/h200/README.md
+check 'which has a curve of each' is "$(grep -E 'shapes?, [0-9.]+$' words | sed 's/&apos;/'"'/" | paste -sd';')" "ours, offline: 2 shapes, 3.000;ours, server: 2 shapes, 3.000;CUDA-L2's, judged here: 2 shapes, 1.200;ours, the headline: 4 shapes, 1.189"
+check 'the slowest shape first' is "$(sed -n "/^CUDA-L2's, judged/,/^$/p" plots/data/beside.tsv | tail -n +2 | tr '\t\n' ' ;')" '25.0000 0.9;75.0000 1.6;;'
+check 'in silence' not grep -v '^report: [0-9]* results' "$scratch/drawn"
+echo h200,hgemm_64_64_64,1.1,1.3 >> results/published/cuda_l2.csv
+echo h100,hgemm_64_64_128,1.1,1.3 >> results/published/cuda_l2.csv
+drawn
+check 'what was published stands beside, of the same GPU' is "$(ways | grep published)" "CUDA-L2's, as published, offline | 1 | 1.100 | 1.100 | 0 | 2.000 (1)
+CUDA-L2's, as published, server | 1 | 1.300 | 1.300 | 0 | 2.000 (1)"
+rm -r results/{modes,foreign,published} plots/beside.*g
+drawn
+check 'without such tables there is no figure' [ ! -e plots/beside.svg ]
+check 'and no table' is "$(ways)" ''

@@ -1,0 +1,243 @@
+/* beside.c: what stands beside the headline of a family of products: its kernels in other modes
+ * (RESULTS/modes), and CUDA-L2's kernels, as they were judged here (RESULTS/foreign) and as they
+ * were published (RESULTS/published/cuda_l2.csv).  No aggregate has any of it. */
+#include "report/report.h"
+#include "record/table.h"
+#include "base/error.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const way_name[BESIDES] = {
+    "ours, offline", "ours, server", "CUDA-L2's, judged here", "CUDA-L2's, as published, offline",
+    "CUDA-L2's, as published, server"};
+static const double slow = 0.95;
+
+/* ---- reading ---- */
+
+/* The row of a task; -1 for a task that is no more. */
+static int row_of(const struct report *r, const char *task) {
+    for (int i = 0; i < r->nrows; i++)
+        if (!strcmp(r->rows[i].task, task)) return i;
+    return -1;
+}
+
+/* The rows of a GPU, which are made with the first. */
+static struct beside *rows_of(const struct report *r, struct column *c) {
+    if (!c->beside) c->beside = calloc((size_t)r->nrows + 1, sizeof *c->beside);
+    if (!c->beside) die(KP_MACHINE, "out of memory");
+    return c->beside;
+}
+
+/* Read a table with a row a task: what take() makes of each. */
+static void read_table(const struct report *r, struct column *c, const char *path,
+                       void (*take)(const struct report *r, struct column *c, const struct table *t,
+                                    int line, int row, const char *path)) {
+    struct table t;
+    if (table_load(&t, path)) {
+        int task = table_column(&t, "task", path);
+        for (int i = 0; i < t.nrows; i++) {
+            int row = row_of(r, table_field(&t, i, task));
+            if (row >= 0) take(r, c, &t, i, row, path);
+        }
+    }
+    table_free(&t);
+}
+
+/* A number of a line; 0 if it has none. */
+static double number(const struct table *t, int line, const char *name, const char *path) {
+    return atof(table_field(t, line, table_column(t, name, path)));
+}
+
+/* Other modes: of the kernel whose result is recorded, and no earlier one. */
+static void take_modes(const struct report *r, struct column *c, const struct table *t, int line,
+                       int row, const char *path) {
+    const char *code = table_field(t, line, table_column(t, "code", path));
+    if (!*code || strncmp(code, c->cell[row].code, strlen(code))) return;
+    struct beside *b = &rows_of(r, c)[row];
+    b->ratio[BESIDE_OFFLINE] = number(t, line, "offline_ratio", path);
+    b->ratio[BESIDE_SERVER] = number(t, line, "server_ratio", path);
+}
+
+/* A kernel of CUDA-L2's: its ratio counts if it is of the task's class. */
+static void take_theirs(const struct report *r, struct column *c, const struct table *t, int line,
+                        int row, const char *path) {
+    struct beside *b = &rows_of(r, c)[row];
+    const char *verdict = table_field(t, line, table_column(t, "verdict", path));
+    const char *class = table_field(t, line, table_column(t, "class", path));
+    const char *own = r->rows[row].class;
+    bool counts = !strcmp(verdict, "ok") && (!*own || class_rank(class) <= class_rank(own));
+    snprintf(b->verdict, sizeof b->verdict, "%s", verdict);
+    b->ratio[BESIDE_THEIRS] = counts ? number(t, line, "ratio", path) : 0;
+}
+
+static void take_published(const struct report *r, struct column *c, const struct table *t,
+                           int line, int row, const char *path) {
+    if (strcmp(table_field(t, line, table_column(t, "gpu", path)), c->name)) return;
+    struct beside *b = &rows_of(r, c)[row];
+    b->ratio[BESIDE_PUBLISHED_OFFLINE] = number(t, line, "offline", path);
+    b->ratio[BESIDE_PUBLISHED_SERVER] = number(t, line, "server", path);
+}
+
+void beside_load(struct report *r, const char *results) {
+    char *published = text_format("%s/published/cuda_l2.csv", results);
+    for (int i = 0; i < r->ncolumns; i++) {
+        struct column *c = &r->columns[i];
+        char *modes = text_format("%s/modes/%s.csv", results, c->name);
+        char *theirs = text_format("%s/foreign/%s.csv", results, c->name);
+        read_table(r, c, modes, take_modes);
+        read_table(r, c, theirs, take_theirs);
+        read_table(r, c, published, take_published);
+        free(modes), free(theirs);
+    }
+    free(published);
+}
+
+/* ---- numbers ---- */
+
+/* The headline's ratio of a row; 0 if the cell does not carry it. */
+static double headline(const struct report *r, const struct column *c, int row) {
+    return report_counts(r, c, row) ? c->cell[row].ratio : 0;
+}
+
+/* A ratio beside it.  Those of our kernels count where the headline's does. */
+static double ratio_of(const struct report *r, const struct column *c, int row, int what) {
+    bool ours = what == BESIDE_OFFLINE || what == BESIDE_SERVER;
+    return ours && !headline(r, c, row) ? 0 : c->beside[row].ratio[what];
+}
+
+/* The ratios of the rows from..to, or where what is BESIDES the headline's; and in `there`, if it
+ * is not NULL, the headline's of the same rows, as far as there are such.  Returns how many. */
+static int gather(const struct report *r, const struct column *c, int from, int to, int what,
+                  double *x, double *there, int *nthere) {
+    int n = 0;
+    for (int i = from; i < to; i++) {
+        double own = headline(r, c, i), it = what == BESIDES ? own : ratio_of(r, c, i, what);
+        if (!(it > 0)) continue;
+        x[n++] = it;
+        if (there && own > 0) there[(*nthere)++] = own;
+    }
+    return n;
+}
+
+/* Whether the family whose rows begin at `from` has anything beside its headline. */
+static bool has_any(const struct report *r, const struct column *c, int from, int to) {
+    if (!c->beside || !r->rows[from].family) return false;
+    for (int i = from; i < to; i++) {
+        if (*c->beside[i].verdict) return true;
+        for (int k = 0; k < BESIDES; k++)
+            if (ratio_of(r, c, i, k) > 0) return true;
+    }
+    return false;
+}
+
+bool beside_shown(const struct report *r, const struct column *c) {
+    for (int i = 0; i < r->nrows; i = report_next_suite(r, i))
+        if (has_any(r, c, i, report_next_suite(r, i))) return true;
+    return false;
+}
+
+/* ---- the table ---- */
+
+/* The row of a way; nothing if no shape has it. */
+static void way_row(const struct report *r, const struct column *c, int from, int to, int what,
+                    FILE *out) {
+    size_t most = (size_t)(to - from) + 1;
+    double *x = calloc(most, sizeof *x), *there = calloc(most, sizeof *there);
+    if (!x || !there) die(KP_MACHINE, "out of memory");
+    int nthere = 0, behind = 0, n = gather(r, c, from, to, what, x, there, &nthere);
+    for (int i = 0; i < n; i++) behind += x[i] < slow;
+    if (n) {
+        struct spread all = spread_of(x, n);
+        fprintf(out, "| %s | %d | %.3f | %.3f | %d |",
+                what == BESIDES ? "ours, the headline" : way_name[what], n, all.geomean, all.median,
+                behind);
+        if (nthere)
+            fprintf(out, " %.3f (%d) |\n", spread_of(there, nthere).geomean, nthere);
+        else
+            fputs(" - |\n", out);
+    }
+    free(x), free(there);
+}
+
+/* What became of the sources that were judged; nothing if none was. */
+static void verdict_line(const struct column *c, int from, int to, FILE *out) {
+    int judged = 0, said = 0;
+    for (int i = from; i < to; i++) judged += *c->beside[i].verdict != 0;
+    if (!judged) return;
+    fprintf(out, "\nOf %d sources of CUDA-L2 that were judged here:", judged);
+    for (int i = from; i < to; i++) {
+        const char *verdict = c->beside[i].verdict;
+        int n = 0, before = 0;
+        for (int k = from; k < i; k++) before += !strcmp(verdict, c->beside[k].verdict);
+        for (int k = i; k < to; k++) n += !strcmp(verdict, c->beside[k].verdict);
+        if (*verdict && !before) fprintf(out, "%s %d `%s`", said++ ? "," : "", n, verdict);
+    }
+    fputs(" ([reasons](../foreign)). `gate` and `tape` say\nthat host code does what a recording "
+          "cannot hold, not that the product is wrong.\n",
+          out);
+}
+
+void beside_tables(const struct report *r, const struct column *c, FILE *out) {
+    for (int from = 0, to; from < r->nrows; from = to) {
+        to = report_next_suite(r, from);
+        if (!has_any(r, c, from, to)) continue;
+        fprintf(out,
+                "\n| %s | shapes | over the best call | median | below %.2f | the headline of "
+                "these shapes |\n|---|--:|--:|--:|--:|--:|\n",
+                r->rows[from].suite, slow);
+        way_row(r, c, from, to, BESIDES, out);
+        for (int k = 0; k < BESIDES; k++) way_row(r, c, from, to, k, out);
+        fputs("\nGeometric means over the fastest of the libraries' calls: of ours, and of "
+              "CUDA-L2's as judged here, that which\nis the fastest behind an emptied L2, in all "
+              "modes; of what was published, cuBLASLt's auto-tuning. In brackets: how\nmany of "
+              "these shapes have a headline, which is behind an emptied L2. *Offline* is back to "
+              "back and *server* after gaps,\nboth with what is left in the L2 ([METHOD.md]"
+              "(../../METHOD.md), *Other modes*). What was published was not measured here.\n",
+              out);
+        verdict_line(c, from, to, out);
+    }
+}
+
+/* ---- the figure ---- */
+
+static int by_size(const void *x, const void *y) {
+    const double *a = x, *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+/* Write a curve, the slowest shape first; false if no shape has it. */
+static bool curve(const struct report *r, const struct column *c, int from, int to, int what,
+                  FILE *data) {
+    double *x = calloc((size_t)(to - from) + 1, sizeof *x);
+    if (!x) die(KP_MACHINE, "out of memory");
+    int n = gather(r, c, from, to, what, x, NULL, NULL);
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    if (n) {
+        fprintf(data, "# %s %s\n%s: %d shapes, %.3f\tspeedup\n", c->name, r->rows[from].suite,
+                what == BESIDES ? "ours, the headline" : way_name[what], n,
+                spread_of(x, n).geomean);
+        for (int i = 0; i < n; i++) fprintf(data, "%.4f\t%.6g\n", 100 * (i + 0.5) / n, x[i]);
+        fputs("\n\n", data);
+    }
+    free(x);
+    return n;
+}
+
+int beside_data(const struct report *r, FILE *data, FILE *titles, FILE *drawn) {
+    int panels = 0;
+    for (int i = 0; i < r->ncolumns; i++) {
+        const struct column *c = &r->columns[i];
+        for (int from = 0, to; from < r->nrows; from = to) {
+            int bits = 0;
+            to = report_next_suite(r, from);
+            if (!has_any(r, c, from, to)) continue;
+            for (int k = 0; k < BESIDES; k++) bits |= curve(r, c, from, to, k, data) << k;
+            bits |= curve(r, c, from, to, BESIDES, data) << BESIDES;
+            fprintf(titles, "%s\"%s, %s\"", panels ? ", " : "", c->name, r->rows[from].suite);
+            fprintf(drawn, "%s%d", panels++ ? ", " : "", bits);
+        }
+    }
+    return panels;
+}
