@@ -14,9 +14,12 @@
 {64, 128, 12288, kp::HALF_TOGETHER, 64, 64, 8, 4, 32}, /* 9.99 us, board 0ad0f5 */
 {64, 128, 16384, kp::HALF_TOGETHER, 64, 64, 8, 4, 32}, /* 10.32 us, board ee2c02 */
 {64, 256, 2048, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 7.83 us, board 0022cd */
+{64, 256, 4096, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* an earlier model's, which none has beaten */
 {64, 256, 8192, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 10.16 us, board 0ad0f5 */
 {64, 256, 12288, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 11.21 us, board b47f7a */
 {64, 256, 16384, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 11.70 us, board ac38b2 */
+{64, 512, 4096, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* an earlier model's, which none has beaten */
+{64, 512, 8192, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* an earlier model's, which none has beaten */
 {64, 512, 12288, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 12.19 us, board b47f7a */
 {64, 512, 16384, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 13.51 us, board ac38b2 */
 {64, 1024, 512, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 6.99 us, board 3adbe6 */
@@ -28,12 +31,14 @@
 {64, 2048, 64, kp::HALF_DIRECT, 16, 16, 1, 1, 32}, /* 6.39 us, board 993022 */
 {64, 2048, 256, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.60 us, board ddf807 */
 {64, 2048, 512, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.26 us, board f1905c */
-{64, 2048, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 9.28 us, board 0ad0f5 */
+{64, 2048, 1024, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 7.46 us, board 034653, an H100 */
+{64, 2048, 2048, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 9.63 us, board 034653, an H100 */
 {64, 2048, 4096, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 12.90 us, board 0ad0f5 */
 {64, 2048, 8192, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 17.00 us, board ee2c02 */
 {64, 2048, 12288, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 20.98 us, board ee2c02 */
 {64, 4096, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.32 us, board b63f68 */
 {64, 4096, 128, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 6.47 us, board ac38b2 */
+{64, 4096, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {64, 4096, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 9.13 us, board ee2c02 */
 {64, 8192, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.35 us, board 4a937c */
 {64, 8192, 512, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 8.38 us, board 4a937c */
@@ -41,6 +46,8 @@
 {64, 8192, 12288, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 55.58 us, board b47f7a */
 {64, 8192, 16384, kp::HALF_TOGETHER, 64, 128, 1, 2, 32}, /* 71.25 us, board ac38b2 */
 {64, 12288, 64, kp::HALF_APART, 64, 96, 1, 1, 32}, /* 7.11 us, board 993022 */
+{64, 12288, 128, kp::HALF_APART, 64, 96, 1, 1, 32}, /* an earlier model's, which none has beaten */
+{64, 12288, 256, kp::HALF_APART, 64, 96, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {64, 12288, 1024, kp::HALF_APART, 64, 96, 1, 1, 32}, /* 12.77 us, board 0ad0f5 */
 {64, 12288, 2048, kp::HALF_APART, 64, 96, 1, 1, 32}, /* 18.40 us, board ac38b2 */
 {64, 12288, 4096, kp::HALF_APART, 64, 96, 1, 1, 32}, /* 29.99 us, board ee2c02 */
@@ -54,27 +61,30 @@
 {128, 64, 12288, kp::HALF_TOGETHER, 64, 64, 8, 4, 32}, /* 9.87 us, board 0ad0f5 */
 {128, 64, 16384, kp::HALF_TOGETHER, 64, 64, 8, 4, 32}, /* 10.27 us, board ee2c02 */
 {128, 128, 2048, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 7.89 us, board 0022cd */
+{128, 128, 4096, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* an earlier model's, which none has beaten */
 {128, 128, 8192, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 10.12 us, board b47f7a */
 {128, 128, 12288, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 10.96 us, board 0ad0f5 */
 {128, 128, 16384, kp::HALF_TOGETHER, 64, 64, 4, 4, 32}, /* 11.72 us, board ee2c02 */
 {128, 256, 2048, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 8.15 us, board 3adbe6 */
+{128, 256, 4096, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* an earlier model's, which none has beaten */
 {128, 256, 8192, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 9.94 us, board 3adbe6 */
 {128, 256, 12288, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 11.94 us, board ac38b2 */
 {128, 256, 16384, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 13.12 us, board 0ad0f5 */
 {128, 512, 512, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 6.77 us, board 4a937c */
 {128, 512, 2048, kp::HALF_TOGETHER, 64, 64, 4, 1, 32}, /* 8.80 us, board b47f7a */
 {128, 512, 4096, kp::HALF_TOGETHER, 64, 64, 4, 1, 32}, /* 9.87 us, board 993022 */
-{128, 512, 8192, kp::HALF_TOGETHER, 64, 128, 8, 1, 32}, /* 12.43 us, board ac38b2 */
-{128, 512, 12288, kp::HALF_MAPPED, 64, 64, 1, 8, 32}, /* 13.54 us, board 0ad0f5 */
+{128, 512, 8192, kp::HALF_TOGETHER, 128, 64, 8, 1, 32}, /* 10.83 us, board 034653, an H100 */
+{128, 512, 12288, kp::HALF_TOGETHER, 128, 64, 8, 1, 32}, /* 12.82 us, board 034653, an H100 */
 {128, 512, 16384, kp::HALF_MAPPED, 64, 64, 1, 8, 32}, /* 14.98 us, board ee2c02 */
 {128, 1024, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 6.85 us, board ac38b2 */
 {128, 1024, 512, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.32 us, board 993022 */
-{128, 1024, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 9.08 us, board ac38b2 */
+{128, 1024, 1024, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 6.97 us, board 034653, an H100 */
 {128, 1024, 2048, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 10.22 us, board b47f7a */
 {128, 1024, 4096, kp::HALF_TOGETHER, 64, 64, 1, 4, 32}, /* 11.46 us, board 0ad0f5 */
 {128, 1024, 8192, kp::HALF_TOGETHER, 64, 64, 1, 4, 32}, /* 14.84 us, board ee2c02 */
 {128, 2048, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.28 us, board 3adbe6 */
 {128, 2048, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.40 us, board f1905c */
+{128, 2048, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {128, 2048, 512, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.62 us, board 9ea0d4 */
 {128, 2048, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 8.67 us, board ee2c02 */
 {128, 2048, 4096, kp::HALF_TOGETHER, 64, 128, 1, 4, 32}, /* 13.49 us, board ee2c02 */
@@ -92,6 +102,7 @@
 {128, 4096, 12288, kp::HALF_TOGETHER, 64, 128, 1, 2, 32}, /* 33.57 us, board b47f7a */
 {128, 4096, 16384, kp::HALF_MAPPED, 64, 256, 1, 4, 32}, /* 42.61 us, board ac38b2 */
 {128, 8192, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 6.63 us, board 4a937c */
+{128, 8192, 128, kp::HALF_TOGETHER, 128, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {128, 8192, 512, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 8.76 us, board 3adbe6 */
 {128, 8192, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 10.87 us, board ac38b2 */
 {128, 8192, 2048, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 14.97 us, board b47f7a */
@@ -99,6 +110,7 @@
 {128, 8192, 8192, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 40.69 us, board 0ad0f5 */
 {128, 8192, 12288, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 55.84 us, board 0ad0f5 */
 {128, 8192, 16384, kp::HALF_TOGETHER, 64, 256, 1, 2, 32}, /* 74.56 us, board ee2c02 */
+{128, 12288, 64, kp::HALF_TOGETHER, 128, 96, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {128, 12288, 256, kp::HALF_APART, 64, 96, 1, 1, 32}, /* 8.60 us, board ac38b2 */
 {128, 12288, 512, kp::HALF_APART, 64, 96, 1, 1, 32}, /* 10.03 us, board ee2c02 */
 {128, 16384, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 7.55 us, board ac38b2 */
@@ -112,10 +124,12 @@
 {128, 16384, 12288, kp::HALF_TOGETHER, 64, 256, 1, 1, 32}, /* 102.80 us, board 0ad0f5 */
 {128, 16384, 16384, kp::HALF_TOGETHER, 64, 256, 1, 1, 32}, /* 134.28 us, board b47f7a */
 {256, 64, 2048, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 7.99 us, board b63f68 */
+{256, 64, 4096, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* an earlier model's, which none has beaten */
 {256, 64, 8192, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 9.96 us, board 0ad0f5 */
 {256, 64, 12288, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 11.01 us, board b47f7a */
 {256, 64, 16384, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 11.70 us, board ac38b2 */
 {256, 128, 2048, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 8.23 us, board 993022 */
+{256, 128, 4096, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* an earlier model's, which none has beaten */
 {256, 128, 8192, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 9.96 us, board 3adbe6 */
 {256, 128, 12288, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 11.94 us, board b47f7a */
 {256, 128, 16384, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 13.17 us, board ac38b2 */
@@ -152,6 +166,7 @@
 {256, 2048, 12288, kp::HALF_TOGETHER, 128, 128, 1, 4, 32}, /* 26.66 us, board 0ad0f5 */
 {256, 2048, 16384, kp::HALF_MAPPED, 128, 128, 1, 4, 32}, /* 31.89 us, board ee2c02 */
 {256, 4096, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 6.78 us, board 9ea0d4 */
+{256, 4096, 128, kp::HALF_TOGETHER, 128, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {256, 4096, 2048, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 13.79 us, board ac38b2 */
 {256, 4096, 4096, kp::HALF_TOGETHER, 128, 128, 1, 2, 32}, /* 20.62 us, board 0ad0f5 */
 {256, 4096, 8192, kp::HALF_TOGETHER, 128, 128, 1, 2, 32}, /* 31.18 us, board ee2c02 */
@@ -173,6 +188,8 @@
 {256, 16384, 1024, kp::HALF_TOGETHER, 128, 128, 1, 1, 32}, /* 18.92 us, board 0ad0f5 */
 {256, 16384, 2048, kp::HALF_TOGETHER, 128, 128, 1, 1, 8}, /* 29.48 us, board b47f7a */
 {512, 64, 2048, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 8.09 us, board 4a937c */
+{512, 64, 4096, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* an earlier model's, which none has beaten */
+{512, 64, 8192, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* an earlier model's, which none has beaten */
 {512, 64, 12288, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 12.25 us, board b47f7a */
 {512, 64, 16384, kp::HALF_TOGETHER, 64, 64, 8, 1, 32}, /* 13.45 us, board ac38b2 */
 {512, 128, 512, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 6.78 us, board 3adbe6 */
@@ -189,7 +206,7 @@
 {512, 256, 4096, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 12.03 us, board b47f7a */
 {512, 256, 8192, kp::HALF_TOGETHER, 64, 128, 1, 8, 32}, /* 14.89 us, board 0ad0f5 */
 {512, 256, 12288, kp::HALF_MAPPED, 64, 128, 1, 8, 32}, /* 16.70 us, board b47f7a */
-{512, 256, 16384, kp::HALF_TOGETHER, 64, 128, 1, 8, 32}, /* 19.80 us, board ac38b2 */
+{512, 256, 16384, kp::HALF_MAPPED, 64, 128, 1, 8, 32}, /* 18.99 us, board 034653, an H100 */
 {512, 512, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.13 us, board f1905c */
 {512, 512, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.40 us, board b63f68 */
 {512, 512, 256, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.67 us, board 993022 */
@@ -206,14 +223,16 @@
 {512, 1024, 2048, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 11.61 us, board 0ad0f5 */
 {512, 1024, 4096, kp::HALF_TOGETHER, 64, 128, 1, 2, 32}, /* 16.01 us, board ee2c02 */
 {512, 1024, 8192, kp::HALF_MAPPED, 64, 256, 1, 4, 32}, /* 21.41 us, board b47f7a */
-{512, 1024, 12288, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 27.47 us, board b47f7a */
+{512, 1024, 12288, kp::HALF_MAPPED, 64, 256, 1, 4, 32}, /* 28.25 us, board 034653, an H100 */
 {512, 1024, 16384, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 32.97 us, board ac38b2 */
+{512, 2048, 64, kp::HALF_TOGETHER, 128, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {512, 2048, 128, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 7.10 us, board 0022cd */
 {512, 2048, 2048, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 13.86 us, board b47f7a */
 {512, 2048, 4096, kp::HALF_TOGETHER, 128, 128, 1, 2, 32}, /* 20.30 us, board ac38b2 */
 {512, 2048, 8192, kp::HALF_TOGETHER, 64, 256, 1, 2, 32}, /* 32.31 us, board 0ad0f5 */
 {512, 2048, 12288, kp::HALF_MAPPED, 128, 128, 1, 2, 32}, /* 42.13 us, board 0ad0f5 */
 {512, 2048, 16384, kp::HALF_TOGETHER, 128, 128, 1, 2, 32}, /* 51.88 us, board ee2c02 */
+{512, 4096, 64, kp::HALF_TOGETHER, 128, 128, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {512, 4096, 128, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 7.82 us, board 993022 */
 {512, 4096, 256, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 8.73 us, board ee2c02 */
 {512, 4096, 1024, kp::HALF_TOGETHER, 64, 256, 1, 1, 32}, /* 12.88 us, board ee2c02 */
@@ -234,6 +253,7 @@
 {512, 16384, 64, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 10.70 us, board 9ea0d4 */
 {512, 16384, 512, kp::HALF_APART, 128, 128, 1, 1, 32}, /* 20.02 us, board b47f7a */
 {1024, 64, 512, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 6.81 us, board ddf807 */
+{1024, 64, 1024, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 6.52 us, board 034653, an H100 */
 {1024, 64, 2048, kp::HALF_TOGETHER, 64, 64, 4, 1, 32}, /* 8.92 us, board b47f7a */
 {1024, 64, 4096, kp::HALF_TOGETHER, 64, 64, 4, 1, 32}, /* 10.66 us, board ac38b2 */
 {1024, 64, 8192, kp::HALF_TOGETHER, 64, 64, 4, 1, 32}, /* 13.34 us, board 0ad0f5 */
@@ -249,6 +269,8 @@
 {1024, 256, 128, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 6.23 us, board b63f68 */
 {1024, 256, 256, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.56 us, board 3adbe6 */
 {1024, 256, 512, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.23 us, board b63f68 */
+{1024, 256, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.94 us, board 034653, an H100 */
+{1024, 256, 4096, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* an earlier model's, which none has beaten */
 {1024, 256, 8192, kp::HALF_TOGETHER, 64, 128, 1, 4, 32}, /* 17.96 us, board b47f7a */
 {1024, 256, 12288, kp::HALF_MAPPED, 64, 256, 1, 8, 32}, /* 20.80 us, board b47f7a */
 {1024, 256, 16384, kp::HALF_TOGETHER, 64, 256, 1, 8, 32}, /* 23.78 us, board ac38b2 */
@@ -257,8 +279,9 @@
 {1024, 512, 2048, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 12.43 us, board ac38b2 */
 {1024, 512, 4096, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 16.16 us, board 0ad0f5 */
 {1024, 512, 8192, kp::HALF_MAPPED, 128, 128, 1, 4, 32}, /* 21.68 us, board b47f7a */
-{1024, 512, 12288, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 27.42 us, board ee2c02 */
+{1024, 512, 12288, kp::HALF_MAPPED, 128, 128, 1, 4, 32}, /* 28.43 us, board 034653, an H100 */
 {1024, 512, 16384, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 33.23 us, board b47f7a */
+{1024, 1024, 64, kp::HALF_TOGETHER, 128, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {1024, 1024, 128, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 6.94 us, board 4a937c */
 {1024, 1024, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 8.37 us, board b47f7a */
 {1024, 1024, 2048, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 13.57 us, board 0ad0f5 */
@@ -299,11 +322,13 @@
 {1024, 16384, 16384, kp::HALF_MAPPED, 128, 256, 1, 1, 8}, /* 692.27 us, board b63f68 */
 {2048, 64, 256, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.56 us, board ddf807 */
 {2048, 64, 512, kp::HALF_DIRECT, 32, 32, 16, 1, 32}, /* 7.30 us, board 0ad0f5 */
-{2048, 64, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 9.08 us, board ac38b2 */
+{2048, 64, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.09 us, board 034653, an H100 */
 {2048, 64, 2048, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 10.54 us, board b47f7a */
 {2048, 64, 16384, kp::HALF_TOGETHER, 64, 64, 2, 2, 32}, /* 25.94 us, board ee2c02 */
 {2048, 128, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.40 us, board ddf807 */
+{2048, 128, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {2048, 128, 512, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.27 us, board 3adbe6 */
+{2048, 128, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.19 us, board 034653, an H100 */
 {2048, 128, 4096, kp::HALF_TOGETHER, 64, 128, 1, 4, 32}, /* 13.52 us, board 0ad0f5 */
 {2048, 128, 8192, kp::HALF_TOGETHER, 64, 128, 1, 4, 32}, /* 18.25 us, board ee2c02 */
 {2048, 128, 12288, kp::HALF_TOGETHER, 64, 128, 2, 2, 32}, /* 24.23 us, board ee2c02 */
@@ -316,6 +341,8 @@
 {2048, 256, 8192, kp::HALF_MAPPED, 64, 256, 1, 4, 32}, /* 22.65 us, board ee2c02 */
 {2048, 256, 12288, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 27.63 us, board ee2c02 */
 {2048, 256, 16384, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 33.24 us, board b47f7a */
+{2048, 512, 64, kp::HALF_TOGETHER, 128, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
+{2048, 512, 128, kp::HALF_TOGETHER, 128, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {2048, 512, 256, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 7.50 us, board ddf807 */
 {2048, 512, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 8.54 us, board ee2c02 */
 {2048, 512, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 10.07 us, board 0ad0f5 */
@@ -369,6 +396,7 @@
 {2048, 16384, 8192, kp::HALF_MAPPED, 128, 256, 1, 1, 16}, /* 699.43 us, board 3adbe6 */
 {2048, 16384, 12288, kp::HALF_MAPPED, 128, 256, 1, 1, 32}, /* 1062.19 us, board ddf807 */
 {4096, 64, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.50 us, board 9ea0d4 */
+{4096, 64, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {4096, 64, 512, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.57 us, board f1905c */
 {4096, 64, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 9.05 us, board b47f7a */
 {4096, 128, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.17 us, board 3adbe6 */
@@ -378,6 +406,7 @@
 {4096, 128, 8192, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 25.80 us, board 0ad0f5 */
 {4096, 128, 12288, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 33.78 us, board ac38b2 */
 {4096, 128, 16384, kp::HALF_MAPPED, 128, 128, 1, 4, 32}, /* 42.81 us, board 0ad0f5 */
+{4096, 256, 64, kp::HALF_TOGETHER, 128, 64, 1, 1, 32}, /* an earlier model's, which none has beaten */
 {4096, 256, 128, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 7.14 us, board 0022cd */
 {4096, 256, 256, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 7.79 us, board 0022cd */
 {4096, 256, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 8.51 us, board 0ad0f5 */
@@ -438,6 +467,7 @@
 {8192, 64, 512, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 8.23 us, board b63f68 */
 {8192, 64, 12288, kp::HALF_MAPPED, 128, 64, 1, 2, 16}, /* 53.60 us, board 0ad0f5 */
 {8192, 64, 16384, kp::HALF_MAPPED, 128, 64, 1, 2, 16}, /* 68.94 us, board ee2c02 */
+{8192, 128, 64, kp::HALF_TOGETHER, 128, 64, 1, 1, 16}, /* an earlier model's, which none has beaten */
 {8192, 128, 128, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 7.28 us, board ac38b2 */
 {8192, 128, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 8.92 us, board ac38b2 */
 {8192, 128, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 10.96 us, board ee2c02 */
@@ -457,9 +487,10 @@
 {8192, 512, 64, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 8.54 us, board ee2c02 */
 {8192, 512, 128, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 9.16 us, board ddf807 */
 {8192, 512, 256, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 10.26 us, board b47f7a */
-{8192, 512, 512, kp::HALF_APART, 128, 128, 1, 1, 16}, /* 13.33 us, board 0ad0f5 */
+{8192, 512, 512, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 12.04 us, board 034653, an H100 */
 {8192, 512, 1024, kp::HALF_TOGETHER, 128, 128, 1, 1, 16}, /* 18.74 us, board ac38b2 */
 {8192, 1024, 64, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 10.49 us, board 0ad0f5 */
+{8192, 1024, 256, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 12.93 us, board 034653, an H100 */
 {8192, 1024, 512, kp::HALF_APART, 128, 128, 1, 1, 16}, /* 19.88 us, board ac38b2 */
 {8192, 1024, 1024, kp::HALF_MAPPED, 128, 256, 1, 1, 16}, /* 29.97 us, board ac38b2 */
 {8192, 1024, 2048, kp::HALF_MAPPED, 128, 256, 1, 1, 16}, /* 51.14 us, board 0ad0f5 */
@@ -502,6 +533,7 @@
 {8192, 16384, 1024, kp::HALF_MAPPED, 128, 256, 1, 1, 8}, /* 360.00 us, board b63f68 */
 {8192, 16384, 2048, kp::HALF_MAPPED, 128, 256, 1, 1, 16}, /* 704.08 us, board b63f68 */
 {8192, 16384, 4096, kp::HALF_MAPPED, 128, 256, 1, 1, 8}, /* 1440.99 us, board ddf807 */
+{12288, 64, 64, kp::HALF_TOGETHER, 128, 64, 1, 1, 16}, /* an earlier model's, which none has beaten */
 {12288, 64, 4096, kp::HALF_MAPPED, 128, 64, 1, 1, 16}, /* 31.77 us, board 0ad0f5 */
 {12288, 64, 8192, kp::HALF_MAPPED, 128, 64, 1, 1, 16}, /* 57.58 us, board b47f7a */
 {12288, 64, 12288, kp::HALF_MAPPED, 128, 64, 1, 1, 16}, /* 79.30 us, board ac38b2 */
@@ -553,6 +585,7 @@
 {12288, 4096, 2048, kp::HALF_MAPPED, 128, 256, 1, 1, 32}, /* 269.77 us, board 4a937c */
 {12288, 4096, 4096, kp::HALF_MAPPED, 128, 256, 1, 1, 8}, /* 532.66 us, board 3adbe6 */
 {12288, 4096, 8192, kp::HALF_MAPPED, 128, 256, 1, 1, 8}, /* 1081.24 us, board 9ea0d4 */
+{12288, 8192, 64, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 74.26 us, board 034653, an H100 */
 {12288, 8192, 128, kp::HALF_MAPPED, 128, 128, 1, 1, 8}, /* 70.97 us, board ac38b2 */
 {12288, 8192, 256, kp::HALF_MAPPED, 128, 256, 1, 1, 32}, /* 85.79 us, board 0ad0f5 */
 {12288, 8192, 512, kp::HALF_MAPPED, 128, 256, 1, 1, 32}, /* 146.87 us, board ee2c02 */
@@ -591,7 +624,7 @@
 {16384, 256, 1024, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 19.39 us, board ee2c02 */
 {16384, 512, 64, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 10.28 us, board 4a937c */
 {16384, 512, 256, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 14.38 us, board f1905c */
-{16384, 512, 512, kp::HALF_APART, 128, 128, 1, 1, 16}, /* 20.04 us, board 0ad0f5 */
+{16384, 512, 512, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 18.45 us, board 034653, an H100 */
 {16384, 512, 8192, kp::HALF_MAPPED, 128, 256, 1, 1, 16}, /* 183.02 us, board f1905c */
 {16384, 512, 12288, kp::HALF_MAPPED, 128, 256, 1, 1, 16}, /* 272.35 us, board 9ea0d4 */
 {16384, 512, 16384, kp::HALF_MAPPED, 128, 256, 1, 1, 8}, /* 357.50 us, board 3adbe6 */
