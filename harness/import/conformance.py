@@ -35,6 +35,8 @@ import threading
 import time
 
 sys.dont_write_bytecode = True
+from checkout import commit_of  # noqa: E402 (without bytecode, too)
+
 COLUMNS = ["task", "outputs", "error_norm", "error_element", "seconds", "verdict", "reason"]
 TOLERANCE = 1e-9       # of an output's error, over its root mean square
 SMALLEST_RMS = 1e-6    # below it an output is rounding errors of larger values: it counts as this
@@ -56,22 +58,6 @@ def first_words(text):
 
 
 # ---- The checkout ----
-
-def commit_of(checkout):
-    """The commit of a checkout: what its file COMMIT says, or git."""
-    if not os.path.isdir(os.path.join(checkout, "KernelBench", "level1")):
-        fail("%s: no KernelBench/level1/; expected a checkout of KernelBench" % checkout)
-    path, said = os.path.join(checkout, "COMMIT"), ""
-    if os.path.isfile(path):
-        with open(path, encoding="ascii", errors="replace") as f:
-            said = f.read().strip()
-    elif os.path.exists(os.path.join(checkout, ".git")):
-        said = subprocess.run(["git", "-C", checkout, "rev-parse", "HEAD"], capture_output=True, text=True,
-                              check=False).stdout.strip()
-    if not re.fullmatch(r"[0-9a-f]{7,40}", said):
-        fail("%s: its commit is not known; expected a git checkout, or the commit in %s" % (checkout, path))
-    return said[:7]
-
 
 def chosen(paths, checkout, commit):
     """The tasks of the checkout's commit, as (path of the task, path of the module), in order."""
@@ -507,7 +493,7 @@ def main():
         return 0
     if not options.kernelbench or not options.out:
         parser.error("expected --kernelbench and --out")
-    commit = commit_of(options.kernelbench)
+    commit = commit_of(options.kernelbench, fail)
     return Runs(options, commit, chosen(options.tasks, options.kernelbench, commit)).all()
 
 

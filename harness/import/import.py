@@ -22,6 +22,8 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
+from checkout import commit_of  # noqa: E402 (without bytecode, too)
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 # Names of tasks: words of the file's name, made short.  Applied in order.
@@ -97,10 +99,7 @@ def kernelbench(checkout, suite):
              glob.glob(os.path.join(checkout, "KernelBench", "level%d" % level, "[0-9]*_*.py"))]
     if not paths:
         fail("%s: no KernelBench/level1/1_....py; expected a checkout of KernelBench" % checkout)
-    git = subprocess.run(["git", "-C", checkout, "rev-parse", "--short=7", "HEAD"], capture_output=True,
-                         text=True, check=False)
-    if git.returncode:
-        fail("%s: git does not know its commit; expected a git checkout of KernelBench" % checkout)
+    commit = commit_of(checkout, fail)
     with open(os.path.join(HERE, "kernelbench.json"), encoding="ascii") as f:
         remarks = json.load(f)
     sources = []
@@ -113,7 +112,7 @@ def kernelbench(checkout, suite):
         known = {"flags": known.get("flags", [])} if suite else known
         full = "%sl%d_%03d_%s" % (suite + "_" if suite else "", level, int(number), slug(name))
         sources.append(Source(path, suite or "level%d" % level, full[:63].rstrip("_"), title,
-                              "KernelBench %s %s" % (git.stdout.strip(), of), remarks=known))
+                              "KernelBench %s %s" % (commit, of), remarks=known))
     return sorted(sources, key=lambda s: s.task)
 
 

@@ -60,7 +60,7 @@ mk import KERNELBENCH=broken PYTHON="$python"
 refused 'a checkout without problems' 'broken: no KernelBench/level1/'
 echo 'def get_inputs(): return []' > broken/KernelBench/level1/1_Empty.py
 mk import KERNELBENCH=broken PYTHON="$python"
-refused 'one that git does not know' 'git does not know its commit|no Model'
+refused 'one of no known commit' 'broken: its commit is not known; expected a git checkout, or the commit in broken/COMMIT|no Model'
 
 import_of plain 'y = x.relu_()' 'return torch.stack([y, y * 2]).sum(0), y.max(1)[0]'
 check 'a function becomes a task of the suite my' says '^tasks/my/plain\.json$'
