@@ -55,6 +55,10 @@ $(programs:%=build/%): build/%: $$(main.$$*) $$(call parts_of,$$(in.$$*)) build/
 	$Q$(if $(filter $(on_cuda),$(in.$*)),$(CXX),$(CC)) $(LINK) -o $@+ $(call grouped,$^) $(call libs_of,$(in.$*)) && mv $@+ $@
 $(cuda_programs:%=build/%): build/cuda.flags
 
+# Libraries that the recorder opens find a function of the driver in it.
+build/recorder build/fake/recorder: harness/replay/offered.list
+build/recorder build/fake/recorder: private LDFLAGS += -Wl,--dynamic-list=harness/replay/offered.list
+
 $(call archive,$(libraries)): build/lib/%.a: $$(call objects,$$*)
 build/lib/device.a: $(device)
 $(call archive,$(libraries) device):

@@ -75,7 +75,7 @@ DEVICE_ARCHS ?= 80 90 $(sort $(filter-out 8% 90,$(foreach g,$(gpus),$(arch.$g)))
 DEVICE_FLAGS := -std=c++17 -O3 -t2 -Iharness -Ireference $(foreach a,$(DEVICE_ARCHS),-gencode arch=compute_$a$(,)code=sm_$a)
 
 # No build id: it would tell two programs apart that differ in debug information alone.
-LINK      := $(LDFLAGS) -Wl,--as-needed -Wl,--build-id=none
+LINK       = $(LDFLAGS) -Wl,--as-needed -Wl,--build-id=none
 LINK_DEPS := -L$(deps_lib) -Wl,-rpath,$(deps_lib)
 JSON_LIBS := $(LINK_DEPS) -lcjson -lmd -lm
 # A libcurl of PREFIX loads others of PREFIX: a RPATH is for those, too, a RUNPATH is not.

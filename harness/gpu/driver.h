@@ -25,7 +25,8 @@
     X(cuEventDestroy) X(cuStreamDestroy) X(cuGraphExecDestroy) X(cuEventRecordWithFlags) X(cuEventElapsedTime) X(cuEventQuery) X(cuLaunchKernelEx) \
     X(cuGraphLaunch) X(cuGraphInstantiate) X(cuGraphUpload) X(cuGraphDestroy) X(cuGraphGetNodes) \
     X(cuGraphNodeGetType) X(cuGraphGetEdges_v2) X(cuGraphKernelNodeGetParams) \
-    X(cuGraphKernelNodeGetAttribute) X(cuGraphMemsetNodeGetParams) X(cuGraphMemcpyNodeGetParams)
+    X(cuGraphKernelNodeGetAttribute) X(cuGraphMemsetNodeGetParams) X(cuGraphMemcpyNodeGetParams) \
+    X(cuTensorMapEncodeTiled)
 /* clang-format on */
 
 struct kp_driver {

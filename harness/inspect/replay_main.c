@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "measure/referee.h"
 #include "replay/tape_graph.h"
+#include "replay/tensor_map.h"
 
 #include <cuda_profiler_api.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ static struct tape *placed_tape(const char *path, const struct referee *r) {
     for (int i = 0; i < r->nbuffers; i++)
         at[i] = (struct tape_span){r->at[i].base + r->at[i].offset, r->at[i].bytes};
     if (merged) raw = tape_place(merged, at, r->nbuffers, message);
-    if (!raw) die(KP_INPUT, "%s: %s", path, message);
+    if (!raw || !tensor_maps_make(raw, message)) die(KP_INPUT, "%s: %s", path, message);
     tape_free(merged);
     free(text);
     return raw;

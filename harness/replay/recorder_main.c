@@ -11,6 +11,7 @@
 #include "gpu/device.h"
 #include "replay/sandbox.h"
 #include "replay/tape_graph.h"
+#include "replay/tensor_map.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -75,6 +76,62 @@ LAUNCH(cudaLaunchKernel) /* <<<>>>, CUDA 12 */
 LAUNCH(__cudaLaunchKernel) /* <<<>>>, CUDA 13; f is a cudaKernel_t */
 LAUNCH(cudaLaunchCooperativeKernel)
 /* clang-format on */
+
+/* ---- Tensor maps ---------------------------------------------------------------- */
+
+/* The driver's function, as host code finds it here: what it makes is the form of a map. */
+CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank,
+                                void *address, const cuuint64_t *dimension,
+                                const cuuint64_t *stride, const cuuint32_t *box,
+                                const cuuint32_t *element_stride, CUtensorMapInterleave interleave,
+                                CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                CUtensorMapFloatOOBfill fill) {
+    struct tensor_map m = {.address = (uint64_t)(uintptr_t)address,
+                           .type = (uint32_t)type,
+                           .rank = rank,
+                           .interleave = (uint32_t)interleave,
+                           .swizzle = (uint32_t)swizzle,
+                           .promotion = (uint32_t)promotion,
+                           .fill = (uint32_t)fill};
+    for (uint32_t i = 0; i < 5; i++) {
+        m.dimension[i] = i < rank ? dimension[i] : 1;
+        m.box[i] = i < rank ? box[i] : 1;
+        m.element_stride[i] = i < rank ? element_stride[i] : 1;
+        if (i + 1 < rank && i < 4) m.stride[i] = stride[i];
+    }
+    CUresult e = rank > 5 ? CUDA_ERROR_INVALID_VALUE : tensor_map_note(to, &m);
+    if (e && !*failure)
+        snprintf(failure, sizeof failure, "cuTensorMapEncodeTiled failed in launch: %s",
+                 driver_error(e));
+    return e;
+}
+
+/* The one function of the driver that is offered. */
+static cudaError_t entry_point(const char *symbol, void **f,
+                               enum cudaDriverEntryPointQueryResult *status) {
+    bool offered = !strcmp(symbol, "cuTensorMapEncodeTiled");
+    *(__typeof__(cuTensorMapEncodeTiled) **)f = offered ? cuTensorMapEncodeTiled : NULL;
+    if (status)
+        *status = offered ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+    if (!offered && !*failure)
+        snprintf(failure, sizeof failure,
+                 "launch asks for %.100s of the driver: only cuTensorMapEncodeTiled is offered",
+                 symbol);
+    return offered ? cudaSuccess : cudaErrorSymbolNotFound;
+}
+
+cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **f, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *status) {
+    (void)flags;
+    return entry_point(symbol, f, status);
+}
+
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **f, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *status) {
+    (void)version, (void)flags;
+    return entry_point(symbol, f, status);
+}
 
 /* ---- Recording ----------------------------------------------------------------- */
 

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "gpu/device.h"
 #include "replay/tape_graph.h"
+#include "replay/tensor_map.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,11 +43,15 @@ struct candidate {
     size_t local_bytes; /* of a thread, the most of all kernels that are launched */
 };
 
+/* The tape with its buffers at these addresses; NULL and a message if that cannot be. */
 static struct tape *placed(struct candidate *c, const struct kp_span *at, char *message) {
     struct tape_span spans[KP_MAX_BUFFERS];
     for (uint32_t i = 0; i < c->nbuffers; i++)
         spans[i] = (struct tape_span){at[i].base + at[i].offset, at[i].bytes};
-    return tape_place(c->tape, spans, (int)c->nbuffers, message);
+    struct tape *t = tape_place(c->tape, spans, (int)c->nbuffers, message);
+    if (!t || tensor_maps_make(t, message)) return t;
+    tape_free(t);
+    return NULL;
 }
 
 /* Watch every module variable of the cubin that was just loaded: remember its initial image. */

@@ -83,6 +83,11 @@ check 'a tape holds memsets, copies, clusters' grep -qE '^memset 1 0 value 0 ele
 check 'from scratch' grep -qE '^copy 2 0 to 1 8192 width 8192$' "$cell.tape"
 check 'programmatic edges' grep -qE '^edge [0-9]+ [0-9]+ type 1 ports 1 0$' "$cell.tape"
 check 'relocations at any step' grep -qE ' params 21 .* relocs 2 4 0 0 12 1 0$' "$cell.tape"
+built ok_tensor_map
+step verify
+check 'and tensor maps, whose addresses are words of their own' grep -qE ' relocs 2 [0-9]+ 0 0 [0-9]+ 1 0$' "$cell.tape"
+step time
+check 'which the driver makes where the arrays lie' is "$(of time .verdict)" ok
 
 # ---- Files that were edited, truncated, taken away -------------------------------------------
 

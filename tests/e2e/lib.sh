@@ -62,7 +62,7 @@ tree() {
     out=$PWD/out
     cp -rp "$root/Makefile" "$root/make" .
     mkdir -p tests/e2e tasks/level1 tasks/crfm optimized/portable optimized/include results
-    (cd "$root" && find harness -type f '(' -perm -u+x -o -name '*.jq' ')' -exec cp -p --parents {} "$OLDPWD" \;)
+    (cd "$root" && find harness -type f '(' -perm -u+x -o -name '*.jq' -o -name '*.list' ')' -exec cp -p --parents {} "$OLDPWD" \;)
     for program in "$root"/harness/*/*_main.c; do
         program=${program#"$root/"}
         mkdir -p "${program%/*}" && cp -p "$root/tests/e2e/stub.c" "$program"

@@ -297,3 +297,24 @@ CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute a, int x) {
     f->attribute[a] = x;
     return CUDA_SUCCESS;
 }
+
+/* ---- Tensor maps ---------------------------------------------------------------- */
+
+/* The address is not to be found in a map: only the driver knows how it is held. */
+CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank,
+                                void *address, const cuuint64_t *dimension,
+                                const cuuint64_t *stride, const cuuint32_t *box,
+                                const cuuint32_t *element_stride, CUtensorMapInterleave interleave,
+                                CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
+                                CUtensorMapFloatOOBfill fill) {
+    if (rank < 1 || rank > 5 || (uintptr_t)address % 16) return CUDA_ERROR_INVALID_VALUE;
+    *to = (CUtensorMap){{fake_hidden((uint64_t)(uintptr_t)address), rank, type, interleave,
+                         (cuuint64_t)swizzle << 32 | promotion, fill}};
+    for (cuuint32_t i = 0; i < rank; i++) {
+        if (!dimension[i] || !box[i] || box[i] > 256 || !element_stride[i])
+            return CUDA_ERROR_INVALID_VALUE;
+        to->opaque[6 + i] = (dimension[i] << 16 | box[i]) * element_stride[i];
+        if (i + 1 < rank) to->opaque[11 + i] = stride[i];
+    }
+    return CUDA_SUCCESS;
+}

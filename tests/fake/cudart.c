@@ -158,3 +158,11 @@ cudaError_t cudaProfilerStart(void) {
 cudaError_t cudaProfilerStop(void) {
     return profiler("off");
 }
+
+/* Only the recorder's own is ever called. */
+cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **f, unsigned version,
+                                             unsigned long long flags,
+                                             enum cudaDriverEntryPointQueryResult *status) {
+    (void)symbol, (void)f, (void)version, (void)flags, (void)status;
+    return cudaErrorNotSupported;
+}

@@ -28,6 +28,7 @@
 #include <cuda.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 enum { FAKE_PARAMS = 16, FAKE_ATTRIBUTES = 32 };
 
@@ -64,6 +65,14 @@ void fake_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Where parameter `index` lies in the parameter block; false if there are fewer. */
 bool fake_param(const struct CUfunc_st *f, size_t index, size_t *at, size_t *size);
+
+/* How a tensor map holds an address, and the address again. */
+static inline uint64_t fake_hidden(uint64_t address) {
+    return ~(address << 13 | address >> 51);
+}
+static inline uint64_t fake_found(uint64_t hidden) {
+    return ~hidden << 51 | ~hidden >> 13;
+}
 
 /* The pretend clock, and what the last replay took by it. */
 extern double fake_clock_us, fake_replay_us;

@@ -5,7 +5,7 @@
 rule_verdicts() {
     local name
     for name in one_off half_written nan identity before_start past_scratch modifies_input modifies_input_by_force keeps_state \
-        keeps_state_behind_scratch fails_to_launch wrong_once default_stream two_scratches two_recordings foreign_memset foreign_pointer ok_finds_no_trace; do
+        keeps_state_behind_scratch fails_to_launch wrong_once default_stream two_scratches two_recordings foreign_memset foreign_pointer bad_tensor_map asks_driver ok_tensor_map ok_finds_no_trace; do
         built $name
         verified
         check "$name gets its verdict for its reason" ends verify "$(field expect $name)" "$(field reason $name)"

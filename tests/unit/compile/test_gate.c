@@ -127,12 +127,29 @@ static void test_good_objects(void **state) {
         "int cudaOccupancyMaxActiveClusters(void), __cudaLaunchKernel(void), __cudaGetKernel(void);"
         "void user(void) __asm__(\"_Z4userv\"); void user(void) {"
         "cudaOccupancyMaxActiveClusters(); __cudaLaunchKernel(); __cudaGetKernel(); }",
+        "int __udivti3(void); void grow(void) "
+        "__asm__(\"_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE9_M_appendEPKcm\");"
+        "void user(void) __asm__(\"_Z4userv\"); void user(void) { __udivti3(); grow(); }",
+        "int cuTensorMapEncodeTiled(void), cudaGetDriverEntryPoint(void);"
+        "int cudaGetDriverEntryPointByVersion(void);"
+        "void user(void) __asm__(\"_Z4userv\"); void user(void) {"
+        "cuTensorMapEncodeTiled(); cudaGetDriverEntryPoint(); cudaGetDriverEntryPointByVersion(); "
+        "}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof good / sizeof *good; i++)
         assert_string_equal(judge(good[i], 1), "");
     assert_string_equal(judge("void relu(void) {}", 1), ""); /* the stub of an extern "C" kernel */
     assert_non_null(strstr(judge("void relu(void) {}", 0), "relu is defined"));
+}
+
+/* Of the driver's maps one function is offered. */
+static void test_maps(void **state) {
+    static const char text[] =
+        "int cuTensorMapEncodeIm2col(void); void user(void) __asm__(\"_Z4userv\");"
+        "void user(void) { cuTensorMapEncodeIm2col(); }";
+    (void)state;
+    assert_non_null(strstr(judge(text, 1), "only cuTensorMapEncodeTiled is offered"));
 }
 
 #define BODY(x) "void user(void) __asm__(\"_Z4userv\"); void user(void) { " x " }"
@@ -437,11 +454,11 @@ static int remove_dir(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_objects), cmocka_unit_test(test_bad_objects),
-        cmocka_unit_test(test_all_reasons),  cmocka_unit_test(test_missing_parts),
-        cmocka_unit_test(test_cubins),       cmocka_unit_test(test_variables),
-        cmocka_unit_test(test_damage),       cmocka_unit_test(test_nvcc),
-        cmocka_unit_test(test_confine),
+        cmocka_unit_test(test_good_objects),  cmocka_unit_test(test_maps),
+        cmocka_unit_test(test_bad_objects),   cmocka_unit_test(test_all_reasons),
+        cmocka_unit_test(test_missing_parts), cmocka_unit_test(test_cubins),
+        cmocka_unit_test(test_variables),     cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_nvcc),          cmocka_unit_test(test_confine),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
