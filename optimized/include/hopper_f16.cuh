@@ -1,6 +1,6 @@
 /* hopper_f16.cuh: what products of f16 need of sm_90a beyond hopper.cuh, one instruction a
- * function: products of two operands in shared memory, sums sent to other blocks of a cluster, and
- * copies of boxes of a matrix by tensor maps.
+ * function: products of two operands in shared memory, sums sent to other blocks of a cluster,
+ * copies of boxes of a matrix by tensor maps, and copies from shared memory (strips.cuh).
  *
  * An operand in shared memory is what wgmma_operand() wants: rows of 128 bytes along the depth,
  * 16-byte piece p of row r at p ^ r % 8. */
@@ -215,6 +215,14 @@ __device__ __forceinline__ void copy_box_out(const TensorMap *map, int row, int 
         "cp.async.bulk.commit_group;" ::"l"(map),
         "r"(column), "r"(row), "r"(from)
         : "memory");
+}
+
+/* Starts a copy of a multiple of 16 bytes from this block's shared memory, as a group. */
+__device__ __forceinline__ void copy_bulk_out(void *to, uint32_t from, int bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
+                 "cp.async.bulk.commit_group;" ::"l"(to),
+                 "r"(from), "r"(bytes)
+                 : "memory");
 }
 
 /* Waits until all but LEFT of this thread's groups have read what they copy. */

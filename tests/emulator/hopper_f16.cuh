@@ -148,6 +148,11 @@ inline void copy_box_out(const TensorMap *at, int row, int column, uint32_t from
                            box + r * 128 + ((p ^ (r & 7)) * 16), 16);
     });
 }
+inline void copy_bulk_out(void *to, uint32_t from, int bytes) {
+    if (from % 16 || (uintptr_t)to % 16 || bytes % 16) emulator::fail("bulk copy is not aligned");
+    const char *there = emulator::shared_at(from);
+    emulator::copies_out[emulator::self].push_back([=] { memcpy(to, there, bytes); });
+}
 template <int LEFT> void copies_out_wait() {
     auto &mine = emulator::copies_out[emulator::self];
     for (; mine.size() > LEFT; mine.pop_front()) mine.front()();
