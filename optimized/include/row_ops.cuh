@@ -12,8 +12,12 @@
 #pragma once
 #include <float.h>
 #include "norm.cuh"
+#include "states.cuh"
 
 namespace kp {
+
+/* A base of those that keep something else in place of a row's values. */
+struct Keeps {};
 
 /* log(sum(exp(x))), which is max + log(sum(exp(x - max))). The maximum begins at the least finite
  * number: -inf counts as 0, and -inf - -inf is not met. The sum of a row with inf or NaN is NaN. */
@@ -76,6 +80,42 @@ struct Softmax : LogSumExp {
     };
     __device__ __forceinline__ Row row(State s, double) const { return {s.top, 1.0f / s.sum}; }
     __device__ __forceinline__ Mapper mapper(Row r, long long) const { return {r}; }
+};
+
+/* The same where a warp holds its values from the first look at them until they are stored
+ * (cluster_rows.cuh): exp(x - the warp's maximum) takes the place of x, and what is left is a
+ * factor for the warp. Has, in place of take() and row(), static State keep(float4 (&)[N]) the
+ * state of a warp's values, which become others static Row row(State, State mine)       of the row
+ * of that state, for the warp of state `mine` */
+struct KeptSoftmax : LogSumExp, Keeps {
+    struct Row {
+        float factor;
+    };
+    struct Mapper {
+        Row r;
+        __device__ __forceinline__ float operator()(float kept) const { return kept * r.factor; }
+    };
+
+    template <int N> static __device__ __forceinline__ State keep(float4 (&v)[N]) {
+        float top = none().top, sum = 0;
+#pragma unroll
+        for (int j = 0; j < N; j++)
+            top = fmaxf(top, fmaxf(fmaxf(v[j].x, v[j].y), fmaxf(v[j].z, v[j].w)));
+        top = lanes_max(top);
+#pragma unroll
+        for (int j = 0; j < N; j++) {
+            v[j] = make_float4(expf(v[j].x - top), expf(v[j].y - top), expf(v[j].z - top),
+                               expf(v[j].w - top));
+            sum += (v[j].x + v[j].y) + (v[j].z + v[j].w);
+        }
+        return {top, lanes_sum(sum)};
+    }
+    static __device__ __forceinline__ Row row(State s, State mine) {
+        return {expf(mine.top - s.top) / s.sum};
+    }
+    __device__ __forceinline__ Mapper mapper(Row r, long long) const {
+        return {r};
+    }
 };
 
 /* sum(x). */

@@ -28,8 +28,8 @@ constexpr int RING_DEPTH = 3; /* slices in shared memory */
 constexpr int RING_TALK = 64; /* threads of a block that tell and hear */
 
 /* How a row lies in slices: from the line of 128 bytes in which it begins. */
-template <int COLUMNS, int THREADS> struct Slices {
-    static constexpr int SLICE = THREADS * RING_FOURS;
+template <int COLUMNS, int THREADS, int FOURS = RING_FOURS> struct Slices {
+    static constexpr int SLICE = THREADS * FOURS;
     static constexpr bool WHOLE = COLUMNS % (4 * SLICE) == 0;
     static constexpr int LINE = 32; /* floats */
     static constexpr int BLOCKS = (COLUMNS + 4 * SLICE - 1) / (4 * SLICE);
@@ -41,9 +41,9 @@ template <int COLUMNS, int THREADS> struct Slices {
 };
 
 /* The float4 of a row that a thread has: OWN, the group's width apart. */
-template <int COLUMNS, int THREADS> struct Owned {
-    using S = Slices<COLUMNS, THREADS>;
-    static constexpr int OWN = RING_FOURS + (S::EXTRA > 0);
+template <int COLUMNS, int THREADS, int FOURS = RING_FOURS> struct Owned {
+    using S = Slices<COLUMNS, THREADS, FOURS>;
+    static constexpr int OWN = FOURS + (S::EXTRA > 0);
     long long first; /* in the tensor */
     int column;      /* of the row; negative before it */
 

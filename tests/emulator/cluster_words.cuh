@@ -6,7 +6,8 @@ namespace kp {
 inline uint32_t address_in_block(uint32_t address, int rank) {
     return emulator::at_rank(address, rank);
 }
-inline void store_words(uint32_t to, float2 v, uint32_t bar) {
+template <class V> /* float2 or float4 */
+inline void store_words(uint32_t to, V v, uint32_t bar) {
     memset(emulator::shared_at(to), 0xff, sizeof v); /* until they come */
     emulator::later_event([=] {
         memcpy(emulator::shared_at(to), &v, sizeof v);
