@@ -1,33 +1,41 @@
-/* cluster_softmax.cuh, cluster_rows.cuh and layer_norm_sm90.cuh against plain double; sm_90a. */
+/* cluster_rows.cuh and layer_norm_sm90.cuh against plain double; sm_90a. */
 #include "cluster_rows.cuh"
-#include "cluster_softmax.cuh"
 #include "layer_norm_sm90.cuh"
 #include "row_ops.cuh"
 #include "include_rows.cuh"
 
-/* ---- cluster_softmax.cuh ---- */
+/* ---- cluster_rows.cuh ---- */
 
-/* All kinds of rows of include_rows.cuh: a warp or a block may see nothing but -inf. */
-template <int COLUMNS, int CLUSTER, int THREADS> static void test_softmax(int rows) {
-    begin("cluster_softmax<%d, %d, %d> (%d rows)", COLUMNS, CLUSTER, THREADS, rows);
-    const std::vector<float> host = softmax_rows(rows, COLUMNS);
+/* All kinds of rows of include_rows.cuh: a warp or a block may see nothing but -inf. Rows begin
+ * anywhere, if columns are no whole float4. */
+template <int ROWS, int COLUMNS, int THREADS, int FOURS, class Op>
+static void test_softmax(const char *name) {
+    begin("cluster_rows<%d, %d, %d, %d, %s>", ROWS, COLUMNS, THREADS, FOURS, name);
+    const std::vector<float> host = softmax_rows(ROWS, COLUMNS);
     const Buffer<float> x(host), y(host.size());
-    cluster_softmax<COLUMNS, CLUSTER, THREADS>(x.data, y.data, rows, 0);
+    kp::cluster_rows<ROWS, COLUMNS, THREADS, FOURS>(0, Op(), x.data, y.data);
     ran();
     compare(y, softmax_want(host, COLUMNS));
     unchanged(x, host, "x");
 }
 
-/* ---- cluster_rows.cuh ---- */
-
-/* The same rows, which begin anywhere: columns are no whole float4. */
-template <int ROWS, int COLUMNS, int THREADS> static void test_cluster_rows() {
-    begin("cluster_rows<%d, %d, %d, Softmax>", ROWS, COLUMNS, THREADS);
-    const std::vector<float> host = softmax_rows(ROWS, COLUMNS);
+/* A state of 16 bytes. */
+template <int ROWS, int COLUMNS, int THREADS, int FOURS> static void test_standardize(double eps) {
+    begin("cluster_rows<%d, %d, %d, %d, Standardize> (eps %g)", ROWS, COLUMNS, THREADS, FOURS, eps);
+    Random random(ROWS);
+    std::vector<float> host;
+    std::vector<Want> want;
+    for (int r = 0; r < ROWS; r++) {
+        for (int c = 0; c < COLUMNS; c++) host.push_back(norm_value(random, r));
+        const float *row = &host[(size_t)r * COLUMNS];
+        const Stats s = stats_of(row, COLUMNS, eps);
+        for (int c = 0; c < COLUMNS; c++) want.push_back(normal(row[c], s, 1, 0));
+    }
     const Buffer<float> x(host), y(host.size());
-    kp::cluster_rows<ROWS, COLUMNS, THREADS>(0, kp::Softmax(), x.data, y.data);
+    const kp::Standardize<ROWS, COLUMNS> op = {eps, nullptr, nullptr};
+    kp::cluster_rows<ROWS, COLUMNS, THREADS, FOURS>(0, op, x.data, y.data);
     ran();
-    compare(y, softmax_want(host, COLUMNS));
+    compare(y, want);
     unchanged(x, host, "x");
 }
 
@@ -93,15 +101,14 @@ template <int ROWS, int FOURS> static void test_kernel(double eps) {
 
 int main() {
     const int processors = start(true);
-    test_softmax<16384, 2, 512>(1); /* fewer rows than clusters; one batch a thread */
-    test_softmax<65536, 2, 512>(9);
-    test_softmax<3 * 16384, 2, 512>(8); /* three batches: one early, two late */
-    test_softmax<393216, 8, 512>(7);
-    test_softmax<16384, 2, 512>(300); /* several rows a cluster */
-    test_softmax<2 * 16384, 4, 256>(7);
-    test_softmax<16384, 8, 128>(150);
-    test_cluster_rows<4, 32765, 128>();
-    test_cluster_rows<12, 65535, 512>();
+    test_softmax<4, 32765, 128, 8, kp::Softmax>("Softmax");
+    test_softmax<12, 65535, 512, 8, kp::Softmax>("Softmax");
+    test_softmax<12, 65535, 512, 8, kp::KeptSoftmax>("KeptSoftmax");
+    test_softmax<9, 65536, 256, 8, kp::KeptSoftmax>("KeptSoftmax");
+    test_softmax<300, 32768, 256, 8, kp::KeptSoftmax>("KeptSoftmax"); /* more than run at once */
+    test_softmax<7, 393216, 256, 24, kp::KeptSoftmax>("KeptSoftmax"); /* a cluster of sixteen */
+    test_standardize<8, 65536, 256, 8>(1e-5);
+    test_standardize<40, 262144, 512, 8>(1e-5);
     test_layer_norm<4, 16 * 4 * SLICES * TEAM>(1e-5);
     test_layer_norm<4, 20 * 4 * SLICES * TEAM>(0.1);
     if (processors >= SLICES) {
