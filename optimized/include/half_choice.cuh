@@ -9,7 +9,7 @@ constexpr int HALF_PROCESSORS = 132;    /* multiprocessors that the model counts
 constexpr int HALF_MEMORY = 227 * 1024; /* bytes of shared memory of a block */
 
 /* half_direct.cuh and half_product.cuh say what they do. */
-enum HalfWay { HALF_DIRECT, HALF_TOGETHER, HALF_APART, HALF_MAPPED };
+enum HalfWay { HALF_DIRECT, HALF_TOGETHER, HALF_APART, HALF_MAPPED, HALF_ALONE };
 
 struct HalfChoice {
     int m, n, k;
@@ -46,7 +46,11 @@ constexpr HalfShape HALF_SHAPES[] = {
     {HALF_TOGETHER, 192, 128}, {HALF_MAPPED, 192, 128},   {HALF_MAPPED, 128, 256},
     {HALF_MAPPED, 128, 192},   {HALF_MAPPED, 128, 128},   {HALF_MAPPED, 256, 128},
     {HALF_MAPPED, 64, 256},    {HALF_MAPPED, 128, 64},    {HALF_MAPPED, 64, 128},
-    {HALF_MAPPED, 64, 64},     {HALF_DIRECT, 16, 16},     {HALF_DIRECT, 32, 32}};
+    {HALF_MAPPED, 64, 64},     {HALF_DIRECT, 16, 16},     {HALF_DIRECT, 32, 32},
+    {HALF_ALONE, 128, 256},    {HALF_ALONE, 256, 128},    {HALF_ALONE, 128, 128},
+    {HALF_ALONE, 256, 64},     {HALF_ALONE, 64, 256},     {HALF_ALONE, 128, 64},
+    {HALF_ALONE, 64, 128},     {HALF_ALONE, 64, 64},      {HALF_ALONE, 128, 96},
+    {HALF_ALONE, 192, 128},    {HALF_ALONE, 128, 192}};
 
 constexpr int half_rounds(long long work, int at_once) {
     return (int)((work + at_once - 1) / at_once);
@@ -58,8 +62,9 @@ constexpr int half_walk(int walk, int tiles) {
 }
 
 /* Whether a warpgroup stores a tile by a map while it adds up the next. */
-constexpr bool half_laps(HalfWay way, int tile_m, int tile_n, int parts) {
-    return way == HALF_MAPPED && tile_m == 128 && tile_n % 64 == 0 && parts == 1;
+constexpr bool half_laps(HalfWay way, int tile_m, int tile_n, int sharers) {
+    return (way == HALF_MAPPED || way == HALF_ALONE) && tile_m == 128 && tile_n % 64 == 0 &&
+           sharers == 1;
 }
 
 /* Blocks of a cluster whose tiles lie below each other. */
@@ -79,8 +84,9 @@ constexpr int half_columns_of_tiles(const HalfChoice &c) {
 /* Whether a choice can be compiled, as the kernels' static_asserts say, and is no waste: tiles that
  * are stored by maps may reach beyond the matrix. */
 constexpr bool half_possible(const HalfChoice &c) {
-    if (half_laps(c.way, c.tile_m, c.tile_n, c.parts)) {
-        if (2.0 * c.tile_m * half_rows_of_tiles(c) * c.tile_n * half_columns_of_tiles(c) >
+    if (half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts)) {
+        if (1.0 * half_share(c) * c.tile_m * half_rows_of_tiles(c) * c.tile_n *
+                half_columns_of_tiles(c) >
             1.2 * c.m * c.n)
             return false;
     } else if (c.m % (c.tile_m * half_share(c)) || c.n % c.tile_n)
@@ -91,8 +97,7 @@ constexpr bool half_possible(const HalfChoice &c) {
     if (c.way == HALF_APART || (c.way == HALF_MAPPED && c.split > 1) || c.tile_m / c.split < 8)
         return false;
     const int sums = c.split > 1 ? c.tile_m * c.tile_n * 4 : 0;
-    return HALF_MEMORY - sums - 16 - (half_share(c) - 1) * 3 * 128 >=
-           3 * ((c.tile_m + c.tile_n) * 128 + 16);
+    return HALF_MEMORY - sums - 16 >= 3 * ((c.tile_m + c.tile_n) * 128 + 16);
 }
 
 constexpr double half_most(double x, double y) {
@@ -155,8 +160,9 @@ constexpr double half_time(const HalfChoice &c) {
     const double end = half_end_time(c);
     double work = rounds * (slabs + end);
     if (c.way == HALF_APART) work = rounds * half_most(slabs, (slabs + end) / 2) + end;
-    if (half_laps(c.way, c.tile_m, c.tile_n, c.parts)) work = rounds * half_most(slabs, end) + end;
-    return HALF_LAUNCH + 820 + (c.way == HALF_MAPPED ? 2250 : 0) +
+    if (half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts))
+        work = rounds * half_most(slabs, end) + end;
+    return HALF_LAUNCH + 820 + 0 +
            half_most(work, half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0));
 }
 
@@ -192,7 +198,8 @@ constexpr HalfChoice half_model(int m, int n, int k) {
     HalfChoice best = {};
     double least = 1e30;
     half_each(m, n, k, [&](const HalfChoice &c) {
-        const double time = c.way == HALF_MAPPED || c.tile_m == 192 ? 1e30 : half_time(c);
+        const double time =
+            c.way == HALF_MAPPED || c.way == HALF_ALONE || c.tile_m == 192 ? 1e30 : half_time(c);
         if (time < least * 0.999) least = time, best = c;
     });
     return best;
@@ -226,7 +233,7 @@ constexpr HalfChoice half_choice(int m, int n, int k) {
 
 int main(int n, char **size) {
     using namespace kp;
-    static const char *const way[] = {"DIRECT", "TOGETHER", "APART", "MAPPED"};
+    static const char *const way[] = {"DIRECT", "TOGETHER", "APART", "MAPPED", "ALONE"};
     if (n != 4) return 2;
     const int rows = atoi(size[1]), columns = atoi(size[2]), depth = atoi(size[3]);
     std::vector<HalfChoice> all;

@@ -6,10 +6,9 @@
  * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
  * columns; of one of 192 rows three warpgroups a third each. APART: each has tiles of its own, so
  * that one stores while the other multiplies. They take turns: of a stage that is filled twice
- * before a warpgroup looks, parity tells nothing. MAPPED: as TOGETHER, but the copy engine fetches,
- * by tensor maps, asked by one thread for each operand, and two blocks, a cluster, have tiles below
- * each other and share B: each fetches a half for both. Maps take more than a microsecond to make;
- * until then two warps copy what comes first, EARLY slabs. Of tiles of 128 rows the copy engine
+ * before a warpgroup looks, parity tells nothing. ALONE: as TOGETHER, but the copy engine fetches,
+ * by tensor maps, asked by one thread. MAPPED: the same, and two blocks, a cluster, have tiles
+ * below each other and share B: each fetches a half for both. Of tiles of 128 rows the copy engine
  * stores, too, while the tensor cores add up the next: a warpgroup has two sets of sums or, of 256
  * columns, one and what it was before, as halves.
  *
@@ -19,6 +18,7 @@
  * they meet then, and each adds up a piece; else the last adds up all. The order is always the
  * same. */
 #pragma once
+#include <type_traits>
 #include "half_parts.cuh"
 
 namespace kp {
@@ -30,57 +30,48 @@ __device__ __forceinline__ void half_rows(uint32_t to, const __half *from) {
     if constexpr (ROW + STEP < ROWS) half_rows<ROWS, STEP, PITCH, ROW + STEP>(to, from);
 }
 
-/* Fetches the first slabs of a tile, by THREADS threads. */
-template <class S, class T, int THREADS>
+/* Fetches the slabs of a tile, by a warpgroup. */
+template <class S, class T>
 __device__ __forceinline__ void half_fetch(HalfRing<T> &ring, const HalfWork<T> &work, int tile,
-                                           int slabs, const __half *a, const __half *bt) {
-    const int piece = threadIdx.x % 8, row = threadIdx.x % THREADS / 8;
+                                           const __half *a, const __half *bt) {
+    const int piece = threadIdx.x % 8, row = threadIdx.x % 128 / 8;
     const uint32_t at = row * 128 + ((piece ^ (row & 7)) * 16);
     const __half *pa = a + (work.row(tile) + row) * S::K + work.depth() + piece * 8;
     const __half *pb = bt + (work.column(tile) + row) * S::K + work.depth() + piece * 8;
-    for (int k = 0; k < slabs; k++, pa += 64, pb += 64, ring.next()) {
+    for (int k = 0; k < T::SLABS; k++, pa += 64, pb += 64, ring.next()) {
         bar_wait(ring.empty(), ring.parity ^ 1);
-        half_rows<T::M, THREADS / 8, S::K>(ring.a() + at, pa);
-        half_rows<T::N, THREADS / 8, S::K>(ring.b() + at, pb);
+        half_rows<T::M, 16, S::K>(ring.a() + at, pa);
+        half_rows<T::N, 16, S::K>(ring.b() + at, pb);
         bar_arrive_copied(ring.full());
     }
 }
 
-/* Fetches by the copy engine: one warp asks for slabs of A, another for those of B transposed. The
- * other two copy the first EARLY slabs, and one makes the map that HalfBoxes needs. */
+/* What the copy engine knows of the matrices; nothing where it is not asked. */
+struct HalfMaps {
+    TensorMap a, bt, out;
+};
+struct HalfNone {};
+template <class T>
+using HalfMapsOf = typename std::conditional<T::MAPPED, HalfMaps, HalfNone>::type;
+
+/* Fetches by the copy engine: one thread asks for the slabs of all tiles. */
 template <class S, class T>
-__device__ __forceinline__ void
-half_fetch_mapped(HalfRing<T> ring, const HalfWork<T> work, const __half *a, const __half *bt,
-                  const __half *out, TensorMap *maps, TensorMap *room) {
+__device__ __forceinline__ void half_ask(HalfRing<T> ring, const HalfWork<T> work,
+                                         const HalfMaps &maps) {
     constexpr int SHARED = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
-    const int warp = threadIdx.x / 32 - 4 * T::GROUPS;
-    const int early = work.template inside<S>(work.first) ? T::EARLY : 0;
-    maps += warp, room += warp;
-    if (warp == 0) map_make(maps, room, a, S::M, S::K, T::M);
-    if (warp == 1) map_make(maps, room, bt, S::N, S::K, SHARED);
-    if (warp > 1) half_fetch<S, T, 64>(ring, work, work.first, early, a, bt);
-    cluster_wait(); /* the other's barriers are there */
-    if (T::LAPS && warp == 2) {
-        map_make(maps, room, out, S::M, S::N, 16);
-        if (threadIdx.x % 32 == 0) bar_arrive(ring.base + T::TURNS);
-    }
-    if (warp < 2 && threadIdx.x % 32 == 0) {
-        ring.skip(early);
+    const int before = T::SHARE > 1 ? work.rank * SHARED : 0; /* of the tile's */
+    if (T::SHARE > 1) cluster_wait();                         /* the other's barriers are there */
+    if (threadIdx.x == T::MULTIPLIERS)
         for (int tile = work.first; tile < T::TILES; tile += work.step) {
-            const int row = work.row(tile), column = work.column(tile) + work.rank * SHARED;
-            for (int k = tile == work.first ? early : 0; k < T::SLABS; k++, ring.next()) {
-                bar_wait(ring.empty(), ring.parity ^ 1);
-                bar_expect(ring.full(), warp ? T::STAGE - T::A_BYTES : T::A_BYTES);
-                bar_arrive_times<31>(ring.full());
+            const int row = work.row(tile), column = work.column(tile) + before;
+            for (int k = 0; k < T::SLABS; k++, ring.next()) {
                 const int depth = work.depth() + k * 64;
-                if (warp)
-                    copy_box<T::SHARE>(ring.b() + work.rank * SHARED * 128, maps, column, depth,
-                                       ring.full());
-                else
-                    copy_box<1>(ring.a(), maps, row, depth, ring.full());
+                bar_wait(ring.empty(), ring.parity ^ 1);
+                bar_expect(ring.full(), T::STAGE);
+                copy_box<1>(ring.a(), &maps.a, row, depth, ring.full());
+                copy_box<T::SHARE>(ring.b() + before * 128, &maps.bt, column, depth, ring.full());
             }
         }
-    }
     __syncwarp();
 }
 
@@ -168,7 +159,7 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
         if (T::APART && group + turn > 0) bar_wait(turns + !group * 8, (turn + group - 1) & 1);
         for (int k = 0; k < T::SLABS; k++, ring.next()) {
             bar_wait(ring.full(), ring.parity);
-            if (!T::MAPPED || k < T::EARLY) fence_async(); /* copies, before tensor cores read */
+            if (!T::MAPPED) fence_async(); /* copies, before tensor cores read */
             half_slab<T>(sums, ring.a() + rows * 128, ring.b() + column * 128, k);
             wgmma_wait<1>();
             if (k > 0) release(used);
@@ -200,16 +191,12 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
     /* Adds a slab, and gives back that before it, which is multiplied then. */
     auto slab = [&](HalfSums<T> &sums, int k) {
         bar_wait(ring.full(), ring.parity);
-        if (k < T::EARLY) fence_async();
         half_slab<T>(sums, ring.a() + group * T::OWN_M * 128, ring.b(), k);
         wgmma_wait<1>();
         if (used && thread < T::SHARE) bar_arrive_at(used, thread);
         used = ring.empty(), ring.next();
     };
-    auto place = [&](int tile) {
-        if (tile == work.first) bar_wait(ring.base + T::TURNS, 0), map_see(map);
-        boxes.row = work.row(tile), boxes.column = work.column(tile);
-    };
+    auto place = [&](int tile) { boxes.row = work.row(tile), boxes.column = work.column(tile); };
     auto finish = [&](HalfSums<T> &sums, int tile) {
         wgmma_wait<0>();
         if (thread < T::SHARE) bar_arrive_at(used, thread);
@@ -281,42 +268,40 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
 template <class S, class T>
 __global__ void __launch_bounds__(T::THREADS, 1)
     half_kernel(const __half *__restrict__ a, const __half *__restrict__ bt,
-                __half *__restrict__ out, void *scratch, bool meet) {
+                __half *__restrict__ out, void *scratch, bool meet,
+                const __grid_constant__ HalfMapsOf<T> maps) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const HalfWork<T> work;
     HalfRing<T> ring = {shared_address(memory)};
     if (threadIdx.x == 0) {
         HalfRing<T> r = ring;
         for (int s = 0; s < T::STAGES; s++, r.next()) {
-            bar_init(r.full(), T::MAPPED ? 64 : 128);
+            bar_init(r.full(), T::MAPPED ? 1 : 128);
             bar_init(r.empty(), (T::APART ? 1 : T::GROUPS) * T::SHARE);
         }
         if (T::SPLIT > 1) {
             bar_init(ring.base + T::SENT, 1);
             bar_expect(ring.base + T::SENT, T::M * T::N * 4);
         }
-        if (T::LAPS) bar_init(ring.base + T::TURNS, 1);
         if (T::APART) bar_init(ring.base + T::TURNS, 1), bar_init(ring.base + T::TURNS + 8, 1);
         bar_init_done();
     }
-    TensorMap *maps = (TensorMap *)((unsigned char *)scratch + T::PARTS_BYTES) + blockIdx.x * 3;
     __syncthreads();
     if (T::CLUSTER > 1) cluster_arrive();
     if (threadIdx.x >= T::MULTIPLIERS) {
         registers_give<T::FETCHER>();
-        if constexpr (!T::MAPPED)
-            for (int tile = work.first; tile < T::TILES; tile += work.step)
-                half_fetch<S, T, 128>(ring, work, tile, T::SLABS, a, bt);
+        if constexpr (T::MAPPED)
+            half_ask<S, T>(ring, work, maps);
         else
-            half_fetch_mapped<S, T>(ring, work, a, bt, out, maps,
-                                    (TensorMap *)(memory + T::MAPS_AT));
+            for (int tile = work.first; tile < T::TILES; tile += work.step)
+                half_fetch<S, T>(ring, work, tile, a, bt);
         if (T::SPLIT > 1) cluster_wait(), sent_wait(ring.base + T::SENT);
         if (T::SHARE > 1) cluster_arrive();
     } else {
         registers_take<T::MULTIPLIER>();
         if (T::SHARE > 1) cluster_wait();
         if constexpr (T::LAPS) {
-            half_multiply_laps<S, T>(ring, work, maps + 2);
+            half_multiply_laps<S, T>(ring, work, &maps.out);
             if (T::SHARE > 1) cluster_arrive();
         } else {
             const int group = T::APART ? 0 : __shfl_sync(~0u, threadIdx.x / 128, 0);
@@ -345,8 +330,12 @@ static void half_product(const __half *a, const __half *bt, __half *out, void *s
     const int clusters = T::REDUCES || T::TILES < at_once ? T::TILES * T::PARTS : at_once;
     const int blocks = clusters * T::CLUSTER;
     const bool meet = T::PARTS > 1 && run_at_once<T::CLUSTER>(blocks, processors);
+    HalfMapsOf<T> maps;
+    if constexpr (T::MAPPED)
+        maps = {map_of(a, S::M, S::K, T::M), map_of(bt, S::N, S::K, T::N / T::SHARE),
+                map_of(out, S::M, S::N, 16)};
     launch_sized<T::CLUSTER>(half_kernel<S, T>, blocks, T::THREADS, T::BYTES, stream, meet, a, bt,
-                             out, scratch, meet);
+                             out, scratch, meet, maps);
 }
 
 } // namespace kp

@@ -11,12 +11,13 @@ template <int M_, int N_, int K_> struct HalfSizes { static constexpr int M = M_
 /* How a shape S is cut: HalfChoice has what the parameters mean. */
 template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK_> struct HalfTile {
     static constexpr int M = M_, N = N_, SPLIT = SPLIT_, PARTS = PARTS_;
-    static constexpr bool APART = WAY == HALF_APART, MAPPED = WAY == HALF_MAPPED;
+    static constexpr bool APART = WAY == HALF_APART,
+                          MAPPED = WAY == HALF_MAPPED || WAY == HALF_ALONE;
     static constexpr bool BESIDE = !APART && M == 64; /* the two share the columns */
     static constexpr bool REDUCES = SPLIT * PARTS > 1;
     static constexpr int GROUPS = M == 192 ? 3 : 2; /* of those that multiply */
     static constexpr int OWN_M = APART || BESIDE ? M : M / GROUPS, OWN_N = BESIDE ? N / 2 : N;
-    static constexpr int SHARE = MAPPED ? 2 : 1, CLUSTER = SHARE * SPLIT;
+    static constexpr int SHARE = WAY == HALF_MAPPED ? 2 : 1, CLUSTER = SHARE * SPLIT;
     static constexpr int ROW_TILES = half_rounds(S::M, M *SHARE);
     static constexpr int COLUMN_TILES = half_rounds(S::N, N);
     static constexpr int TILES = ROW_TILES * COLUMN_TILES; /* of all blocks that share B */
@@ -27,32 +28,26 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
      * room, which the boxes of a tile, and then of the next, take in turns. */
     static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);
     static constexpr int ROOMS = BOXES % 2 ? BOXES : 2;
-    static constexpr bool LAPS = half_laps(WAY, M, N, PARTS);
-    static constexpr int MAPS = MAPPED ? 3 * 128 : 0;
+    static constexpr bool LAPS = half_laps(WAY, M, N, SPLIT *PARTS);
     static constexpr int SUM_BYTES = SPLIT > 1 ? M *N * 4 : LAPS ? 8 * ROOMS *BOX : 0;
-    static constexpr int FIT = (HALF_MEMORY - MAPS - SUM_BYTES - 16) / (STAGE + 16);
+    static constexpr int FIT = (HALF_MEMORY - SUM_BYTES - 16) / (STAGE + 16);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
-    static constexpr int FIRST = STAGES < SLABS ? STAGES : SLABS;
-    static constexpr int EARLY = !MAPPED ? 0 : FIRST < 4 ? FIRST : 4;
     /* Sums of 16 rows by 32 columns, an item, are what parts share. */
     static constexpr int OF_WARP = OWN_M / 64 * (OWN_N / 32), ITEMS = 4 * GROUPS * OF_WARP;
-    static constexpr int SUMS = STAGES * STAGE, MAPS_AT = SUMS + SUM_BYTES, BARS = MAPS_AT + MAPS;
-    /* APART: two barriers; LAPS: one, for the map of `out`; REDUCES: a flag, and a barrier for what
-     * others have SENT. */
+    static constexpr int SUMS = STAGES * STAGE, BARS = SUMS + SUM_BYTES;
+    /* APART: two barriers; REDUCES: a flag, and a barrier for what others have SENT. */
     static constexpr int TURNS = BARS + STAGES * 16, SENT = TURNS + 8;
     static constexpr int BYTES = TURNS + 16;
     static constexpr int MULTIPLIERS = GROUPS * 128, THREADS = MULTIPLIERS + 128;
     static constexpr int FETCHER = LAPS ? 40 : GROUPS == 3 ? 56 : 72; /* registers */
     static constexpr int MULTIPLIER = LAPS ? 232 : GROUPS == 3 ? 152 : 216;
-    /* Of scratch: the sums of all parts, and behind them the maps of all blocks. */
-    static constexpr size_t PARTS_BYTES = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4 : 0;
-    static constexpr size_t SCRATCH = PARTS_BYTES + (size_t)TILES * PARTS * SHARE * MAPS;
+    static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4 : 0;
     static_assert((LAPS || (S::M % (M * SHARE) == 0 && S::N % N == 0)) &&
                       SLABS * 64 * SPLIT * PARTS == S::K,
                   "whole tiles and slabs; maps know where a matrix ends");
     static_assert(OWN_M % 64 == 0 && OWN_M * OWN_N <= 128 * 128, "sums fit into registers");
-    static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && APART) && !(SPLIT > 1 && MAPPED),
+    static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && APART) && !(SPLIT > 1 && SHARE > 1),
                   "a choice");
 };
 
@@ -72,11 +67,6 @@ template <class T> struct HalfWork {
     }
     __device__ __forceinline__ int column(int tile) const {
         return tile % T::WALKED / T::WALK * T::N;
-    }
-    /* Whether a tile and those of the cluster's other blocks lie inside the matrix. */
-    template <class S> __device__ __forceinline__ bool inside(int tile) const {
-        if (S::M % (T::M * T::SHARE) == 0 && S::N % T::N == 0) return true;
-        return row(tile) + (T::SHARE - rank) * T::M <= S::M && column(tile) + T::N <= S::N;
     }
     /* Which of the blocks of a cluster that share a tile this is. */
     __device__ __forceinline__ int sharer() const { return T::SPLIT > 1 ? rank : 0; }

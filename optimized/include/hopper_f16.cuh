@@ -5,6 +5,7 @@
  * An operand in shared memory is what wgmma_operand() wants: rows of 128 bytes along the depth,
  * 16-byte piece p of row r at p ^ r % 8. */
 #pragma once
+#include <cuda.h>
 #include <cuda_fp16.h>
 #include "hopper.cuh"
 
@@ -136,52 +137,36 @@ static void launch_sized(void (*kernel)(Parameters...), int blocks, int threads,
 
 /* ---- tensor maps ---- */
 
-/* What the copy engine knows of a matrix: 128 bytes, which the device makes itself, because host
- * code of a kernel may not ask the driver for one. */
-struct __align__(128) TensorMap {
-    uint32_t words[32];
-};
+/* What the copy engine knows of a matrix. A kernel takes it as const __grid_constant__. */
+using TensorMap = CUtensorMap;
 
-/* Makes the map of a row-major matrix of f16, which is read in boxes of 64 columns (128 bytes) by
- * `box` rows, laid out as operands. A whole warp calls it. `room` is 128 bytes of its shared
- * memory; the map is `to`, in global memory, and other warps may use it after map_see(). */
-__device__ __forceinline__ void map_make(TensorMap *to, TensorMap *room, const __half *matrix,
-                                         int rows, int columns, int box) {
-    const uint32_t at = shared_address(room);
-    room->words[threadIdx.x % 32] = 0;
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-        const int one = 1, wide = 64, rank = 2 - 1;
-        const unsigned long long pitch = (unsigned long long)columns * sizeof(__half);
-        /* clang-format off */
-#define KP_SET "tensormap.replace.tile."
-#define KP_IN ".shared::cta.b1024."
-        asm volatile(
-            KP_SET "global_address" KP_IN "b64 [%0], %1;\n"
-            KP_SET "rank" KP_IN "b32 [%0], %2;\n"
-            KP_SET "box_dim" KP_IN "b32 [%0], 0, %3;\n"
-            KP_SET "box_dim" KP_IN "b32 [%0], 1, %4;\n"
-            KP_SET "global_dim" KP_IN "b32 [%0], 0, %5;\n"
-            KP_SET "global_dim" KP_IN "b32 [%0], 1, %6;\n"
-            KP_SET "global_stride" KP_IN "b64 [%0], 0, %7;\n"
-            KP_SET "element_stride" KP_IN "b32 [%0], 0, %8;\n"
-            KP_SET "element_stride" KP_IN "b32 [%0], 1, %8;\n"
-            KP_SET "elemtype" KP_IN "b32 [%0], 6;\n"          /* f16 */
-            KP_SET "interleave_layout" KP_IN "b32 [%0], 0;\n" /* none */
-            KP_SET "swizzle_mode" KP_IN "b32 [%0], 3;\n"      /* 128 bytes */
-            KP_SET "fill_mode" KP_IN "b32 [%0], 0;\n"         /* zeros */
-            ::"l"((uint64_t)at), "l"(matrix), "r"(rank), "r"(wide), "r"(box), "r"(columns), "r"(rows),
-            "l"(pitch), "r"(one) : "memory");
-#undef KP_IN
-#undef KP_SET
-        /* clang-format on */
-    }
-    __syncwarp();
-    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync"
-                 ".aligned [%0], [%1], 128;\n"
-                 "fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(to),
-                 "r"(at)
-                 : "memory");
+/* The map of a row-major matrix of f16, which is read and written in boxes of 64 columns (128
+ * bytes) by `box` rows, laid out as operands; zeros lie beyond it. The runtime finds the driver's
+ * function, so nothing links the driver. */
+static inline TensorMap map_of(const __half *matrix, int rows, int columns, int box) {
+    const cuuint64_t dimension[] = {(cuuint64_t)columns, (cuuint64_t)rows};
+    const cuuint64_t pitch[] = {(cuuint64_t)columns * sizeof(__half)};
+    const cuuint32_t size[] = {64, (cuuint32_t)box}, step[] = {1, 1};
+    enum cudaDriverEntryPointQueryResult status;
+    void *encode = nullptr;
+    TensorMap map = {};
+#if CUDART_VERSION >= 12050
+    cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault,
+                                     &status);
+#else
+    cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &encode, cudaEnableDefault, &status);
+#endif
+    if (encode)
+        ((decltype(cuTensorMapEncodeTiled) *)encode)(
+            &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, (void *)matrix, dimension, pitch, size, step,
+            CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+            CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    return map;
+}
+
+/* Has a map brought near, before it is needed. */
+__device__ __forceinline__ void map_prefetch(const TensorMap *map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
 /* Starts the copy of the box from (row, column) on, to this block or to the same place in all
@@ -200,11 +185,6 @@ __device__ __forceinline__ void copy_box(uint32_t to, const TensorMap *map, int 
                      " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
                      "l"(map), "r"(column), "r"(row), "r"(bar), "h"((uint16_t)((1 << CLUSTER) - 1))
                      : "memory");
-}
-
-/* Has this thread see a map that another warp made. */
-__device__ __forceinline__ void map_see(const TensorMap *map) {
-    asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(map) : "memory");
 }
 
 /* Starts the copy of a box of this block's shared memory to (row, column), as a group. */

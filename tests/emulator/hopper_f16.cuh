@@ -52,8 +52,7 @@ inline void count_up(unsigned *counter, unsigned most) {
     count_next(counter, most);
 }
 inline void count_wait(const unsigned *counter, unsigned all) {
-    while (*counter < all)
-        emulator::wait_change((const int *)counter, (int)*counter, "count_wait");
+    while (*counter < all) emulator::wait_change((const int *)counter, (int)*counter, "count_wait");
 }
 /* The emulator runs all blocks of a launch together, or those of a cluster. */
 template <int CLUSTER> bool run_at_once(int blocks, int processors) {
@@ -101,20 +100,15 @@ void launch_sized(void (*kernel)(P...), int blocks, int threads, int bytes, cuda
 struct alignas(128) TensorMap {
     uint32_t words[32];
 };
-inline void map_make(TensorMap *to, TensorMap *room, const __half *matrix, int rows, int columns,
-                     int box) {
-    if ((uintptr_t)to % 128 || (uintptr_t)room % 128) emulator::fail("a map is not aligned");
+inline TensorMap map_of(const __half *matrix, int rows, int columns, int box) {
     if ((uintptr_t)matrix % 16 || box > 256) emulator::fail("a box of %d rows", box);
-    room->words[threadIdx.x % 32] = 0;
-    __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-        const emulator::Map map = {(const char *)matrix, columns * 2ll, rows, columns, box,
-                                   emulator::MAP_SIGN};
-        memcpy(room, &map, sizeof map);
-        memcpy(to, room, sizeof *to);
-    }
-    __syncwarp();
+    const emulator::Map said = {(const char *)matrix, columns * 2ll, rows, columns, box,
+                                emulator::MAP_SIGN};
+    TensorMap map = {};
+    memcpy(&map, &said, sizeof said);
+    return map;
 }
+inline void map_prefetch(const TensorMap *) {}
 template <int CLUSTER>
 void copy_box(uint32_t to, const TensorMap *at, int row, int column, uint32_t bar) {
     emulator::Map map;
@@ -133,7 +127,6 @@ void copy_box(uint32_t to, const TensorMap *at, int row, int column, uint32_t ba
         });
     }
 }
-inline void map_see(const TensorMap *) {}
 inline void copy_box_out(const TensorMap *at, int row, int column, uint32_t from) {
     emulator::Map map;
     memcpy(&map, at, sizeof map);
