@@ -111,6 +111,9 @@ unique = $(if $2,$(if $(word 2,$2),$(error TASKS: '$1' could be $(wordlist 1,4,$
 $(foreach s,$(if $(filter import,$(goals)),,$(filter-out $(suites),$(SUITE))),$(error SUITE: no suite '$s'; there are $(suites)))
 tasks := $(or $(sort $(foreach t,$(TASKS),$(call choose,$t))),$(if $(SUITE),$(all_tasks),$(sort $(foreach s,$(filter-out $(aside),$(suites)),$(tasks_of.$s)))))
 tasks := $(if $(strip $(SUITE)),$(or $(filter $(foreach s,$(SUITE),$(tasks_of.$s)),$(tasks)),$(if $(TASKS),$(error TASKS: none of '$(TASKS)' is in SUITE '$(SUITE)'))),$(tasks))
+# Other modes are measured of a family's sample, if it has one, unless TASKS names others.
+unsampled = $(foreach s,$(families),$(if $(wildcard tasks/$s/sample),$(filter-out $(addprefix $s_,$(file <tasks/$s/sample)),$(tasks_of.$s))))
+tasks := $(if $(TASKS)$(filter-out modes,$(goals)),$(tasks),$(filter-out $(unsampled),$(tasks)))
 cells := $(foreach g,$(gpus),$(tasks:%=$g/%))
 
 # Only portable kernels keep to the instructions that later architectures have, too.

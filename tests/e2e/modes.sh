@@ -35,6 +35,24 @@ rm -r build/h200/*.modes.json
 sed -i 's/^crfm_softmax,ok/crfm_softmax,crash/; s/^l1_019_relu,ok/l1_019_relu,crash/' $table
 mk modes TASKS=l1_019 && mk record
 check 'what is measured again replaces its row' is "$(cut -d, -f1,2 $table | paste -sd' ')" 'task,verdict crfm_softmax,crash l1_001_matmul,wrong l1_019_relu,ok'
+
+# A family has a sample, which is what is measured of it; TASKS may name others.
+mkdir -p tasks/pair
+echo '{}' > tasks/pair/template.json
+printf '%s\n' 1_1 1_2 2_1 2_2 > tasks/pair/shapes
+printf '%s\n' 1_2 2_1 > tasks/pair/sample
+echo '// kernel of pair' > optimized/portable/pair.cu
+rm steps.log
+mk modes SUITE=pair
+check 'of a family its sample is measured' is "$(grep '^modes' steps.log | sort | paste -sd' ')" 'modes h200/pair_1_2 modes h200/pair_2_1'
+rm steps.log
+mk modes SUITE=pair TASKS=pair_1_1
+check 'or what TASKS names' is "$(grep '^modes' steps.log)" 'modes h200/pair_1_1'
+mk verify SUITE=pair
+check 'all of it is built and verified' is "$(find build/h200/ -name 'pair*.verify.json' | wc -l)" 4
+check 'the sample of hgemm has a shape of each stratum' is \
+    "$(awk -F_ '{ n = split("64 128 256 512 1024 2048 4096 8192 12288 16384", s, " "); for (i = 1; i <= n; i++) at[s[i]] = int((i - 1) / 2); print at[$1], at[$2], at[$3] }' "$root/tasks/hgemm/sample" | sort -u | wc -l) $(grep -cxFf "$root/tasks/hgemm/shapes" "$root/tasks/hgemm/sample")" '125 125'
+rm -r tasks/pair optimized/portable/pair.cu build/h200/pair*
 echo 'task,other' > $table
 mk record
 check 'a table with other columns is one line' lines 1 '^record-modes: results/modes/h200.csv has other columns: expected task,verdict,'
