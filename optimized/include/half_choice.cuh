@@ -9,7 +9,7 @@ constexpr int HALF_PROCESSORS = 132;    /* multiprocessors that the model counts
 constexpr int HALF_MEMORY = 227 * 1024; /* bytes of shared memory of a block */
 
 /* half_direct.cuh and half_product.cuh say what they do. */
-enum HalfWay { HALF_DIRECT, HALF_TOGETHER, HALF_APART, HALF_MAPPED, HALF_ALONE };
+enum HalfWay { HALF_DIRECT, HALF_TOGETHER, HALF_APART, HALF_MAPPED, HALF_ALONE, HALF_EACH };
 
 struct HalfChoice {
     int m, n, k;
@@ -50,7 +50,9 @@ constexpr HalfShape HALF_SHAPES[] = {
     {HALF_ALONE, 128, 256},    {HALF_ALONE, 256, 128},    {HALF_ALONE, 128, 128},
     {HALF_ALONE, 256, 64},     {HALF_ALONE, 64, 256},     {HALF_ALONE, 128, 64},
     {HALF_ALONE, 64, 128},     {HALF_ALONE, 64, 64},      {HALF_ALONE, 128, 96},
-    {HALF_ALONE, 192, 128},    {HALF_ALONE, 128, 192}};
+    {HALF_ALONE, 192, 128},    {HALF_ALONE, 128, 192},    {HALF_EACH, 128, 128},
+    {HALF_EACH, 64, 256},      {HALF_EACH, 128, 64},      {HALF_EACH, 64, 128},
+    {HALF_EACH, 64, 64},       {HALF_EACH, 64, 96}};
 
 constexpr int half_rounds(long long work, int at_once) {
     return (int)((work + at_once - 1) / at_once);
@@ -59,6 +61,11 @@ constexpr int half_rounds(long long work, int at_once) {
 constexpr int half_walk(int walk, int tiles) {
     while (tiles % walk) walk /= 2;
     return walk;
+}
+
+/* Whether warpgroups have tiles of their own. */
+constexpr bool half_apart(HalfWay way) {
+    return way == HALF_APART || way == HALF_EACH;
 }
 
 /* Whether a warpgroup stores a tile by a map while it adds up the next. */
@@ -94,7 +101,7 @@ constexpr bool half_possible(const HalfChoice &c) {
     if (c.way == HALF_DIRECT) return c.k % (32 * c.split) == 0 && c.parts == 1 && c.split <= 16;
     if (c.k % (64 * c.split * c.parts)) return false;
     if (c.split * c.parts == 1) return true;
-    if (c.way == HALF_APART || (c.way == HALF_MAPPED && c.split > 1) || c.tile_m / c.split < 8)
+    if (half_apart(c.way) || (c.way == HALF_MAPPED && c.split > 1) || c.tile_m / c.split < 8)
         return false;
     const int sums = c.split > 1 ? c.tile_m * c.tile_n * 4 : 0;
     return HALF_MEMORY - sums - 16 >= 3 * ((c.tile_m + c.tile_n) * 128 + 16);
@@ -129,7 +136,7 @@ constexpr double half_direct_time(const HalfChoice &c) {
 
 /* Nanoseconds of a slab of a tile: products, shared memory that they read, and what is fetched. */
 constexpr double half_slab_time(const HalfChoice &c) {
-    const bool beside = c.way != HALF_APART && c.tile_m == 64;
+    const bool beside = !half_apart(c.way) && c.tile_m == 64;
     const int own_n = beside ? c.tile_n / 2 : c.tile_n;
     const double clock = (double)c.m * c.n * c.k > 1.6e10 ? 1.5 : 1.8; /* GHz: power limits it */
     const double products = c.tile_m * (double)c.tile_n / 32 / 0.97;
@@ -159,7 +166,7 @@ constexpr double half_time(const HalfChoice &c) {
     const double slabs = c.k / 64 / c.split / c.parts * half_slab_time(c);
     const double end = half_end_time(c);
     double work = rounds * (slabs + end);
-    if (c.way == HALF_APART) work = rounds * half_most(slabs, (slabs + end) / 2) + end;
+    if (half_apart(c.way)) work = rounds * half_most(slabs, (slabs + end) / 2) + end;
     if (half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts))
         work = rounds * half_most(slabs, end) + end;
     return HALF_LAUNCH + 820 + 0 +
@@ -198,8 +205,7 @@ constexpr HalfChoice half_model(int m, int n, int k) {
     HalfChoice best = {};
     double least = 1e30;
     half_each(m, n, k, [&](const HalfChoice &c) {
-        const double time =
-            c.way == HALF_MAPPED || c.way == HALF_ALONE || c.tile_m == 192 ? 1e30 : half_time(c);
+        const double time = c.way >= HALF_MAPPED || c.tile_m == 192 ? 1e30 : half_time(c);
         if (time < least * 0.999) least = time, best = c;
     });
     return best;
@@ -233,7 +239,7 @@ constexpr HalfChoice half_choice(int m, int n, int k) {
 
 int main(int n, char **size) {
     using namespace kp;
-    static const char *const way[] = {"DIRECT", "TOGETHER", "APART", "MAPPED", "ALONE"};
+    static const char *const way[] = {"DIRECT", "TOGETHER", "APART", "MAPPED", "ALONE", "EACH"};
     if (n != 4) return 2;
     const int rows = atoi(size[1]), columns = atoi(size[2]), depth = atoi(size[3]);
     std::vector<HalfChoice> all;

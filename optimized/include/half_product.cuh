@@ -6,11 +6,11 @@
  * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
  * columns; of one of 192 rows three warpgroups a third each. APART: each has tiles of its own, so
  * that one stores while the other multiplies. They take turns: of a stage that is filled twice
- * before a warpgroup looks, parity tells nothing. ALONE: as TOGETHER, but the copy engine fetches,
- * by tensor maps, asked by one thread. MAPPED: the same, and two blocks, a cluster, have tiles
- * below each other and share B: each fetches a half for both. Of tiles of 128 rows the copy engine
- * stores, too, while the tensor cores add up the next: a warpgroup has two sets of sums or, of 256
- * columns, one and what it was before, as halves.
+ * before a warpgroup looks, parity tells nothing. ALONE and EACH: as those two, but the copy
+ * engine fetches, by tensor maps, asked by one thread. MAPPED: as ALONE, and two blocks, a cluster,
+ * have tiles below each other and share B: each fetches a half for both. Of tiles of 128 rows the
+ * copy engine stores, too, while the tensor cores add up the next: a warpgroup has two sets of sums
+ * or, of 256 columns, one and what it was before, as halves.
  *
  * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
  * their sums to that block of the cluster which adds up the rows. If that is still too few blocks,

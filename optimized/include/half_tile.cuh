@@ -11,8 +11,7 @@ template <int M_, int N_, int K_> struct HalfSizes { static constexpr int M = M_
 /* How a shape S is cut: HalfChoice has what the parameters mean. */
 template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK_> struct HalfTile {
     static constexpr int M = M_, N = N_, SPLIT = SPLIT_, PARTS = PARTS_;
-    static constexpr bool APART = WAY == HALF_APART,
-                          MAPPED = WAY == HALF_MAPPED || WAY == HALF_ALONE;
+    static constexpr bool APART = half_apart(WAY), MAPPED = WAY >= HALF_MAPPED;
     static constexpr bool BESIDE = !APART && M == 64; /* the two share the columns */
     static constexpr bool REDUCES = SPLIT * PARTS > 1;
     static constexpr int GROUPS = M == 192 ? 3 : 2; /* of those that multiply */

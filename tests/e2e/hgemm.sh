@@ -14,7 +14,7 @@ using namespace kp;
 static_assert(half_possible(half_choice(4096, 4096, 4096)), "");
 int main() {
     const int sizes[] = {64, 128, 192, 256, 512, 1024, 2048, 4096, 8192, 12288, 16384};
-    int ways[5] = {}, splits = 0, parts = 0;
+    int ways[6] = {}, splits = 0, parts = 0;
     for (int m : sizes)
         for (int n : sizes)
             for (int k : sizes) {
@@ -64,7 +64,7 @@ cases='64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TO
     192_256_320:TOGETHER,192,128,1,1,8 192_128_512:TOGETHER,192,128,2,1,8 384_256_640:MAPPED,192,128,1,1,8 384_128_512:MAPPED,192,128,1,2,8
     128_192_320:TOGETHER,128,96,1,1,8 64_288_320:APART,64,96,1,1,8 256_192_512:MAPPED,128,96,1,2,8
     128_256_320:ALONE,128,256,1,1,8 64_256_320:ALONE,64,256,1,1,8 128_64_512:ALONE,64,64,4,1,8 128_256_512:ALONE,128,128,1,4,8
-    64_128_1024:ALONE,64,128,2,4,8 192_256_320:ALONE,192,128,1,1,8 128_192_320:ALONE,128,96,1,1,8 256_256_640:ALONE,128,128,1,1,8'
+    64_128_1024:ALONE,64,128,2,4,8 192_256_320:ALONE,192,128,1,1,8 128_192_320:ALONE,128,96,1,1,8 256_256_640:ALONE,128,128,1,1,8 64_288_320:EACH,64,96,1,1,8 128_512_320:EACH,128,128,1,1,8 256_64_512:EACH,64,64,1,1,8'
 # some N WORD... - N of them, others for each commit; all with KERNELS=all.
 some() { if [ "${KERNELS-}" = all ]; then printf '%s\n' "${@:2}"; else shuffled "${@:2}" | head -n "$1"; fi; }
 # shellcheck disable=SC2086  # a list
