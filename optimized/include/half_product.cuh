@@ -273,6 +273,10 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     extern __shared__ __align__(1024) unsigned char memory[];
     const HalfWork<T> work;
     HalfRing<T> ring = {shared_address(memory)};
+    if constexpr (T::MAPPED) {
+        if (threadIdx.x == T::MULTIPLIERS) map_prefetch(&maps.a), map_prefetch(&maps.bt);
+        if (T::LAPS && threadIdx.x == T::MULTIPLIERS + 32) map_prefetch(&maps.out);
+    }
     if (threadIdx.x == 0) {
         HalfRing<T> r = ring;
         for (int s = 0; s < T::STAGES; s++, r.next()) {

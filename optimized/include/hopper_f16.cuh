@@ -35,11 +35,6 @@ __device__ __forceinline__ void bar_arrive(uint32_t bar) {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(bar) : "memory");
 }
 
-/* Arrives so often. */
-template <int TIMES> __device__ __forceinline__ void bar_arrive_times(uint32_t bar) {
-    asm volatile("mbarrier.arrive.shared.b64 _, [%0], %1;" ::"r"(bar), "n"(TIMES) : "memory");
-}
-
 /* A counter in global memory that goes from 0 to `most` and is 0 again. What this thread wrote, and
  * what others wrote before a barrier that it came to, is seen by those who see the new count. */
 __device__ __forceinline__ void count_up(unsigned *counter, unsigned most) {

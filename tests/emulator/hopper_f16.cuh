@@ -40,9 +40,6 @@ template <int TO, int FROM> void copy_async_at(uint32_t to, const void *from) {
 inline void bar_arrive(uint32_t bar) {
     emulator::bar_arrive(bar);
 }
-template <int TIMES> void bar_arrive_times(uint32_t bar) {
-    for (int i = 0; i < TIMES; i++) emulator::bar_arrive(bar);
-}
 inline unsigned count_next(unsigned *counter, unsigned most) {
     const unsigned before = *counter;
     *counter = before >= most ? 0 : before + 1;
