@@ -14,6 +14,7 @@
 #include "replay/tensor_map.h"
 
 #include <dlfcn.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +26,19 @@
  * remembered: reading the error away with cudaGetLastError() does not hide it. */
 static char failure[KP_TAPE_MESSAGE];
 
+/* Remember what failed, unless something did before. */
+__attribute__((format(printf, 1, 2))) static void remember(const char *format, ...) {
+    va_list words;
+    if (*failure) return;
+    va_start(words, format);
+    vsnprintf(failure, sizeof failure, format, words);
+    va_end(words);
+}
+
 /* Remember that a call failed, unless it did because of one before it; returns its error. */
 static cudaError_t noted(const char *call, cudaError_t e) {
-    if (e && e != cudaErrorStreamCaptureInvalidated && !*failure)
-        snprintf(failure, sizeof failure, "%s failed in launch: %s", call + strspn(call, "_"),
-                 cudaGetErrorString(e));
+    if (e && e != cudaErrorStreamCaptureInvalidated)
+        remember("%s failed in launch: %s", call + strspn(call, "_"), cudaGetErrorString(e));
     return e;
 }
 
@@ -86,23 +95,9 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, cuuin
                                 const cuuint32_t *element_stride, CUtensorMapInterleave interleave,
                                 CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion,
                                 CUtensorMapFloatOOBfill fill) {
-    struct tensor_map m = {.address = (uint64_t)(uintptr_t)address,
-                           .type = (uint32_t)type,
-                           .rank = rank,
-                           .interleave = (uint32_t)interleave,
-                           .swizzle = (uint32_t)swizzle,
-                           .promotion = (uint32_t)promotion,
-                           .fill = (uint32_t)fill};
-    for (uint32_t i = 0; i < 5; i++) {
-        m.dimension[i] = i < rank ? dimension[i] : 1;
-        m.box[i] = i < rank ? box[i] : 1;
-        m.element_stride[i] = i < rank ? element_stride[i] : 1;
-        if (i + 1 < rank && i < 4) m.stride[i] = stride[i];
-    }
-    CUresult e = rank > 5 ? CUDA_ERROR_INVALID_VALUE : tensor_map_note(to, &m);
-    if (e && !*failure)
-        snprintf(failure, sizeof failure, "cuTensorMapEncodeTiled failed in launch: %s",
-                 driver_error(e));
+    CUresult e = tensor_map_note(to, type, rank, address, dimension, stride, box, element_stride,
+                                 interleave, swizzle, promotion, fill);
+    if (e) remember("%s failed in launch: %s", __func__, driver_error(e));
     return e;
 }
 
@@ -113,9 +108,8 @@ static cudaError_t entry_point(const char *symbol, void **f,
     *(__typeof__(cuTensorMapEncodeTiled) **)f = offered ? cuTensorMapEncodeTiled : NULL;
     if (status)
         *status = offered ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
-    if (!offered && !*failure)
-        snprintf(failure, sizeof failure,
-                 "launch asks for %.100s of the driver: only cuTensorMapEncodeTiled is offered",
+    if (!offered)
+        remember("launch asks for %.100s of the driver: only cuTensorMapEncodeTiled is offered",
                  symbol);
     return offered ? cudaSuccess : cudaErrorSymbolNotFound;
 }

@@ -11,14 +11,13 @@
 
 #include <cuda.h>
 
-/* What a map was asked for.  Sizes as in cuda.h; strides in bytes. */
-struct tensor_map {
-    uint64_t address, stride[4], dimension[5];
-    uint32_t box[5], element_stride[5], type, rank, interleave, swizzle, promotion, fill;
-};
-
-/* Write the form of a map, if the driver would make such a map; else the driver's error. */
-CUresult tensor_map_note(CUtensorMap *to, const struct tensor_map *m);
+/* Write the form of what cuTensorMapEncodeTiled() is asked, if the driver would make such a map;
+ * else return the driver's error. */
+CUresult tensor_map_note(CUtensorMap *to, CUtensorMapDataType type, cuuint32_t rank, void *address,
+                         const cuuint64_t *dimension, const cuuint64_t *stride,
+                         const cuuint32_t *box, const cuuint32_t *element_stride,
+                         CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                         CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
 
 /* Put the driver's map in the place of each form in the parameters of a raw tape.  False and a
  * message if the driver refuses one. */

@@ -84,9 +84,8 @@ struct Softmax : LogSumExp {
 
 /* The same where a warp holds its values from the first look at them until they are stored
  * (cluster_rows.cuh): exp(x - the warp's maximum) takes the place of x, and what is left is a
- * factor for the warp. Has, in place of take() and row(), static State keep(float4 (&)[N]) the
- * state of a warp's values, which become others static Row row(State, State mine)       of the row
- * of that state, for the warp of state `mine` */
+ * factor for the warp. In place of take() it has keep(), which gives the state of a warp's values
+ * and makes others of them, and its row() is told the warp's own state, too. */
 struct KeptSoftmax : LogSumExp, Keeps {
     struct Row {
         float factor;

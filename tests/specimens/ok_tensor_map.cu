@@ -3,6 +3,7 @@
 /* Reads and writes boxes of 32 x 64 values by tensor maps, which the driver's function makes
  * (before Hopper there are none, and each thread takes a value). */
 #include "task.h"
+#include "hopper_f16.cuh"
 
 #include <cuda.h>
 
@@ -14,38 +15,24 @@ __global__ void relu_boxes(const __grid_constant__ CUtensorMap from,
 #if __CUDA_ARCH__ >= 900
     __shared__ __align__(128) float box[ROWS * COLUMNS];
     __shared__ uint64_t bar;
-    const uint32_t at = (uint32_t)__cvta_generic_to_shared(box);
-    const uint32_t full = (uint32_t)__cvta_generic_to_shared(&bar);
+    const uint32_t at = kp::shared_address(box), full = kp::shared_address(&bar);
     const int column = blockIdx.x * COLUMNS, row = blockIdx.y * ROWS;
     if (threadIdx.x == 0) {
-        asm volatile("mbarrier.init.shared.b64 [%0], 1;\n"
-                     "fence.mbarrier_init.release.cluster;\n"
-                     "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(full),
-                     "n"(sizeof box)
-                     : "memory");
-        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx"
-                     "::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(at),
-                     "l"(&from), "r"(column), "r"(row), "r"(full)
-                     : "memory");
+        kp::bar_init(full, 1);
+        kp::bar_init_done();
+        kp::bar_expect(full, sizeof box);
+        kp::copy_box<1>(at, (const kp::TensorMap *)&from, row, column, full);
     }
     __syncthreads();
-    for (int done = 0; !done;)
-        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], 0;\n"
-                     "selp.u32 %0, 1, 0, p; }"
-                     : "=r"(done)
-                     : "r"(full)
-                     : "memory");
+    kp::bar_wait(full, 0);
     for (int i = threadIdx.x; i < ROWS * COLUMNS; i += THREADS)
         box[i] = box[i] < 0 ? 0 : box[i]; /* a NaN stays one */
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    kp::fence_async();
     __syncthreads();
-    if (threadIdx.x == 0)
-        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group"
-                     " [%0, {%1, %2}], [%3];\n"
-                     "cp.async.bulk.commit_group;\n"
-                     "cp.async.bulk.wait_group 0;" ::"l"(&to),
-                     "r"(column), "r"(row), "r"(at)
-                     : "memory");
+    if (threadIdx.x == 0) {
+        kp::copy_box_out((const kp::TensorMap *)&to, row, column, at);
+        kp::copies_out_wait<0>();
+    }
 #endif
 }
 
