@@ -9,7 +9,7 @@ constexpr int HALF_PROCESSORS = 132;    /* multiprocessors that the model counts
 constexpr int HALF_MEMORY = 227 * 1024; /* bytes of shared memory of a block */
 
 /* half_direct.cuh and half_product.cuh say what they do. */
-enum HalfWay { HALF_DIRECT, HALF_TOGETHER, HALF_APART, HALF_MAPPED, HALF_ALONE, HALF_EACH };
+enum HalfWay { HALF_DIRECT, HALF_TOGETHER, HALF_APART, HALF_PAIRED };
 
 struct HalfChoice {
     int m, n, k;
@@ -37,22 +37,16 @@ struct HalfShape {
     int tile_m, tile_n;
 };
 constexpr HalfShape HALF_SHAPES[] = {
-    {HALF_TOGETHER, 128, 256}, {HALF_TOGETHER, 256, 128}, {HALF_TOGETHER, 128, 128},
-    {HALF_TOGETHER, 256, 64},  {HALF_TOGETHER, 64, 256},  {HALF_TOGETHER, 128, 64},
-    {HALF_TOGETHER, 64, 128},  {HALF_TOGETHER, 64, 64},   {HALF_APART, 128, 128},
-    {HALF_APART, 64, 256},     {HALF_APART, 128, 64},     {HALF_APART, 64, 128},
-    {HALF_APART, 64, 64},      {HALF_TOGETHER, 128, 96},  {HALF_TOGETHER, 256, 96},
-    {HALF_APART, 64, 96},      {HALF_MAPPED, 128, 96},    {HALF_MAPPED, 256, 96},
-    {HALF_TOGETHER, 192, 128}, {HALF_MAPPED, 192, 128},   {HALF_MAPPED, 128, 256},
-    {HALF_MAPPED, 128, 192},   {HALF_MAPPED, 128, 128},   {HALF_MAPPED, 256, 128},
-    {HALF_MAPPED, 64, 256},    {HALF_MAPPED, 128, 64},    {HALF_MAPPED, 64, 128},
-    {HALF_MAPPED, 64, 64},     {HALF_DIRECT, 16, 16},     {HALF_DIRECT, 32, 32},
-    {HALF_ALONE, 128, 256},    {HALF_ALONE, 256, 128},    {HALF_ALONE, 128, 128},
-    {HALF_ALONE, 256, 64},     {HALF_ALONE, 64, 256},     {HALF_ALONE, 128, 64},
-    {HALF_ALONE, 64, 128},     {HALF_ALONE, 64, 64},      {HALF_ALONE, 128, 96},
-    {HALF_ALONE, 192, 128},    {HALF_ALONE, 128, 192},    {HALF_EACH, 128, 128},
-    {HALF_EACH, 64, 256},      {HALF_EACH, 128, 64},      {HALF_EACH, 64, 128},
-    {HALF_EACH, 64, 64},       {HALF_EACH, 64, 96}};
+    {HALF_DIRECT, 16, 16},     {HALF_DIRECT, 32, 32},     {HALF_TOGETHER, 128, 256},
+    {HALF_TOGETHER, 256, 128}, {HALF_TOGETHER, 128, 128}, {HALF_TOGETHER, 256, 64},
+    {HALF_TOGETHER, 64, 256},  {HALF_TOGETHER, 128, 64},  {HALF_TOGETHER, 64, 128},
+    {HALF_TOGETHER, 64, 64},   {HALF_TOGETHER, 128, 96},  {HALF_TOGETHER, 192, 128},
+    {HALF_TOGETHER, 128, 192}, {HALF_APART, 128, 128},    {HALF_APART, 64, 256},
+    {HALF_APART, 128, 64},     {HALF_APART, 64, 128},     {HALF_APART, 64, 64},
+    {HALF_APART, 64, 96},      {HALF_PAIRED, 128, 96},    {HALF_PAIRED, 256, 96},
+    {HALF_PAIRED, 192, 128},   {HALF_PAIRED, 128, 256},   {HALF_PAIRED, 128, 192},
+    {HALF_PAIRED, 128, 128},   {HALF_PAIRED, 256, 128},   {HALF_PAIRED, 64, 256},
+    {HALF_PAIRED, 128, 64},    {HALF_PAIRED, 64, 128},    {HALF_PAIRED, 64, 64}};
 
 constexpr int half_rounds(long long work, int at_once) {
     return (int)((work + at_once - 1) / at_once);
@@ -63,20 +57,15 @@ constexpr int half_walk(int walk, int tiles) {
     return walk;
 }
 
-/* Whether warpgroups have tiles of their own. */
-constexpr bool half_apart(HalfWay way) {
-    return way == HALF_APART || way == HALF_EACH;
-}
-
 /* Whether a warpgroup stores a tile by a map while it adds up the next. */
 constexpr bool half_laps(HalfWay way, int tile_m, int tile_n, int sharers) {
-    return (way == HALF_MAPPED || way == HALF_ALONE) && tile_m == 128 && tile_n % 64 == 0 &&
+    return (way == HALF_TOGETHER || way == HALF_PAIRED) && tile_m == 128 && tile_n % 64 == 0 &&
            sharers == 1;
 }
 
 /* Blocks of a cluster whose tiles lie below each other. */
 constexpr int half_share(const HalfChoice &c) {
-    return c.way == HALF_MAPPED ? 2 : 1;
+    return c.way == HALF_PAIRED ? 2 : 1;
 }
 
 /* Rows and columns of tiles; blocks that share B have theirs below each other. */
@@ -101,7 +90,7 @@ constexpr bool half_possible(const HalfChoice &c) {
     if (c.way == HALF_DIRECT) return c.k % (32 * c.split) == 0 && c.parts == 1 && c.split <= 16;
     if (c.k % (64 * c.split * c.parts)) return false;
     if (c.split * c.parts == 1) return true;
-    if (half_apart(c.way) || (c.way == HALF_MAPPED && c.split > 1) || c.tile_m / c.split < 8)
+    if (c.way == HALF_APART || (c.way == HALF_PAIRED && c.split > 1) || c.tile_m / c.split < 8)
         return false;
     const int sums = c.split > 1 ? c.tile_m * c.tile_n * 4 : 0;
     return HALF_MEMORY - sums - 16 >= 3 * ((c.tile_m + c.tile_n) * 128 + 16);
@@ -111,9 +100,11 @@ constexpr double half_most(double x, double y) {
     return x > y ? x : y;
 }
 
-/* Rates in bytes a nanosecond, times in nanoseconds, of an H200: what a multiprocessor gets from
- * L2, what all get from memory, and what any kernel and the clock's events take. */
-constexpr double HALF_FROM_L2 = 75, HALF_FROM_MEMORY = 4200, HALF_LAUNCH = 3200;
+/* Rates in bytes a nanosecond, times in nanoseconds: what a multiprocessor gets from L2, and all of
+ * them; what all get from the memory of an H200; and what any kernel and the clock's events take.
+ */
+constexpr double HALF_FROM_L2 = 160, HALF_ALL_FROM_L2 = 10900;
+constexpr double HALF_FROM_MEMORY = 4200, HALF_LAUNCH = 3200;
 
 /* The least time that the bytes take. */
 constexpr double half_bytes_time(const HalfChoice &c) {
@@ -134,42 +125,46 @@ constexpr double half_direct_time(const HalfChoice &c) {
     return HALF_LAUNCH + half_most(half_most(latency, flow), half_bytes_time(c));
 }
 
-/* Nanoseconds of a slab of a tile: products, shared memory that they read, and what is fetched. */
-constexpr double half_slab_time(const HalfChoice &c) {
-    const bool beside = !half_apart(c.way) && c.tile_m == 64;
+/* Nanoseconds of a slab of a tile, of which so many blocks have one: products, shared memory that
+ * they read, and what is fetched. */
+constexpr double half_slab_time(const HalfChoice &c, double blocks) {
+    const bool beside = c.way != HALF_APART && c.tile_m == 64;
     const int own_n = beside ? c.tile_n / 2 : c.tile_n;
     const double clock = (double)c.m * c.n * c.k > 1.6e10 ? 1.5 : 1.8; /* GHz: power limits it */
-    const double products = c.tile_m * (double)c.tile_n / 32 / 0.97;
+    const double products = c.tile_m * (double)c.tile_n / 32 / 0.85;
     const double reads = (c.tile_m / 64) * (c.tile_n / own_n) * (2048 + own_n * 32) * 4 / 128;
-    const int fetched = c.way == HALF_MAPPED ? c.tile_m + c.tile_n / 2 : c.tile_m + c.tile_n;
-    return half_most(half_most(products, reads) / clock, fetched * 128 / HALF_FROM_L2);
+    const double fetched = (c.tile_m + c.tile_n / half_share(c)) * 128;
+    return half_most(half_most(products, reads) / clock,
+                     fetched * half_most(1 / HALF_FROM_L2, blocks / HALF_ALL_FROM_L2));
 }
 
 /* Nanoseconds after the last slab of a tile: storing it, and adding up what others have. */
 constexpr double half_end_time(const HalfChoice &c) {
     const double tile = (double)c.tile_m * c.tile_n;
-    double time = tile * 2 / 35;
-    if (c.split > 1) time += 980 + tile * 4 / 20;
-    if (c.parts > 1) time += 1740 + 4.0 * c.m * c.n * c.parts / 3450;
+    double time = tile * 2 / 38;
+    if (c.split > 1) time += 280 + tile * 4 / 15.6;
+    if (c.parts > 1) time += 1760 + 4.0 * c.m * c.n * c.parts / 3500;
     return time;
 }
 
-/* Modelled nanoseconds of a choice. The constants of its ends and starts fit 3,612 choices of 260
- * shapes that were timed on an H100: they are off by 7 % (root mean square), and what the model
- * likes best takes 1.04 times as long as the fastest. */
+/* Modelled nanoseconds of a choice. The constants fit 3,225 choices of 260 shapes below 2^33 that
+ * were timed on an H100: they are off by 9 % (root mean square), and what the model likes best
+ * takes 1.05 times as long as the fastest. */
 constexpr double half_time(const HalfChoice &c) {
     if (c.way == HALF_DIRECT) return half_direct_time(c);
     /* Clusters at a time: not every part of the chip has a multiple of 4 or 8 left. */
     const int fits[] = {0, HALF_PROCESSORS, 66, 0, 30, 0, 0, 0, 14};
     const long long tiles = (long long)half_rows_of_tiles(c) * half_columns_of_tiles(c) * c.parts;
     const int rounds = half_rounds(tiles, fits[c.split * half_share(c)]);
-    const double slabs = c.k / 64 / c.split / c.parts * half_slab_time(c);
+    const double blocks = (double)tiles * c.split * half_share(c);
+    const double slabs = c.k / 64 / c.split / c.parts *
+                         half_slab_time(c, blocks < HALF_PROCESSORS ? blocks : HALF_PROCESSORS);
     const double end = half_end_time(c);
     double work = rounds * (slabs + end);
-    if (half_apart(c.way)) work = rounds * half_most(slabs, (slabs + end) / 2) + end;
+    if (c.way == HALF_APART) work = rounds * half_most(slabs, (slabs + end) / 2) + end;
     if (half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts))
         work = rounds * half_most(slabs, end) + end;
-    return HALF_LAUNCH + 820 + 0 +
+    return HALF_LAUNCH + (c.way == HALF_PAIRED ? 3110 : 1780) +
            half_most(work, half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0));
 }
 
@@ -198,14 +193,14 @@ constexpr bool half_long(int m, int n, int k) {
     return k >= 8192 && (double)m * n * k >= 0x1p39 && m % 256 == 0 && n % 256 == 0;
 }
 
-/* The choice of the least modelled time. HALF_MAPPED and tiles of 192 rows are for a tuner to find,
+/* The choice of the least modelled time. HALF_PAIRED and tiles of 192 rows are for a tuner to find,
  * but for long products. */
 constexpr HalfChoice half_model(int m, int n, int k) {
-    if (half_long(m, n, k)) return {m, n, k, HALF_MAPPED, 128, 256, 1, 1, 8};
+    if (half_long(m, n, k)) return {m, n, k, HALF_PAIRED, 128, 256, 1, 1, 8};
     HalfChoice best = {};
     double least = 1e30;
     half_each(m, n, k, [&](const HalfChoice &c) {
-        const double time = c.way >= HALF_MAPPED || c.tile_m == 192 ? 1e30 : half_time(c);
+        const double time = c.way == HALF_PAIRED || c.tile_m == 192 ? 1e30 : half_time(c);
         if (time < least * 0.999) least = time, best = c;
     });
     return best;
@@ -239,7 +234,7 @@ constexpr HalfChoice half_choice(int m, int n, int k) {
 
 int main(int n, char **size) {
     using namespace kp;
-    static const char *const way[] = {"DIRECT", "TOGETHER", "APART", "MAPPED", "ALONE", "EACH"};
+    static const char *const way[] = {"DIRECT", "TOGETHER", "APART", "PAIRED"};
     if (n != 4) return 2;
     const int rows = atoi(size[1]), columns = atoi(size[2]), depth = atoi(size[3]);
     std::vector<HalfChoice> all;

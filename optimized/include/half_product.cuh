@@ -1,16 +1,16 @@
 /* half_product.cuh: out = A * B for sm_90a, f16 in and out, fp32 sums, by blocks of three
- * warpgroups: one fetches slabs of A and of B transposed, 64 of the depth each, into a ring of
- * stages, two multiply them. The ring's barriers are all that the three share, so fetching runs
- * ahead across tiles. half_choice.cuh says which tiles there are and which suit a shape.
+ * warpgroups. Of one a thread asks the copy engine for slabs of A and of B transposed, 64 of the
+ * depth each, by tensor maps, into a ring of stages; two multiply them. The ring's barriers are all
+ * that the three share, so fetching runs ahead across tiles. half_choice.cuh says which tiles there
+ * are and which suit a shape.
  *
  * TOGETHER: the two multiply one tile, a half of its rows each; of a tile of 64 rows a half of its
  * columns; of one of 192 rows three warpgroups a third each. APART: each has tiles of its own, so
  * that one stores while the other multiplies. They take turns: of a stage that is filled twice
- * before a warpgroup looks, parity tells nothing. ALONE and EACH: as those two, but the copy
- * engine fetches, by tensor maps, asked by one thread. MAPPED: as ALONE, and two blocks, a cluster,
- * have tiles below each other and share B: each fetches a half for both. Of tiles of 128 rows the
- * copy engine stores, too, while the tensor cores add up the next: a warpgroup has two sets of sums
- * or, of 256 columns, one and what it was before, as halves.
+ * before a warpgroup looks, parity tells nothing. PAIRED: as TOGETHER, and two blocks, a cluster,
+ * have tiles below each other and share B: each fetches a half for both. Of tiles of 128 rows that
+ * nobody shares the copy engine stores, too, while the tensor cores add up the next: a warpgroup
+ * has two sets of sums or, of 256 columns, one and what it was before, as halves.
  *
  * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
  * their sums to that block of the cluster which adds up the rows. If that is still too few blocks,
@@ -18,46 +18,19 @@
  * they meet then, and each adds up a piece; else the last adds up all. The order is always the
  * same. */
 #pragma once
-#include <type_traits>
 #include "half_parts.cuh"
 
 namespace kp {
 
-/* Copies a thread's pieces of ROWS rows of a slab: one piece of every STEP-th row. */
-template <int ROWS, int STEP, int PITCH, int ROW = 0>
-__device__ __forceinline__ void half_rows(uint32_t to, const __half *from) {
-    copy_async_at<ROW * 128, ROW * PITCH *(int)sizeof(__half)>(to, from);
-    if constexpr (ROW + STEP < ROWS) half_rows<ROWS, STEP, PITCH, ROW + STEP>(to, from);
-}
-
-/* Fetches the slabs of a tile, by a warpgroup. */
-template <class S, class T>
-__device__ __forceinline__ void half_fetch(HalfRing<T> &ring, const HalfWork<T> &work, int tile,
-                                           const __half *a, const __half *bt) {
-    const int piece = threadIdx.x % 8, row = threadIdx.x % 128 / 8;
-    const uint32_t at = row * 128 + ((piece ^ (row & 7)) * 16);
-    const __half *pa = a + (work.row(tile) + row) * S::K + work.depth() + piece * 8;
-    const __half *pb = bt + (work.column(tile) + row) * S::K + work.depth() + piece * 8;
-    for (int k = 0; k < T::SLABS; k++, pa += 64, pb += 64, ring.next()) {
-        bar_wait(ring.empty(), ring.parity ^ 1);
-        half_rows<T::M, 16, S::K>(ring.a() + at, pa);
-        half_rows<T::N, 16, S::K>(ring.b() + at, pb);
-        bar_arrive_copied(ring.full());
-    }
-}
-
-/* What the copy engine knows of the matrices; nothing where it is not asked. */
+/* What the copy engine knows of the matrices. */
 struct HalfMaps {
     TensorMap a, bt, out;
 };
-struct HalfNone {};
-template <class T>
-using HalfMapsOf = typename std::conditional<T::MAPPED, HalfMaps, HalfNone>::type;
 
-/* Fetches by the copy engine: one thread asks for the slabs of all tiles. */
+/* Fetches: one thread asks the copy engine for the slabs of all tiles. */
 template <class S, class T>
-__device__ __forceinline__ void half_ask(HalfRing<T> ring, const HalfWork<T> work,
-                                         const HalfMaps &maps) {
+__device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> work,
+                                           const HalfMaps &maps) {
     constexpr int SHARED = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
     const int before = T::SHARE > 1 ? work.rank * SHARED : 0; /* of the tile's */
     if (T::SHARE > 1) cluster_wait();                         /* the other's barriers are there */
@@ -159,7 +132,6 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
         if (T::APART && group + turn > 0) bar_wait(turns + !group * 8, (turn + group - 1) & 1);
         for (int k = 0; k < T::SLABS; k++, ring.next()) {
             bar_wait(ring.full(), ring.parity);
-            if (!T::MAPPED) fence_async(); /* copies, before tensor cores read */
             half_slab<T>(sums, ring.a() + rows * 128, ring.b() + column * 128, k);
             wgmma_wait<1>();
             if (k > 0) release(used);
@@ -267,20 +239,17 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
 /* out (M x N) = a (M x K) * bt (N x K) transposed. */
 template <class S, class T>
 __global__ void __launch_bounds__(T::THREADS, 1)
-    half_kernel(const __half *__restrict__ a, const __half *__restrict__ bt,
-                __half *__restrict__ out, void *scratch, bool meet,
-                const __grid_constant__ HalfMapsOf<T> maps) {
+    half_kernel(const __grid_constant__ HalfMaps maps, __half *__restrict__ out, void *scratch,
+                bool meet) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const HalfWork<T> work;
     HalfRing<T> ring = {shared_address(memory)};
-    if constexpr (T::MAPPED) {
-        if (threadIdx.x == T::MULTIPLIERS) map_prefetch(&maps.a), map_prefetch(&maps.bt);
-        if (T::LAPS && threadIdx.x == T::MULTIPLIERS + 32) map_prefetch(&maps.out);
-    }
+    if (threadIdx.x == T::MULTIPLIERS) map_prefetch(&maps.a), map_prefetch(&maps.bt);
+    if (T::LAPS && threadIdx.x == T::MULTIPLIERS + 32) map_prefetch(&maps.out);
     if (threadIdx.x == 0) {
         HalfRing<T> r = ring;
         for (int s = 0; s < T::STAGES; s++, r.next()) {
-            bar_init(r.full(), T::MAPPED ? 1 : 128);
+            bar_init(r.full(), 1);
             bar_init(r.empty(), (T::APART ? 1 : T::GROUPS) * T::SHARE);
         }
         if (T::SPLIT > 1) {
@@ -294,11 +263,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     if (T::CLUSTER > 1) cluster_arrive();
     if (threadIdx.x >= T::MULTIPLIERS) {
         registers_give<T::FETCHER>();
-        if constexpr (T::MAPPED)
-            half_ask<S, T>(ring, work, maps);
-        else
-            for (int tile = work.first; tile < T::TILES; tile += work.step)
-                half_fetch<S, T>(ring, work, tile, a, bt);
+        half_fetch<S, T>(ring, work, maps);
         if (T::SPLIT > 1) cluster_wait(), sent_wait(ring.base + T::SENT);
         if (T::SHARE > 1) cluster_arrive();
     } else {
@@ -334,12 +299,10 @@ static void half_product(const __half *a, const __half *bt, __half *out, void *s
     const int clusters = T::REDUCES || T::TILES < at_once ? T::TILES * T::PARTS : at_once;
     const int blocks = clusters * T::CLUSTER;
     const bool meet = T::PARTS > 1 && run_at_once<T::CLUSTER>(blocks, processors);
-    HalfMapsOf<T> maps;
-    if constexpr (T::MAPPED)
-        maps = {map_of(a, S::M, S::K, T::M), map_of(bt, S::N, S::K, T::N / T::SHARE),
-                map_of(out, S::M, S::N, 16)};
-    launch_sized<T::CLUSTER>(half_kernel<S, T>, blocks, T::THREADS, T::BYTES, stream, meet, a, bt,
-                             out, scratch, meet, maps);
+    const HalfMaps maps = {map_of(a, S::M, S::K, T::M), map_of(bt, S::N, S::K, T::N / T::SHARE),
+                           map_of(out, S::M, S::N, 16)};
+    launch_sized<T::CLUSTER>(half_kernel<S, T>, blocks, T::THREADS, T::BYTES, stream, meet, maps,
+                             out, scratch, meet);
 }
 
 } // namespace kp

@@ -11,12 +11,12 @@ template <int M_, int N_, int K_> struct HalfSizes { static constexpr int M = M_
 /* How a shape S is cut: HalfChoice has what the parameters mean. */
 template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK_> struct HalfTile {
     static constexpr int M = M_, N = N_, SPLIT = SPLIT_, PARTS = PARTS_;
-    static constexpr bool APART = half_apart(WAY), MAPPED = WAY >= HALF_MAPPED;
+    static constexpr bool APART = WAY == HALF_APART;
     static constexpr bool BESIDE = !APART && M == 64; /* the two share the columns */
     static constexpr bool REDUCES = SPLIT * PARTS > 1;
     static constexpr int GROUPS = M == 192 ? 3 : 2; /* of those that multiply */
     static constexpr int OWN_M = APART || BESIDE ? M : M / GROUPS, OWN_N = BESIDE ? N / 2 : N;
-    static constexpr int SHARE = WAY == HALF_MAPPED ? 2 : 1, CLUSTER = SHARE * SPLIT;
+    static constexpr int SHARE = WAY == HALF_PAIRED ? 2 : 1, CLUSTER = SHARE * SPLIT;
     static constexpr int ROW_TILES = half_rounds(S::M, M *SHARE);
     static constexpr int COLUMN_TILES = half_rounds(S::N, N);
     static constexpr int TILES = ROW_TILES * COLUMN_TILES; /* of all blocks that share B */
@@ -39,8 +39,7 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int TURNS = BARS + STAGES * 16, SENT = TURNS + 8;
     static constexpr int BYTES = TURNS + 16;
     static constexpr int MULTIPLIERS = GROUPS * 128, THREADS = MULTIPLIERS + 128;
-    static constexpr int FETCHER = LAPS ? 40 : GROUPS == 3 ? 56 : 72; /* registers */
-    static constexpr int MULTIPLIER = LAPS ? 232 : GROUPS == 3 ? 152 : 216;
+    static constexpr int FETCHER = 40, MULTIPLIER = GROUPS == 3 ? 152 : 232; /* registers */
     static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4 : 0;
     static_assert((LAPS || (S::M % (M * SHARE) == 0 && S::N % N == 0)) &&
                       SLABS * 64 * SPLIT * PARTS == S::K,

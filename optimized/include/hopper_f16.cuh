@@ -16,20 +16,6 @@ __device__ __forceinline__ void fence_async() {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
-/* Starts a copy of 16 bytes, both addresses so many bytes on: constants of the instruction, which
- * leaves two addresses in registers for all the copies of a slab. The L2 fetches 256 bytes: slabs
- * are 128 bytes wide, and the next is wanted soon. */
-template <int TO, int FROM>
-__device__ __forceinline__ void copy_async_at(uint32_t to, const void *from) {
-#ifdef KP_RACECHECK
-    copy_async<16>(to + TO, (const char *)from + FROM);
-#else
-    asm volatile("cp.async.cg.shared.global.L2::256B [%0 + %2], [%1 + %3], 16;" ::"r"(to),
-                 "l"(from), "n"(TO), "n"(FROM)
-                 : "memory");
-#endif
-}
-
 /* Arrives at a barrier of this block. */
 __device__ __forceinline__ void bar_arrive(uint32_t bar) {
     asm volatile("mbarrier.arrive.shared.b64 _, [%0];" ::"r"(bar) : "memory");

@@ -34,9 +34,6 @@ inline std::map<Thread *, std::deque<std::function<void()>>> copies_out;
 } // namespace emulator
 namespace kp {
 inline void fence_async() {}
-template <int TO, int FROM> void copy_async_at(uint32_t to, const void *from) {
-    copy_async<16>(to + TO, (const char *)from + FROM);
-}
 inline void bar_arrive(uint32_t bar) {
     emulator::bar_arrive(bar);
 }
