@@ -77,6 +77,12 @@ constexpr int half_columns_of_tiles(const HalfChoice &c) {
     return half_rounds(c.n, c.tile_n);
 }
 
+/* Stages of its ring. */
+constexpr int half_stages(const HalfChoice &c) {
+    const int sums = c.split > 1 ? c.tile_m * c.tile_n * 4 : 0;
+    return (HALF_MEMORY - sums - 16) / ((c.tile_m + c.tile_n) * 128 + 16);
+}
+
 /* Whether a choice can be compiled, as the kernels' static_asserts say, and is no waste: tiles that
  * are stored by maps may reach beyond the matrix. */
 constexpr bool half_possible(const HalfChoice &c) {
@@ -92,8 +98,7 @@ constexpr bool half_possible(const HalfChoice &c) {
     if (c.split * c.parts == 1) return true;
     if (c.way == HALF_APART || (c.way == HALF_PAIRED && c.split > 1) || c.tile_m / c.split < 8)
         return false;
-    const int sums = c.split > 1 ? c.tile_m * c.tile_n * 4 : 0;
-    return HALF_MEMORY - sums - 16 >= 3 * ((c.tile_m + c.tile_n) * 128 + 16);
+    return half_stages(c) >= 3;
 }
 
 constexpr double half_most(double x, double y) {
@@ -130,10 +135,12 @@ constexpr double half_direct_time(const HalfChoice &c) {
     return HALF_LAUNCH + half_most(half_most(latency, flow), half_bytes_time(c));
 }
 
-/* Nanoseconds of a slab of a tile, where so many blocks have one: products, and what is fetched. */
-constexpr double half_slab_time(const HalfChoice &c, double blocks) {
+/* Nanoseconds of a slab of a tile, where so many blocks have so many slabs each: products, and what
+ * is fetched. Blocks that share B fetch their first slabs alone. */
+constexpr double half_slab_time(const HalfChoice &c, double blocks, double slabs) {
     const double products = c.tile_m * (double)c.tile_n / 32 / 2.01;
-    const double fetched = (c.tile_m + c.tile_n / half_share(c)) * 128;
+    const double alone = half_share(c) == 1 || slabs < half_stages(c) ? 1 : half_stages(c) / slabs;
+    const double fetched = (c.tile_m + c.tile_n * (1 + alone) / 2) * 128;
     return half_beside(products, fetched * half_most(1 / HALF_FROM_L2, blocks / HALF_ALL_FROM_L2),
                        0.4);
 }
@@ -149,8 +156,8 @@ constexpr double half_end_time(const HalfChoice &c) {
 
 /* Modelled nanoseconds of a choice. The constants fit 9,500 choices of 640 shapes that were timed
  * on five H100s, with their memory's rate: they are off by 8 % (root mean square), and what the
- * model likes best takes 1.04 times as long as the fastest. A cluster of two starts 1650 ns later;
- * it counts for 3010, as PAIRED was the fastest of 24 shapes alone. */
+ * model likes best takes 1.04 times as long as the fastest. (PAIRED took 1650 ns longer then, as it
+ * waited for the cluster to start. What it takes now is a guess.) */
 constexpr double half_time(const HalfChoice &c) {
     if (c.way == HALF_DIRECT) return half_direct_time(c);
     /* Clusters at a time: not every part of the chip has a multiple of 4 or 8 left. */
@@ -158,15 +165,17 @@ constexpr double half_time(const HalfChoice &c) {
     const long long tiles = (long long)half_rows_of_tiles(c) * half_columns_of_tiles(c) * c.parts;
     const int rounds = half_rounds(tiles, fits[c.split * half_share(c)]);
     const double blocks = (double)tiles * c.split * half_share(c);
-    const double slabs = c.k / 64 / c.split / c.parts *
-                         half_slab_time(c, blocks < HALF_PROCESSORS ? blocks : HALF_PROCESSORS);
+    const double depth = c.k / 64 / c.split / c.parts;
+    const double slabs =
+        depth *
+        half_slab_time(c, blocks < HALF_PROCESSORS ? blocks : HALF_PROCESSORS, rounds * depth);
     const double end = half_end_time(c);
     double work = rounds * (slabs + end);
     if (c.way == HALF_APART) work = rounds * half_most(slabs, (slabs + end) / 2) + end;
     if (half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts))
         work = rounds * half_most(slabs, end) + end;
     const double bytes = half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0);
-    return HALF_LAUNCH + (c.way == HALF_PAIRED ? 4200 : 1190) + half_beside(work, bytes, 0.2);
+    return HALF_LAUNCH + (c.way == HALF_PAIRED ? 1690 : 1190) + half_beside(work, bytes, 0.2);
 }
 
 /* Calls f(choice) for each that is possible for a shape and no waste. The model knows nothing of

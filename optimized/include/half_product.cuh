@@ -27,24 +27,32 @@ struct HalfMaps {
     TensorMap a, bt, out;
 };
 
-/* Fetches: one thread asks the copy engine for the slabs of all tiles. */
+/* Fetches: one thread asks the copy engine for the slabs of all tiles. Of blocks that share B each
+ * fetches all of it until the ring is full, so that it waits for none to start; a stage that all
+ * have given back says that all have. */
 template <class S, class T>
 __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> work,
                                            const HalfMaps &maps) {
-    constexpr int SHARED = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
-    const int before = T::SHARE > 1 ? work.rank * SHARED : 0; /* of the tile's */
-    if (T::SHARE > 1) cluster_wait();                         /* the other's barriers are there */
-    if (threadIdx.x == T::MULTIPLIERS)
+    constexpr int PART = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
+    if (threadIdx.x == T::MULTIPLIERS) {
+        int asked = 0;
         for (int tile = work.first; tile < T::TILES; tile += work.step) {
-            const int row = work.row(tile), column = work.column(tile) + before;
-            for (int k = 0; k < T::SLABS; k++, ring.next()) {
+            const int row = work.row(tile), column = work.column(tile);
+            for (int k = 0; k < T::SLABS; k++, asked++, ring.next()) {
                 const int depth = work.depth() + k * 64;
                 bar_wait(ring.empty(), ring.parity ^ 1);
                 bar_expect(ring.full(), T::STAGE);
                 copy_box<1>(ring.a(), &maps.a, row, depth, ring.full());
-                copy_box<T::SHARE>(ring.b() + before * 128, &maps.bt, column, depth, ring.full());
+                for (int i = 0; i < T::SHARE; i++) {
+                    const uint32_t to = ring.b() + i * PART * 128;
+                    if (T::SHARE == 1 || asked < T::STAGES)
+                        copy_box<1>(to, &maps.bt, column + i * PART, depth, ring.full());
+                    else if (i == work.rank)
+                        copy_box<T::SHARE>(to, &maps.bt, column + i * PART, depth, ring.full());
+                }
             }
         }
+    }
     __syncwarp();
 }
 
@@ -110,18 +118,27 @@ template <class S, class T> struct HalfBoxes {
     }
 };
 
+/* Gives a stage back, by a warpgroup: to all blocks that share B, once they have started. */
+template <class T> struct HalfRelease {
+    bool met = T::SHARE == 1;
+    __device__ __forceinline__ void operator()(uint32_t empty) {
+        const int thread = threadIdx.x % 128;
+        if (!met) cluster_wait();
+        met = true;
+        if (T::SHARE > 1) {
+            if (thread < T::SHARE) bar_arrive_at(empty, thread);
+        } else if (thread == 0)
+            bar_arrive(empty);
+    }
+};
+
 /* Multiplies, by a warpgroup, and stores the sums, unless others share the tile. */
 template <class S, class T>
 __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T> &work, int row,
                                               int column, __half *out, HalfSums<T> &sums) {
     const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
     const int rows = T::APART || T::BESIDE ? 0 : group * T::OWN_M; /* of the tile, before its own */
-    auto release = [&](uint32_t empty) {
-        if (T::SHARE > 1) {
-            if (thread < T::SHARE) bar_arrive_at(empty, thread);
-        } else if (thread == 0)
-            bar_arrive(empty);
-    };
+    HalfRelease<T> release;
     const uint32_t turns = ring.base + T::TURNS;
     int turn = 0; /* how many this warpgroup has had */
     if (T::APART && group) ring.skip(T::SLABS);
@@ -159,19 +176,20 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
                                                    const TensorMap *map) {
     const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
     HalfBoxes<S, T> boxes = {map, ring.base + T::SUMS, 0, 0};
+    HalfRelease<T> release;
     uint32_t used = 0;
     /* Adds a slab, and gives back that before it, which is multiplied then. */
     auto slab = [&](HalfSums<T> &sums, int k) {
         bar_wait(ring.full(), ring.parity);
         half_slab<T>(sums, ring.a() + group * T::OWN_M * 128, ring.b(), k);
         wgmma_wait<1>();
-        if (used && thread < T::SHARE) bar_arrive_at(used, thread);
+        if (used) release(used);
         used = ring.empty(), ring.next();
     };
     auto place = [&](int tile) { boxes.row = work.row(tile), boxes.column = work.column(tile); };
     auto finish = [&](HalfSums<T> &sums, int tile) {
         wgmma_wait<0>();
-        if (thread < T::SHARE) bar_arrive_at(used, thread);
+        release(used);
         used = 0;
         half_hold(sums);
         place(tile);
@@ -265,10 +283,9 @@ __global__ void __launch_bounds__(T::THREADS, 1)
         registers_give<T::FETCHER>();
         half_fetch<S, T>(ring, work, maps);
         if (T::SPLIT > 1) cluster_wait(), sent_wait(ring.base + T::SENT);
-        if (T::SHARE > 1) cluster_arrive();
+        if (T::SHARE > 1) cluster_wait(), cluster_arrive();
     } else {
         registers_take<T::MULTIPLIER>();
-        if (T::SHARE > 1) cluster_wait();
         if constexpr (T::LAPS) {
             half_multiply_laps<S, T>(ring, work, &maps.out);
             if (T::SHARE > 1) cluster_arrive();

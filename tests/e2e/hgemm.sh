@@ -58,11 +58,11 @@ for shape in 64_64_64 256_64_512 128_256_64; do
 done
 cases='64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TOGETHER,128,256,1,1,8 256_128_192:TOGETHER,256,128,1,1,8
     64_256_320:TOGETHER,64,256,1,1,8 128_64_512:TOGETHER,64,64,4,1,8 64_128_1024:TOGETHER,64,128,8,2,8 128_64_512:TOGETHER,128,64,1,4,8
-    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_320:PAIRED,128,256,1,1,8 256_256_320:PAIRED,64,128,1,1,8
-    128_64_256:PAIRED,64,64,1,1,8 256_128_512:PAIRED,64,128,1,2,8 256_128_768:PAIRED,128,128,1,4,8 128_256_512:TOGETHER,128,256,1,2,8
+    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_640:PAIRED,128,256,1,1,8 256_256_320:PAIRED,64,128,1,1,8
+    128_64_1024:PAIRED,64,64,1,1,8 256_128_1408:PAIRED,64,128,1,2,8 256_128_2048:PAIRED,128,128,1,4,8 128_256_512:TOGETHER,128,256,1,2,8
     64_128_1024:TOGETHER,64,128,2,4,8 512_256_640:PAIRED,256,128,1,1,8 128_64_1024:TOGETHER,64,64,1,16,8 192_256_320:TOGETHER,192,128,1,1,8
-    192_128_512:TOGETHER,192,128,2,1,8 384_256_640:PAIRED,192,128,1,1,8 384_128_512:PAIRED,192,128,1,2,8 128_192_320:TOGETHER,128,96,1,1,8
-    64_288_320:APART,64,96,1,1,8 256_192_512:PAIRED,128,96,1,2,8 128_256_512:TOGETHER,128,128,1,4,8 256_256_640:TOGETHER,128,128,1,1,8
+    192_128_512:TOGETHER,192,128,2,1,8 384_256_640:PAIRED,192,128,1,1,8 384_128_768:PAIRED,192,128,1,2,8 128_192_320:TOGETHER,128,96,1,1,8
+    64_288_320:APART,64,96,1,1,8 256_192_1152:PAIRED,128,96,1,2,8 128_256_512:TOGETHER,128,128,1,4,8 256_256_640:TOGETHER,128,128,1,1,8
     128_512_320:APART,128,128,1,1,8 256_64_512:APART,64,64,1,1,8'
 # some N WORD... - N of them, others for each commit; all with KERNELS=all.
 some() { if [ "${KERNELS-}" = all ]; then printf '%s\n' "${@:2}"; else shuffled "${@:2}" | head -n "$1"; fi; }
@@ -80,12 +80,12 @@ check 'a portable product straight from memory is right' emulate 128_64_256 opti
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
 # wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong, if it is this edit's turn.
-edit=0 turns=$(some 5 {1..11})
+edit=0 turns=$(some 5 {1..12})
 wrong() {
     grep -qx $((++edit)) <<< "$turns" || return 0
     check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')
     way "$2" "$3" "$4; ${5-}"
-    check "$1 is found" grep -qE 'wrong|deadlock|too many|AddressSanitizer' "$out"
+    check "$1 is found" grep -qE 'wrong|deadlock|too many|without a wait|AddressSanitizer' "$out"
 }
 wrong 'a fetcher that does not wait for an empty stage' 128_256_512 TOGETHER,128,256,1,1,8 's/bar_wait(ring.empty(), ring.parity ^ 1);//'
 wrong 'a stage that is given back too early' 128_256_512 TOGETHER,128,256,1,1,8 's/wgmma_wait<1>/wgmma_wait<2>/'
@@ -94,7 +94,8 @@ wrong 'a warpgroup that does not wait for its turn' 1088_2048_384 APART,64,256,1
 wrong 'a part that is left out' 64_64_512 TOGETHER,64,64,1,4,8 's/int p = 0; p < T::PARTS/int p = 1; p < T::PARTS/'
 wrong 'a part that is left in scratch and added from there' 64_64_512 TOGETHER,64,64,1,4,8 's/meet && p == work.part ? own/false ? own/'
 wrong 'a part of clusters that is left out' 64_128_1024 TOGETHER,64,128,2,4,8 's/int p = 1; p < T::PARTS/int p = 2; p < T::PARTS/'
-wrong 'a half of B in the place of the other' 512_256_320 PAIRED,128,256,1,1,8 's/ring.b() + before \* 128/ring.b()/'
-wrong 'a block that does not share B' 512_256_320 PAIRED,128,256,1,1,8 's/copy_box<T::SHARE>/copy_box<1>/'
+wrong 'a half of B in the place of the other' 512_256_640 PAIRED,128,256,1,1,8 's/copy_box<T::SHARE>(to, &maps.bt, column + i \* PART/copy_box<T::SHARE>(to, \&maps.bt, column/'
+wrong 'a block that does not share B' 512_256_640 PAIRED,128,256,1,1,8 's/copy_box<T::SHARE>/copy_box<1>/'
 wrong 'a box that is written before the copy engine has read it' 1088_384_320 PAIRED,128,128,1,1,8 's/T::ROOMS - 1/T::ROOMS/' "$few"
+wrong 'a block that gives back to one that has not started' 512_256_640 PAIRED,128,256,1,1,8 's/if (!met) cluster_wait();//'
 wrong 'a warp that ends before its boxes are read' 512_256_320 PAIRED,128,128,1,1,8 's/copies_out_wait<0>()/(void)0/'

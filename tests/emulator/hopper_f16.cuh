@@ -54,7 +54,8 @@ template <int CLUSTER> bool run_at_once(int blocks, int processors) {
 }
 inline void cluster_arrive() {
     emulator::Barrier &b = emulator::cluster_split;
-    emulator::cluster_arrived[emulator::self] = b.gen;
+    if (!emulator::cluster_arrived.emplace(emulator::self, b.gen).second)
+        emulator::fail("a second arrival without a wait");
     if (++b.arrived == emulator::cluster_live) b.arrived = 0, b.gen++;
 }
 inline void cluster_wait() {
