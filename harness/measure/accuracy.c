@@ -86,6 +86,7 @@ static void give_back(void *memory) {
 
 void accuracy_close(struct accuracy *acc) {
     if (!acc->r.shared) return; /* never opened: there may be no GPU */
+    const char *before = phase("memory");
     device_check(cudaDeviceSynchronize(), "closing");
     for (int b = 0; b < KP_MAX_BASELINES; b++) {
         for (int k = 0; k < KP_MAX_OUTPUTS; k++) give_back(acc->out[b][k]);
@@ -101,6 +102,7 @@ void accuracy_close(struct accuracy *acc) {
     give_back(acc->spread);
     referee_close(&acc->r);
     memset(acc, 0, sizeof *acc);
+    phase(before);
 }
 
 void accuracy_baseline(struct accuracy *acc, int placement, int which) {
