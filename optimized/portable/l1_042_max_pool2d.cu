@@ -10,7 +10,7 @@
  * Floor: 4 bytes an input and 4 an output element over the copy bandwidth, 1000 us.
  * Measured: 1121 us on an H200, 89 % of the floor (with pools.cuh 1291). */
 #include "task.h"
-#include "extremes.cuh"
+#include "row_windows.cuh"
 #include <math.h>
 
 constexpr int ROWS = X_DIM2, COLUMNS = X_DIM3, PLANES = X_DIM0 * X_DIM1;
@@ -45,42 +45,19 @@ __device__ __forceinline__ Part larger_of(const Part &a, const Part &b) {
     return c;
 }
 
-/* What lies at column 4 (32 j + lane) + i of the row, -4 <= i < 8. Lane 0 has what follows lane
- * 31's j-th float4 in its next one, and lane 31 what precedes lane 0's in the one before. */
-__device__ __forceinline__ float near(const Part &m, int lane, int j, int i) {
-    if (i < 0) {
-        const float before = j > 0 ? m.at[j - 1][i + 4] : -INFINITY;
-        return __shfl_sync(~0u, lane == 31 ? before : m.at[j][i + 4], (lane + 31) % 32);
-    }
-    if (i < 4) return m.at[j][i];
-    const float behind = j + 1 < FOURS ? m.at[j + 1][i - 4] : -INFINITY;
-    return __shfl_sync(~0u, lane == 0 ? behind : m.at[j][i - 4], (lane + 1) % 32);
-}
-
-/* Joins along a row, and stores it at y, which is `shift` floats behind a whole float4. */
+/* Joins along a row, and stores it at y, which is `shift` floats behind a whole float4. Lane 0 has
+ * what follows lane 31's j-th float4 in its next one, and lane 31 what precedes lane 0's in the one
+ * before. */
 __device__ __forceinline__ void store(const Part &m, int lane, int shift, float *__restrict__ y) {
+    const float none[4] = {-INFINITY, -INFINITY, -INFINITY, -INFINITY};
 #pragma unroll
     for (int j = 0; j < FOURS; j++) {
-        const int column = 4 * (32 * j + lane) - shift;
-        float v[7], w[4];
-#pragma unroll
-        for (int i = 0; i < 7; i++) v[i] = near(m, lane, j, i - shift - 1);
-#pragma unroll
-        for (int i = 0; i < 6; i++) v[i] = kp::larger(v[i], v[i + 1]);
-#pragma unroll
-        for (int i = 0; i < 4; i++) w[i] = kp::larger(v[i], v[i + 2]);
-        if (column >= 0 && column + 4 <= OUT_DIM3)
-            *(float4 *)(y + column) = make_float4(w[0], w[1], w[2], w[3]);
-        else
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                if (column + i >= 0 && column + i < OUT_DIM3) y[column + i] = w[i];
+        const auto &before = j > 0 ? m.at[j - 1] : none;
+        const auto &behind = j + 1 < FOURS ? m.at[j + 1] : none;
+        kp::store_windows<OUT_DIM3>([&](int i) { return kp::near(m.at[j], before, behind, i); },
+                                    4 * (32 * j + lane) - shift, shift, y);
     }
-    if (shift < 2 || lane < 31) return;
-    const float *const m4 = m.at[FOURS - 1]; /* the row's last; these are in no lane's float4 */
-    const float end = kp::larger(kp::larger(m4[1], m4[2]), m4[3]);
-    y[OUT_DIM3 - 1] = end;
-    if (shift == 3) y[OUT_DIM3 - 2] = kp::larger(m4[0], end);
+    if (lane == 31) kp::store_last_windows<OUT_DIM3>(m.at[FOURS - 1], shift, y);
 }
 
 /* Row r of results is of rows r - 1 to r + 2. Rows of padding are copies of the nearest: these are

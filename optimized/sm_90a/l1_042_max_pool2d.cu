@@ -12,7 +12,7 @@
  * Measured on an H100: 1413 us, its floor's speed (the portable kernel: 1553; 1121 on an H200). Not
  * yet on an H200, where 1040 is predicted. */
 #include "task.h"
-#include "extremes.cuh"
+#include "row_windows.cuh"
 #include "strips.cuh"
 #include <math.h>
 
@@ -67,32 +67,9 @@ __device__ __forceinline__ void share_edges(const float4 (&m)[STRIP + 3], Memory
 __device__ __forceinline__ void join_row(const float4 &own, const float4 &other, int shift,
                                          float *y) {
     const float m[4] = {own.x, own.y, own.z, own.w}, o[4] = {other.x, other.y, other.z, other.w};
-    const int lane = threadIdx.x % 32, column = 4 * (int)threadIdx.x - shift;
-    float v[7], w[4];
-#pragma unroll
-    for (int i = 0; i < 7; i++) {
-        const int at = i - shift - 1; /* columns from the thread's first */
-        if (at < 0)
-            v[i] = __shfl_sync(~0u, lane == 31 ? o[at + 4] : m[at + 4], (lane + 31) % 32);
-        else if (at < 4)
-            v[i] = m[at];
-        else
-            v[i] = __shfl_sync(~0u, lane == 0 ? o[at - 4] : m[at - 4], (lane + 1) % 32);
-    }
-#pragma unroll
-    for (int i = 0; i < 6; i++) v[i] = kp::larger(v[i], v[i + 1]);
-#pragma unroll
-    for (int i = 0; i < 4; i++) w[i] = kp::larger(v[i], v[i + 2]);
-    if (column >= 0 && column + 4 <= OUT_DIM3)
-        *(float4 *)(y + column) = make_float4(w[0], w[1], w[2], w[3]);
-    else
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (column + i >= 0 && column + i < OUT_DIM3) y[column + i] = w[i];
-    if (shift < 2 || threadIdx.x + 1 < THREADS) return;
-    const float end = kp::larger(kp::larger(m[1], m[2]), m[3]); /* in no thread's float4 */
-    y[OUT_DIM3 - 1] = end;
-    if (shift == 3) y[OUT_DIM3 - 2] = kp::larger(m[0], end);
+    kp::store_windows<OUT_DIM3>([&](int i) { return kp::near(m, o, o, i); },
+                                4 * (int)threadIdx.x - shift, shift, y);
+    if (threadIdx.x + 1 >= THREADS) kp::store_last_windows<OUT_DIM3>(m, shift, y);
 }
 
 /* Row r of results is of rows r - 1 to r + 2. Five blocks an SM: 100 registers a thread. */
