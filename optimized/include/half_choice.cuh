@@ -77,10 +77,14 @@ constexpr int half_columns_of_tiles(const HalfChoice &c) {
     return half_rounds(c.n, c.tile_n);
 }
 
-/* Stages of its ring. */
+/* Stages of a ring that fit beside so many bytes of sums. */
+constexpr int half_fit(int tile_m, int tile_n, int sums) {
+    return (HALF_MEMORY - sums - 16) / ((tile_m + tile_n) * 128 + 16);
+}
+
+/* The same for a choice, without the rooms of what is stored by maps. */
 constexpr int half_stages(const HalfChoice &c) {
-    const int sums = c.split > 1 ? c.tile_m * c.tile_n * 4 : 0;
-    return (HALF_MEMORY - sums - 16) / ((c.tile_m + c.tile_n) * 128 + 16);
+    return half_fit(c.tile_m, c.tile_n, c.split > 1 ? c.tile_m * c.tile_n * 4 : 0);
 }
 
 /* Whether a choice can be compiled, as the kernels' static_asserts say, and is no waste: tiles that

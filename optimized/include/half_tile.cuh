@@ -29,7 +29,7 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int ROOMS = BOXES % 2 ? BOXES : 2;
     static constexpr bool LAPS = half_laps(WAY, M, N, SPLIT *PARTS);
     static constexpr int SUM_BYTES = SPLIT > 1 ? M *N * 4 : LAPS ? 8 * ROOMS *BOX : 0;
-    static constexpr int FIT = (HALF_MEMORY - SUM_BYTES - 16) / (STAGE + 16);
+    static constexpr int FIT = half_fit(M, N, SUM_BYTES);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
     /* Sums of 16 rows by 32 columns, an item, are what parts share. */

@@ -95,17 +95,9 @@ __device__ __forceinline__ void store(const float (&results)[4 * OWN], const L &
     __syncwarp();
 #pragma unroll
     for (int j = 0; j < OWN; j++) {
-        const int four = j * 32 + lane, column = at.first + 4 * four;
-        float *const to = y + at.begin + column;
-        const float4 r = tile[four];
-        if (column >= 0 && column + 4 <= L::W::OUT) {
-            *(float4 *)to = r;
-            continue;
-        }
-        const float one[4] = {r.x, r.y, r.z, r.w};
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            if ((unsigned)(column + e) < (unsigned)L::W::OUT) to[e] = one[e];
+        const float4 r = tile[j * 32 + lane];
+        const float w[4] = {r.x, r.y, r.z, r.w};
+        store_results<L::W::OUT>(y + at.begin, at.first + 4 * (j * 32 + lane), w);
     }
 }
 

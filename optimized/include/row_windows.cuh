@@ -3,6 +3,7 @@
  * float4 of its place, `shift` columns before its own, which takes columns of its neighbours. */
 #pragma once
 #include "extremes.cuh"
+#include "windows.cuh"
 
 namespace kp {
 
@@ -29,12 +30,7 @@ __device__ __forceinline__ void store_windows(const Near &near_by, int column, i
     for (int i = 0; i < 6; i++) v[i] = larger(v[i], v[i + 1]);
 #pragma unroll
     for (int i = 0; i < 4; i++) w[i] = larger(v[i], v[i + 2]);
-    if (column >= 0 && column + 4 <= LENGTH)
-        *(float4 *)(y + column) = make_float4(w[0], w[1], w[2], w[3]);
-    else
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            if (column + i >= 0 && column + i < LENGTH) y[column + i] = w[i];
+    store_results<LENGTH>(y, column, w);
 }
 
 /* Stores the last results of a row, which are in no lane's float4, from its last four inputs. */

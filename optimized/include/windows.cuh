@@ -1,4 +1,5 @@
-/* windows.cuh: windows that slide along an axis, for pools and convolutions. */
+/* windows.cuh: windows that slide along an axis, for pools and convolutions, and how a thread
+ * stores what it made of four of them. */
 #pragma once
 
 namespace kp {
@@ -16,5 +17,17 @@ template <int SIZE_, int KERNEL_, int STRIDE_ = 1, int PAD_ = 0, int DILATION_ =
     /* How many places lie under `n` neighbouring windows. */
     static constexpr int under(int n) { return (n - 1) * STRIDE + REACH; }
 };
+
+/* Stores results `column` to column + 3 of the LENGTH of a row, y, but for those outside of it.
+ * y + column is aligned to 16 bytes. */
+template <int LENGTH>
+__device__ __forceinline__ void store_results(float *y, int column, const float (&w)[4]) {
+    if (column >= 0 && column + 4 <= LENGTH)
+        *(float4 *)(y + column) = make_float4(w[0], w[1], w[2], w[3]);
+    else
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            if ((unsigned)(column + i) < (unsigned)LENGTH) y[column + i] = w[i];
+}
 
 } // namespace kp
