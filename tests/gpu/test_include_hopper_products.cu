@@ -62,11 +62,13 @@ static void test_hgemm() {
     test_product<HALF_APART, 64, 64, 1, 1, 2048, 2048, 192>(-1); /* several tiles a block */
     test_product<HALF_APART, 128, 128, 1, 1, 256, 384, 320>(-1);
     test_product<HALF_APART, 64, 256, 1, 1, 128, 256, 64>(0);
-    test_product<HALF_PAIRED, 128, 256, 1, 1, 512, 512, 320>(-1);
-    test_product<HALF_PAIRED, 128, 128, 1, 1, 2048, 2048, 128>(-1); /* several tiles a block */
+    /* More slabs than stages, so that blocks share B; and fewer. */
+    test_product<HALF_PAIRED, 64, 128, 1, 1, 256, 256, 320>(-1);
+    test_product<HALF_PAIRED, 128, 256, 1, 1, 512, 512, 640>(-1);
+    test_product<HALF_PAIRED, 128, 128, 1, 1, 2048, 2048, 320>(-1); /* several tiles a block */
     test_product<HALF_PAIRED, 256, 128, 1, 1, 512, 128, 512>(0);
-    test_product<HALF_PAIRED, 128, 128, 1, 8, 256, 256, 2048>(-1);
-    test_product<HALF_PAIRED, 64, 256, 1, 4, 128, 512, 1024>(0);
+    test_product<HALF_PAIRED, 128, 128, 1, 8, 256, 256, 5120>(-1);
+    test_product<HALF_PAIRED, 64, 256, 1, 4, 128, 512, 2048>(0);
     test_direct<16, 1, 64, 64, 64>(-1);
     test_direct<16, 16, 64, 128, 1024>(-1);
     test_direct<32, 4, 128, 64, 512>(0);

@@ -5,8 +5,6 @@
 #include "task.h"
 #include "hopper_f16.cuh"
 
-#include <cuda.h>
-
 constexpr int ROWS = 32, COLUMNS = 64, THREADS = 256;
 static_assert(X_DIM0 % ROWS == 0 && X_DIM1 % COLUMNS == 0, "whole boxes");
 
@@ -21,7 +19,7 @@ __global__ void relu_boxes(const __grid_constant__ CUtensorMap from,
         kp::bar_init(full, 1);
         kp::bar_init_done();
         kp::bar_expect(full, sizeof box);
-        kp::copy_box<1>(at, (const kp::TensorMap *)&from, row, column, full);
+        kp::copy_box<1>(at, &from, row, column, full);
     }
     __syncthreads();
     kp::bar_wait(full, 0);
@@ -30,7 +28,7 @@ __global__ void relu_boxes(const __grid_constant__ CUtensorMap from,
     kp::fence_async();
     __syncthreads();
     if (threadIdx.x == 0) {
-        kp::copy_box_out((const kp::TensorMap *)&to, row, column, at);
+        kp::copy_box_out(&to, row, column, at);
         kp::copies_out_wait<0>();
     }
 #endif
