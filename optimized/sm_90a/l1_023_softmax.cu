@@ -5,8 +5,8 @@
  * that x is read once (cluster_rows.cuh): 96 KB a block, two blocks a multiprocessor. A warp keeps
  * exponentials relative to its own maximum in place of the values.
  * Floor: 8 bytes an element over the copy bandwidth, 3004 us.
- * Measured on an H100: 4266 us, its floor's speed (eight blocks that fetch the next row meanwhile:
- * 4388). Not yet on an H200, where 3110 is predicted. */
+ * Measured: 3141 us on an H200, 96 % of the floor; 4266 us on an H100 (eight blocks that fetch the
+ * next row meanwhile: 4388). */
 #include "task.h"
 #include "row_ops.cuh"
 #include "cluster_rows.cuh"

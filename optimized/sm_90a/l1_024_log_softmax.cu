@@ -4,7 +4,7 @@
  * Idea: sixteen blocks of a cluster hold a row in registers until its maximum and sum are known, so
  * that x is read once (cluster_rows.cuh): 96 KB a block, two blocks a multiprocessor.
  * Floor: 8 bytes an element over the copy bandwidth, 3004 us.
- * Measured on an H100: 4267 us, its floor's speed. Not yet on an H200, where 3100 is predicted. */
+ * Measured: 3147 us on an H200, 95 % of the floor; 4267 us on an H100. */
 #include "task.h"
 #include "row_ops.cuh"
 #include "cluster_rows.cuh"
