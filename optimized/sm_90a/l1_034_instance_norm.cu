@@ -4,7 +4,8 @@
  * Idea: sixteen blocks of a cluster hold a plane in registers until its moments are known, so that
  * x is read once (cluster_rows.cuh): 64 KB a block, two blocks a multiprocessor.
  * Floor: 8 bytes an element over the copy bandwidth, 3504 us.
- * Measured: 3689 us on an H200, 95 % of the floor (the portable kernel: 3823); 4958 us on an H100. */
+ * Measured: 3689 us on an H200, 95 % of the floor (the portable kernel: 3823); 4958 us on an
+ * H100. */
 #include "task.h"
 #include "row_ops.cuh"
 #include "cluster_rows.cuh"

@@ -9,7 +9,8 @@
  * code of each row knows where its results are whole float4. Strips overlap: the L2 sends 1.19
  * times the input, the memory once.
  * Floor: 4 bytes an input and 4 an output element over the copy bandwidth, 1000 us.
- * Measured: 1015 us on an H200, 98 % of the floor (the portable kernel: 1121); 1413 us on an H100. */
+ * Measured: 1015 us on an H200, 98 % of the floor (the portable kernel: 1121); 1413 us on an
+ * H100. */
 #include "task.h"
 #include "row_windows.cuh"
 #include "strips.cuh"
