@@ -3,6 +3,8 @@
 #include "measure/phases.h"
 
 #include "base/error.h"
+#include "base/json.h"
+#include "base/text.h"
 #include "gpu/driver.h"
 
 #include <math.h>
@@ -325,4 +327,31 @@ void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, e
 bool sample_outside(const struct sample_errors *found, enum kp_distribution d) {
     if (d == KP_DIST_DECLARED) return false;
     return found->infinite || (d == KP_DIST_LARGE && !judgment_passes(&found->baseline[0]));
+}
+
+int sample_stray(const struct kp_task *t, const struct sample_errors *found) {
+    for (int k = 0; k < t->noutputs; k++)
+        if (found->found[k].bad) return k;
+    return -1;
+}
+
+cJSON *sample_evidence(const struct kp_task *t, const struct sample_errors *found,
+                       enum kp_distribution d, uint64_t seed) {
+    cJSON *e = cJSON_CreateObject();
+    char *hex = text_format("%016llx", (unsigned long long)seed);
+    cJSON_AddStringToObject(e, "distribution", kp_distribution_name[d]);
+    cJSON_AddStringToObject(e, "seed", hex);
+    free(hex);
+    int k = sample_stray(t, found);
+    if (k < 0) return e;
+    const struct kp_value *output = &t->values[t->outputs[k]];
+    const struct kp_stray *f = &found->found[k];
+    cJSON_AddStringToObject(e, "output", output->name);
+    cJSON_AddNumberToObject(e, "index", (double)f->first_bad);
+    json_add_number(e, "expected", f->first_expected);
+    json_add_number(e, "found", f->first_found);
+    cJSON_AddNumberToObject(e, "count", (double)f->bad);
+    cJSON_AddNumberToObject(e, "of", (double)kp_shape_count(&output->shape));
+    cJSON_AddNumberToObject(e, "unwritten", (double)f->unwritten);
+    return e;
 }

@@ -5,6 +5,8 @@
 
 #include "measure/referee.h"
 
+#include <cjson/cJSON.h>
+
 enum { KP_MAX_BASELINES = 2, KP_MAX_OTHERS = 8 };
 
 struct accuracy { /* the referee, and what it compares with */
@@ -33,6 +35,14 @@ struct sample_errors {
  * baseline is infinite where the oracle is not, or strays where values are large, since something
  * between overflowed.  The declared contents never are. */
 bool sample_outside(const struct sample_errors *found, enum kp_distribution d);
+
+/* What makes a wrong sample again, for the caller: contents and seed; and of the first output that
+ * has one the first element that is off by too much. */
+cJSON *sample_evidence(const struct kp_task *t, const struct sample_errors *found,
+                       enum kp_distribution d, uint64_t seed);
+
+/* The first output with an element that is off by too much, or -1: errors are small, but many. */
+int sample_stray(const struct kp_task *t, const struct sample_errors *found);
 
 /* Device memory that comparing takes beside the referee's buffers, without the oracle's slices. */
 size_t accuracy_bytes(const struct kp_task *t);

@@ -250,14 +250,13 @@ static bool fail_sample(struct rounds *t, const struct round *q, const struct sa
         "in a part %.3g, in an element %.3g, on average %.3g x what honest arithmetic does",
         j->of_limit, class_name(t->task, t->class), kp_distribution_name[q->distribution], j->rms,
         j->part, j->element, j->bias);
-    for (int k = 0; k < t->task->noutputs; k++) {
-        const struct kp_stray *f = &e->found[k];
-        if (!f->bad || n >= (int)sizeof reason) continue;
+    int k = sample_stray(t->task, e);
+    const struct kp_stray *f = &e->found[k < 0 ? 0 : k];
+    if (k >= 0 && n < (int)sizeof reason)
         snprintf(reason + n, sizeof reason - (size_t)n,
                  "; %llu elements, first at %llu: expected %.9g, found %.9g", f->bad, f->first_bad,
                  f->first_expected, f->first_found);
-        break;
-    }
+    t->evidence = sample_evidence(t->task, e, q->distribution, q->seed);
     return fail(t, "wrong", reason);
 }
 

@@ -50,6 +50,7 @@ struct rounds {
     double empty_us, tick_us;
     const char *verdict; /* set when the candidate failed while being timed */
     char reason[KP_TAPE_MESSAGE];
+    cJSON *evidence; /* what makes the sample again that is wrong, or NULL */
 };
 
 /* Start the candidate's runner before there is anything to run: it opens the driver meanwhile. */

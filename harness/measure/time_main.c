@@ -128,6 +128,7 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
         "class",         "baseline_class", "missed",  "error",    "telling",  "evidence",
         "deterministic", "scratch_bytes",  "sandbox", "launches", "vendor_us"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) carry(c->json, c->verify, keys[i]);
+    if (c->t.evidence) cJSON_ReplaceItemInObject(c->json, "evidence", c->t.evidence);
     if (cJSON_IsFalse(cJSON_GetObjectItem(c->json, "deterministic"))) flag(c, "nondeterministic");
     flag_audit(c);
     cJSON_AddItemToObject(c->json, "flags", c->flags);

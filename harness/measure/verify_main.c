@@ -348,34 +348,20 @@ static int missed(const struct verify *v) {
     return -1;
 }
 
-static void add_evidence(const struct verify *v, int k, int d, uint64_t seed,
-                         const struct kp_stray *f) {
-    const struct kp_task *t = v->task;
-    cJSON *e = cJSON_AddObjectToObject(v->json, "evidence");
-    cJSON_AddStringToObject(e, "output", t->values[t->outputs[k]].name);
-    cJSON_AddNumberToObject(e, "index", (double)f->first_bad);
-    json_add_number(e, "expected", f->first_expected);
-    json_add_number(e, "found", f->first_found);
-    cJSON_AddNumberToObject(e, "count", (double)f->bad);
-    cJSON_AddNumberToObject(e, "of", (double)kp_shape_count(&t->values[t->outputs[k]].shape));
-    cJSON_AddNumberToObject(e, "unwritten", (double)f->unwritten);
-    cJSON_AddStringToObject(e, "distribution", kp_distribution_name[d]);
-    char *hex = text_format("%016llx", (unsigned long long)seed);
-    cJSON_AddStringToObject(e, "seed", hex);
-    free(hex);
-}
-
-/* Repeat the samples of the distribution that fails, and show the first bad element. */
+/* Repeat the samples of the distribution that fails, and show what is wrong with the first. */
 KP_NORETURN static void wrong(struct verify *v, enum kp_class class, int d) {
     const struct kp_task *t = v->task;
     const char *name = class_name(t, class), *inputs = kp_distribution_name[d];
-    for (int s = 0; s < seeds_of(d); s++) {
+    struct kp_judgment j = v->candidate[d];
+    const char *again = "; but not when the same inputs are run again";
+    for (int s = 0; s < seeds_of(d) && *again; s++) {
         struct sample_errors found;
         take_sample(v, class, d, s, &found);
-        for (int k = 0; k < t->noutputs; k++) {
-            const struct kp_stray *f = &found.found[k];
-            if (!f->bad) continue;
-            add_evidence(v, k, d, v->seed[d][s], f);
+        if (judgment_passes(&found.candidate)) continue;
+        cJSON_AddItemToObject(v->json, "evidence", sample_evidence(t, &found, d, v->seed[d][s]));
+        int k = sample_stray(t, &found);
+        const struct kp_stray *f = &found.found[k < 0 ? 0 : k];
+        if (k >= 0)
             verdict(v, "wrong",
                     text_format("%llu of %lld elements are off by more than %d x what %s "
                                 "arithmetic does%s; first at %llu: expected %.9g, found %.9g "
@@ -383,16 +369,12 @@ KP_NORETURN static void wrong(struct verify *v, enum kp_class class, int d) {
                                 f->bad, (long long)kp_shape_count(&t->values[t->outputs[k]].shape),
                                 KP_ELEMENT_LIMIT, name, f->unwritten ? ", some never written" : "",
                                 f->first_bad, f->first_expected, f->first_found, inputs));
-        }
+        j = found.candidate, again = "";
     }
-    const struct kp_judgment *j = &v->candidate[d];
     verdict(v, "wrong",
             text_format("the error is %.3g x the limit of class %s (%s inputs): over the output "
                         "%.3g, in a part %.3g, on average %.3g x what honest arithmetic does%s",
-                        j->of_limit, name, inputs, j->rms, j->part, j->bias,
-                        j->element > KP_ELEMENT_LIMIT
-                            ? "; but not when the same inputs are run again"
-                            : ""));
+                        j.of_limit, name, inputs, j.rms, j.part, j.bias, again));
 }
 
 /* Why the candidate is not of a class: by how much it is beyond the limits, by distribution. */

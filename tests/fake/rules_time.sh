@@ -87,6 +87,9 @@ rule_controls() {
     timed noise=0.1
     check 'a kernel that is wrong on control inputs alone is wrong' ends time wrong 'a timed run is off by '
     check 'by those' not reason time '(declared inputs)'
+    check 'the evidence has the contents' reason time "$(of time '"(\(.evidence.distribution) inputs): over the output"')"
+    check 'the element' reason time "$(of time '.evidence | "; \(.count) elements, first at \(.index): "')"
+    check 'and the seed' holds time '.evidence.seed | test("^[0-9a-f]{16}$")'
 }
 
 # One round in sixteen is judged by the oracle as verify does; of those on control inputs the first on

@@ -19,6 +19,7 @@ rule_verdicts() {
         built wrong_once relu64 -DRUN=$name
         verified
         check "a sample that is wrong is enough: run $name" ends verify wrong 'but not when the same inputs are run again'
+        check 'which is no evidence' is "$(of verify .evidence)" null
     done
     built one_off relu64
     verified
@@ -54,6 +55,8 @@ rule_limits() {
     off 'all may be off by two roundings, up and down' ok -DEITHER=1.2e-7
     off 'not by five' wrong -DEITHER=3e-7
     check 'over the output, as it says' holds verify '.error.candidate.declared | (.rms > 4) and (.bias < 1) and (.element < 32)'
+    check 'the evidence has the seed, and no element' holds verify \
+        '.evidence | .distribution == "declared" and (.seed | test("^[0-9a-f]{16}$")) and .index == null'
     off 'all may be off by one and a half the same way' ok -DEVERY=1e-7
     off 'not by two and a half' wrong -DEVERY=1.5e-7
     check 'on average, as it says' holds verify '.error.candidate.declared | (.bias > 2) and (.rms < 3)'

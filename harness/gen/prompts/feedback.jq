@@ -48,7 +48,7 @@ def index_of($shape): if $shape == [] or . < 0 or . >= (reduce $shape[] as $d (1
     else reduce ($shape | reverse[]) as $d ({i: ., at: []}; .at = [.i % $d] + .at | .i = (.i / $d | floor))
     | " = [\(.at | map(tostring) | join(","))]" end;
 
-def evidence($outputs): .result.evidence | if type != "object" then "" else
+def evidence($outputs): .result.evidence | if type != "object" or .output == null then "" else
     .output as $output | ([$outputs[] | select(.name == $output)][0].shape // []) as $shape | (.index // -1) as $i
     | "- with \(.distribution // "declared") contents, output \($output // "?"): first wrong element at "
       + ($i | if . < 1e18 then fix(0) else tostring end) + ($i | index_of($shape))

@@ -142,6 +142,9 @@ static void test_wrong(void **state) {
     holds(text, "output t9: first wrong element at ");
     lacks(text, "= [");
     free(text);
+    text = wrong("{\"evidence\":{\"distribution\":\"rows\",\"seed\":\"00\"}}");
+    lacks(text, "first wrong");
+    free(text);
     text = wrong("{\"evidence\":null,\"error\":{\"candidate\":7},\"missed\":{\"fp32\":7}}");
     lacks(text, "first wrong");
     free(text);
