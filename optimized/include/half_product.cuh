@@ -52,6 +52,7 @@ __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> w
                 }
             }
         }
+        if (T::SHARE > 1) ring.wait_all();
     }
     __syncwarp();
 }
@@ -283,12 +284,11 @@ __global__ void __launch_bounds__(T::THREADS, 1)
         registers_give<T::FETCHER>();
         half_fetch<S, T>(ring, work, maps);
         if (T::SPLIT > 1) cluster_wait(), sent_wait(ring.base + T::SENT);
-        if (T::SHARE > 1) cluster_wait(), cluster_arrive();
+        if (T::SHARE > 1) cluster_wait();
     } else {
         registers_take<T::MULTIPLIER>();
         if constexpr (T::LAPS) {
             half_multiply_laps<S, T>(ring, work, &maps.out);
-            if (T::SHARE > 1) cluster_arrive();
         } else {
             const int group = T::APART ? 0 : __shfl_sync(~0u, threadIdx.x / 128, 0);
             const int column =
@@ -297,12 +297,10 @@ __global__ void __launch_bounds__(T::THREADS, 1)
                             threadIdx.x % 32 / 4;
             HalfSums<T> sums;
             half_multiply<S, T>(ring, work, row, column, out, sums);
-            if (T::SHARE > 1) cluster_arrive();
             if constexpr (T::REDUCES)
                 half_finish<S, T>(work, memory, row, column, sums, meet, out, scratch);
         }
     }
-    if (T::SHARE > 1) cluster_wait(); /* nobody leaves while others still send to it */
 }
 
 /* Enqueues the product. `scratch` has T::SCRATCH bytes. */

@@ -23,6 +23,10 @@ template <class T> struct HalfRing {
         parity ^= stage / T::STAGES & 1;
         stage %= T::STAGES;
     }
+    /* Waits until all stages are given back: before that no block leaves which others arrive at. */
+    __device__ __forceinline__ void wait_all() {
+        for (int s = 0; s < T::STAGES; s++, next()) bar_wait(empty(), parity ^ 1);
+    }
 };
 
 /* Transposes 4 x 4 words over the four threads of a quad, so that each holds 16 bytes of a row. */

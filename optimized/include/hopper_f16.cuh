@@ -46,9 +46,9 @@ __device__ __forceinline__ void count_wait(const unsigned *counter, unsigned all
 
 /* ---- clusters ---- */
 
-/* cluster_sync() in two parts: every thread arrives before any has waited. */
+/* cluster_start() in two parts: every thread arrives before any has waited. */
 __device__ __forceinline__ void cluster_arrive() {
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
 __device__ __forceinline__ void cluster_wait() {

@@ -80,12 +80,12 @@ check 'a portable product straight from memory is right' emulate 128_64_256 opti
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
 # wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong, if it is this edit's turn.
-edit=0 turns=$(some 5 {1..12})
+edit=0 turns=$(some 5 {1..13})
 wrong() {
     grep -qx $((++edit)) <<< "$turns" || return 0
     check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')
     way "$2" "$3" "$4; ${5-}"
-    check "$1 is found" grep -qE 'wrong|deadlock|too many|without a wait|AddressSanitizer' "$out"
+    check "$1 is found" grep -qE 'wrong|deadlock|too many|without a wait|has left|AddressSanitizer' "$out"
 }
 wrong 'a fetcher that does not wait for an empty stage' 128_256_512 TOGETHER,128,256,1,1,8 's/bar_wait(ring.empty(), ring.parity ^ 1);//'
 wrong 'a stage that is given back too early' 128_256_512 TOGETHER,128,256,1,1,8 's/wgmma_wait<1>/wgmma_wait<2>/'
@@ -98,4 +98,5 @@ wrong 'a half of B in the place of the other' 512_256_640 PAIRED,128,256,1,1,8 '
 wrong 'a block that does not share B' 512_256_640 PAIRED,128,256,1,1,8 's/copy_box<T::SHARE>/copy_box<1>/'
 wrong 'a box that is written before the copy engine has read it' 1088_384_320 PAIRED,128,128,1,1,8 's/T::ROOMS - 1/T::ROOMS/' "$few"
 wrong 'a block that gives back to one that has not started' 512_256_640 PAIRED,128,256,1,1,8 's/if (!met) cluster_wait();//'
+wrong 'a block that leaves before all is given back' 512_256_640 PAIRED,128,256,1,1,8 's/if (T::SHARE > 1) ring.wait_all();//'
 wrong 'a warp that ends before its boxes are read' 512_256_320 PAIRED,128,128,1,1,8 's/copies_out_wait<0>()/(void)0/'

@@ -32,6 +32,8 @@ struct Groups {
 };
 inline std::map<Thread *, Groups> groups;
 inline uint32_t at_rank(uint32_t a, int rank) {
+    if (!(self->block + rank - self->block->rank)->live)
+        fail("what goes to block %d comes after it has left", rank);
     return a + (uint32_t)((rank - self->block->rank) * (1 << 18));
 }
 inline char *shared_at(uint32_t a) {
@@ -202,6 +204,9 @@ inline int cluster_rank() {
 }
 inline void cluster_sync() {
     emulator::barrier(emulator::cluster_bar, emulator::cluster_live, "cluster_sync");
+}
+inline void cluster_start() {
+    emulator::barrier(emulator::cluster_bar, emulator::cluster_live, "cluster_start");
 }
 template <int R> void registers_take() {
     emulator::registers_want(R);
