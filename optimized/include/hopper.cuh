@@ -63,8 +63,9 @@ __device__ __forceinline__ void bar_expect(uint32_t bar, int bytes) {
 
 /* copy_async() copies 4 or 16 bytes, or writes zeros unless `there` (then nothing is read), and
  * copies_wait() waits for those of this thread (both sm_80, too); copies_close() ends a group of
- * them, and copies_wait_but<LEFT>() waits for all groups but the last LEFT. bar_arrive_copied() arrives once those of this thread so far have come. bar_arrive_warp() arrives
- * for a warp at the barrier of each block of the cluster: WARP_ARRIVALS times each. */
+ * them, and copies_wait_but<LEFT>() waits for all groups but the last LEFT. bar_arrive_copied()
+ * arrives once those of this thread so far have come. bar_arrive_warp() arrives for a warp at the
+ * barrier of each block of the cluster: WARP_ARRIVALS times each. */
 #ifdef KP_RACECHECK
 constexpr int WARP_ARRIVALS = 32;
 
