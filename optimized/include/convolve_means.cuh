@@ -25,7 +25,7 @@ static void convolve_means(const float *x, const float *weight, float *out, cons
                            void *scratch, cudaStream_t stream) {
     constexpr int COUNT = Channels<C>::COUNT;
     const auto own = MeansScratch<C, T>::in(scratch);
-    convolve_moments<C, T>(x, weight, Uncut<F, T>{f}, own.moments, scratch, stream);
+    convolve_moments<C, T>(x, weight, f, own.moments, scratch, stream);
     join_moments<Channels<C>>(own.moments, 1e-5, own.spread, stream);
     map_means_kernel<<<(COUNT + MEANS_THREADS - 1) / MEANS_THREADS, MEANS_THREADS, 0, stream>>>(
         own.spread, COUNT, g, out);

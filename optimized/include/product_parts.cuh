@@ -41,15 +41,6 @@ struct Tile {
     static constexpr int LAUNCHED = 65536 / THREADS / 8 * 8;
     static constexpr int MULTIPLIER = N < 64 ? 192 : N == 64 ? 208 : N <= 96 ? 224 : 240;
     static constexpr int FETCHER = ((2 + FETCHERS) * LAUNCHED - 2 * MULTIPLIER) / FETCHERS;
-    /* What Hopper's tensor cores cut off of a result, as a part of it, on average: 1.5 to 2 times
-     * 2^-24 where they add up one slab, 4.2 to 6 times where two (positive results lose most). */
-    static __device__ __forceinline__ constexpr float cut() {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
-        return RUN > 1 ? 0x1.1p-22f : 0x1.8p-24f;
-#else
-        return 0.0f;
-#endif
-    }
     template <class A> static __host__ __device__ constexpr int stage() {
         return B_BYTES + A::SLAB_BYTES;
     }

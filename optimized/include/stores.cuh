@@ -19,14 +19,6 @@ struct AddBias {
     }
 };
 
-/* f(value, row, column) of values that have back what tile T cuts off of them. A mean of many
- * results shows that, as all are off to one side; sums of integers are exact without it. */
-template <class F, class T> struct Uncut : F {
-    __device__ __forceinline__ float operator()(float v, int row, int column) const {
-        return F::operator()(fmaf(v, T::cut(), v), row, column);
-    }
-};
-
 /* f(value, row, column) to out[batch * BATCH + row * COLUMNS + column]. */
 template <class F, long long ROWS, int COLUMNS, long long BATCH = 0> struct StoreRows : F {
     float *out;

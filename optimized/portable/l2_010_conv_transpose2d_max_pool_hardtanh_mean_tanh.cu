@@ -36,8 +36,8 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
-    const kp::Uncut<kp::AddBias, Tile> biased = {in->conv_transpose_bias};
-    kp::convolve<Conv, Tile>(in->x, in->conv_transpose_weight, results, biased, scratch, stream);
+    kp::convolve<Conv, Tile>(in->x, in->conv_transpose_weight, results,
+                             kp::AddBias{in->conv_transpose_bias}, scratch, stream);
     kp::sum_windows<kp::MaxOfWindow, Windows>(results, X_DIM0 * Conv::FILTERS,
                                               kp::Clamp{-1.0f, 1.0f}, Finish{}, out->out, stream);
 }

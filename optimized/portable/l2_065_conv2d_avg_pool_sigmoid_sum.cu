@@ -36,8 +36,8 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
-    const kp::Uncut<kp::AddBias, Tile> biased = {in->conv_bias};
-    kp::convolve<Conv, Tile>(in->x, in->conv_weight, results, biased, scratch, stream);
+    kp::convolve<Conv, Tile>(in->x, in->conv_weight, results, kp::AddBias{in->conv_bias}, scratch,
+                             stream);
     float *planes = (float *)((char *)results + RESULTS);
     kp::sum_windows<kp::MeanOfWindow, Windows>(results, X_DIM0 * Conv::FILTERS, kp::Sigmoid(),
                                                Finish{}, planes, stream);
