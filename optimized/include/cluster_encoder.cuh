@@ -67,7 +67,7 @@ __device__ __forceinline__ void begin_turns(Memory &memory) {
         for (int i = 0; i < 2; i++)
             bar_expect(shared_address(&memory.bar[i]), sizeof memory.part[0]);
     }
-    cluster_start();
+    cluster_sync();
 }
 __device__ __forceinline__ void tell(Memory &memory, int turn, int rank, int feature, int to,
                                      float2 v) {

@@ -102,7 +102,7 @@ __global__ void __launch_bounds__(THREADS, (blocks_that_hold<THREADS, FOURS>()))
         v[j] = make_float4(none, none, none, none);
         if (own.has(j)) v[j] = __ldg(from + j * Own::S::WIDTH);
     }
-    cluster_start();
+    cluster_sync(); /* all blocks run, with their barriers */
 #pragma unroll
     for (int j = 0; j < Own::OWN; j++)
         if (!own.has_all(j)) v[j] = own.only(j, v[j], none);

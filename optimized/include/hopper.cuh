@@ -152,14 +152,6 @@ __device__ __forceinline__ int cluster_rank() {
     return rank;
 }
 
-/* Waits until all blocks of the cluster run and have the barriers that bar_init_done() shows. Of
- * memory it shows nothing else, as cluster_sync() does: that waits for all that a warp has loaded
- * and stored (MEMBAR.ALL.GPU). */
-__device__ __forceinline__ void cluster_start() {
-    asm volatile("barrier.cluster.arrive.relaxed.aligned;\nbarrier.cluster.wait.aligned;" ::
-                     : "memory");
-}
-
 __device__ __forceinline__ void cluster_sync() {
     asm volatile("barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;" ::: "memory");
 }

@@ -46,7 +46,9 @@ __device__ __forceinline__ void count_wait(const unsigned *counter, unsigned all
 
 /* ---- clusters ---- */
 
-/* cluster_start() in two parts: every thread arrives before any has waited. */
+/* Every thread arrives, and then has waited until all blocks of the cluster run and have the
+ * barriers that bar_init_done() shows. Of memory it shows nothing else, as cluster_sync() does,
+ * which waits for all that a warp has loaded and stored (MEMBAR.ALL.GPU). */
 __device__ __forceinline__ void cluster_arrive() {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }

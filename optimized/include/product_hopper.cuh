@@ -234,11 +234,6 @@ __device__ __forceinline__ void fetch_all(const A &a, const float *blocks, uint3
             if (++stage == STAGES) stage = 0, turn ^= 1;
         }
     }
-    /* Nobody leaves while others still give stages back. */
-    for (int s = 0; T::CLUSTER > 1 && s < STAGES; s++) {
-        bar_wait(empty + stage * 8, turn);
-        if (++stage == STAGES) stage = 0, turn ^= 1;
-    }
 }
 
 /* The same with B as it is in memory: a slab is split once it has come, while the next one comes.
@@ -406,7 +401,7 @@ __device__ __forceinline__ void run_block(const A &a, const B &b, const Store &s
         bar_init_done();
     }
     if (T::CLUSTER > 1)
-        cluster_start();
+        cluster_sync();
     else
         __syncthreads();
     if (threadIdx.x >= 256) {
@@ -419,6 +414,7 @@ __device__ __forceinline__ void run_block(const A &a, const B &b, const Store &s
         registers_take<T::MULTIPLIER - (SPLIT ? 0 : 8)>();
         multiply_all<S, T, A>(store, memory, stages);
     }
+    if (T::CLUSTER > 1) cluster_sync(); /* nobody leaves while others still send to it */
 }
 
 } // namespace kp

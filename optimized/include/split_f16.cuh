@@ -202,11 +202,11 @@ __global__ void __launch_bounds__(T::THREADS, 1) split_product_kernel(const Job 
         }
         bar_init_done();
     }
-    cluster_start();
+    cluster_sync();
 
     if (group == 2) {
         registers_give<24>();
-        if (thread == 0) {
+        if (thread == 0)
             for (int tile = first; tile < Job::TILES; tile += step, round++) {
                 const unsigned char *a = job.a(tile), *b = job.b(tile, rank);
                 for (int k = 0; k < T::BLOCKS; k++, ring.next()) {
@@ -221,8 +221,6 @@ __global__ void __launch_bounds__(T::THREADS, 1) split_product_kernel(const Job 
                     copy_bulk<1>(ring.b(), b + k * BLOCK_BYTES, BLOCK_BYTES, ring.full());
                 }
             }
-            ring.wait_all();
-        }
     } else {
         registers_take<240>();
         if (group == 1) turn_pass(2);
@@ -263,6 +261,8 @@ __global__ void __launch_bounds__(T::THREADS, 1) split_product_kernel(const Job 
                        side(round - 1));
         if (group == 0) turn_wait(2);
     }
+    __syncwarp();
+    cluster_sync();
 }
 
 /* Enqueues the product. */

@@ -141,9 +141,6 @@ __device__ __forceinline__ void fetch_all(const Layer &layer, Ring ring, float *
             }
         }
     }
-    /* Nobody leaves while the other still gives stages back. */
-    for (int s = 0; threadIdx.x == 256 && s < Ring::COUNT; s++, ring.next())
-        kp::bar_wait(ring.empty(ring.stage), ring.turn ^ 1);
 }
 
 __device__ __forceinline__ void multiply_all(const Layer &layer, Ring ring, const float *buffers) {
@@ -168,7 +165,7 @@ __device__ __forceinline__ void multiply_all(const Layer &layer, Ring ring, cons
 __device__ __forceinline__ void run_block(const Layer &layer, float *memory) {
     const Ring ring = {kp::shared_address(memory) + 2 * BUFFER, nullptr, 0, 0};
     if (threadIdx.x == 0) ring.init();
-    kp::cluster_start();
+    kp::cluster_sync();
     if (threadIdx.x >= 256) {
         kp::registers_give<Tile32::FETCHER>();
         fetch_all(layer, ring, memory);
@@ -176,6 +173,7 @@ __device__ __forceinline__ void run_block(const Layer &layer, float *memory) {
         kp::registers_take<Tile32::MULTIPLIER>();
         multiply_all(layer, ring, memory);
     }
+    kp::cluster_sync(); /* nobody leaves while the other still sends to it */
 }
 #else
 __device__ __forceinline__ void run_block(const Layer &layer, float *memory) {

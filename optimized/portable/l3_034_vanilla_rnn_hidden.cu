@@ -60,7 +60,7 @@ struct Exchange {
             kp::bar_init_done();
             for (int i = 0; i < 2; i++) kp::bar_expect(own_bar + i * 8, sizeof w.h[0]);
         }
-        kp::cluster_start();
+        kp::cluster_sync();
     }
     /* Waits for the words before step t > 0, and gets the barrier ready for those before t + 2:
      * nobody says these before it has heard what this block says at steps t and t + 1. */

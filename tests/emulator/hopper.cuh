@@ -205,9 +205,6 @@ inline int cluster_rank() {
 inline void cluster_sync() {
     emulator::barrier(emulator::cluster_bar, emulator::cluster_live, "cluster_sync");
 }
-inline void cluster_start() {
-    emulator::barrier(emulator::cluster_bar, emulator::cluster_live, "cluster_start");
-}
 template <int R> void registers_take() {
     emulator::registers_want(R);
 }
