@@ -129,8 +129,10 @@ KP_BOTH double kp_apart(double y, double b, const struct kp_stray_rule *rule,
 
 /* An element that is off by more than the limit is a suspect: few draws can all miss a step or a
  * kink that an honest error crosses.  It gets more draws before it is judged.  Where there are more
- * than this, the output is wrong as it stands. */
-enum { KP_MOST_SUSPECTS = 4096 };
+ * than this, the output is wrong as it stands: where each element may as well lie on the other side
+ * of a step (a ReLU of a batch norm of what an outlier in a bias has drowned), all KP_DRAWS draws
+ * lie on the oracle's side and honest arithmetic on the other in 2^-9 of 2^24 elements. */
+enum { KP_MOST_SUSPECTS = 1 << 15 };
 struct kp_suspect {
     uint64_t at; /* in the output */
     double y, o;
