@@ -102,8 +102,7 @@ static void begin(struct cell *c) {
     for (int i = 0; i < t->nflags; i++) flag(c, t->flags[i]);
 }
 
-/* Give back what the cell took, before it ends.  Nothing is timed any more: a runner for the next
- * cell may open the driver. */
+/* Give back what the cell took.  Nothing is timed any more: the next runner may open the driver. */
 static void give_back(struct cell *c, bool right) {
     if (stays()) {
         rounds_leave(&c->t, right);

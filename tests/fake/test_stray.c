@@ -425,32 +425,25 @@ static void test_varied(void **state) {
     free(x);
 }
 
-/* Where there are too many, the rest counts at once: as many get more draws as honest arithmetic
- * may leave of those that are judged, 2^-9. */
+/* Where there are too many, the rest counts at once: as many get more draws as coins may leave. */
 static void test_many(void **state) {
     (void)state;
-    enum { MOST = KP_JUDGED_ELEMENTS >> 9 };
+    enum { MOST = KP_JUDGED_ELEMENTS >> 9, ALL = MOST + 3 };
     struct output *x = right();
     struct kp_stray s;
-    const struct kp_stray_rule rule = {.limit = 10, .lost = true, .rms = RMS, .poison = poison};
     struct kp_draws values;
+    const struct kp_stray_rule rule = {.limit = 10, .lost = true, .rms = RMS, .poison = poison};
     for (int i = 0; i < COUNT; i++) x->y[i] = 100;
-    device_stray_reset(&s, &suspects, NULL);
     slice(x, 0, &values);
-    for (int at = 0; at < MOST; at += CUT) {
-        int n = MOST - at < CUT ? MOST - at : CUT;
-        device_stray(x->y, KP_F32, &values, at, n, MOST + 3, &rule, &s, &suspects, NULL, NULL);
-    }
-    assert_true(suspects.count == MOST && s.bad == 0);
-    device_stray(x->y, KP_F32, &values, 0, 3, MOST + 3, &rule, &s, &suspects, NULL, NULL);
-    assert_int_equal(suspects.count, MOST + 3);
-    assert_int_equal(s.bad, 3);
-    assert_int_equal(s.part_count[0], 3);
+    device_stray_reset(&s, &suspects, NULL);
+    for (int at = 0; at < ALL; at += COUNT)
+        device_stray(x->y, KP_F32, &values, at, ALL - at < COUNT ? ALL - at : COUNT, ALL, &rule, &s,
+                     &suspects, NULL, NULL);
+    assert_true(suspects.count == ALL && s.bad == 3 && s.part_count[kp_part_of(MOST, ALL)] == 3);
     free(x);
 }
 
-/* Where the oracle is infinite only an infinity counts that was lost, as far as the rule says so.
- */
+/* Where the oracle is infinite only a lost infinity counts, as far as the rule says so. */
 static void test_lost(void **state) {
     (void)state;
     for (int counts = 0; counts < 2; counts++) {
