@@ -34,7 +34,7 @@ enum { MOST_REDRAWS = 4 };
 
 size_t accuracy_bytes(const struct kp_task *t) {
     enum kp_math math[KP_MAX_BASELINES];
-    size_t bytes = 0;
+    size_t bytes = COMPARED * sizeof(struct kp_suspects);
     int n = kp_baselines(t, math);
     for (int k = 0; k < t->noutputs; k++) bytes += (size_t)n * output_bytes(t, k);
     return bytes;
@@ -60,9 +60,9 @@ bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed) {
                        output_bytes(t, i % t->noutputs)))
             return cudaGetLastError(), false;
     if (most && cudaMalloc(&acc->workspace, most)) return cudaGetLastError(), false;
+    if (cudaMalloc((void **)&acc->suspects, COMPARED * sizeof *acc->suspects))
+        return cudaGetLastError(), false;
     device_check(cudaMalloc((void **)&acc->found, COMPARED * sizeof *acc->found), "comparing");
-    device_check(cudaMalloc((void **)&acc->suspects, COMPARED * sizeof *acc->suspects),
-                 "comparing");
     acc->seen = calloc(COMPARED, sizeof *acc->seen);
     if (!acc->seen) die(KP_MACHINE, "comparing: out of memory");
     device_check(cudaMalloc((void **)&acc->spread, KP_MAX_OUTPUTS * sizeof *acc->spread),

@@ -88,7 +88,7 @@ for task in relu10 relu256 relu64; do
 done
 check 'shapes share the runners of their kernel' is "$(logged_of runner) $(running runner)" "0 $first"
 check 'each is recorded by a process of its own' is "$(logged_of recorder)" 3
-for i in 1 2 3; do KP_FAKE_MEMORY=$(((1 << 30) + (6 << 20))) shape ok_relu relu64; done
+for i in 1 2 3; do KP_FAKE_MEMORY=$(((1 << 30) + (72 << 20))) shape ok_relu relu64; done
 check 'they take no more memory than one' is "$(of time .verdict)" ok
 shape ok_matmul matmul8
 check 'another kernel has others' is "$(of time .verdict) $(logged_of runner)" 'ok 2'
@@ -125,8 +125,8 @@ verify vendor finds $(of verify .choices)"
 
 built ok_relu
 for i in 1 2 3 4 5 6; do
-    KP_FAKE_MEMORY=$(((1 << 30) + (6 << 20))) step verify # its own part is 1 GiB
-    KP_FAKE_MEMORY=$(((1 << 30) + (6 << 20))) step time
+    KP_FAKE_MEMORY=$(((1 << 30) + (72 << 20))) step verify # its own part is 1 GiB, and 71 MiB what is compared
+    KP_FAKE_MEMORY=$(((1 << 30) + (72 << 20))) step time
 done
 check 'six cells take no more memory than one' is "$(of time .verdict)" ok
 check 'nor more descriptors' eval "[ $(find "/proc/$(staying time)/fd" | wc -l) -lt 40 ]"
