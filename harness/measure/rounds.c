@@ -251,11 +251,12 @@ static bool fail_sample(struct rounds *t, const struct round *q, const struct sa
         j->of_limit, class_name(t->task, t->class), kp_distribution_name[q->distribution], j->rms,
         j->part, j->element, j->bias);
     int k = sample_stray(t->task, e);
-    const struct kp_stray *f = &e->found[k < 0 ? 0 : k];
-    if (k >= 0 && n < (int)sizeof reason)
+    if (k >= 0 && n < (int)sizeof reason) {
+        const struct kp_stray *f = &e->found[k];
         snprintf(reason + n, sizeof reason - (size_t)n,
                  "; %llu elements, first at %llu: expected %.9g, found %.9g", f->bad, f->first_bad,
                  f->first_expected, f->first_found);
+    }
     t->evidence = sample_evidence(t->task, e, q->distribution, q->seed);
     return fail(t, "wrong", reason);
 }

@@ -354,14 +354,14 @@ KP_NORETURN static void wrong(struct verify *v, enum kp_class class, int d) {
     const char *name = class_name(t, class), *inputs = kp_distribution_name[d];
     struct kp_judgment j = v->candidate[d];
     const char *again = "; but not when the same inputs are run again";
-    for (int s = 0; s < seeds_of(d) && *again; s++) {
+    for (int s = 0; s < seeds_of(d); s++) {
         struct sample_errors found;
         take_sample(v, class, d, s, &found);
         if (judgment_passes(&found.candidate)) continue;
         cJSON_AddItemToObject(v->json, "evidence", sample_evidence(t, &found, d, v->seed[d][s]));
         int k = sample_stray(t, &found);
-        const struct kp_stray *f = &found.found[k < 0 ? 0 : k];
-        if (k >= 0)
+        if (k >= 0) {
+            const struct kp_stray *f = &found.found[k];
             verdict(v, "wrong",
                     text_format("%llu of %lld elements are off by more than %d x what %s "
                                 "arithmetic does%s; first at %llu: expected %.9g, found %.9g "
@@ -369,7 +369,9 @@ KP_NORETURN static void wrong(struct verify *v, enum kp_class class, int d) {
                                 f->bad, (long long)kp_shape_count(&t->values[t->outputs[k]].shape),
                                 KP_ELEMENT_LIMIT, name, f->unwritten ? ", some never written" : "",
                                 f->first_bad, f->first_expected, f->first_found, inputs));
+        }
         j = found.candidate, again = "";
+        break;
     }
     verdict(v, "wrong",
             text_format("the error is %.3g x the limit of class %s (%s inputs): over the output "
