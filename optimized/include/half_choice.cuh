@@ -82,9 +82,14 @@ constexpr int half_fit(int tile_m, int tile_n, int sums) {
     return (HALF_MEMORY - sums - 16) / ((tile_m + tile_n) * 128 + 16);
 }
 
+/* Bytes that the others of a cluster send a block which adds up its share of a tile. */
+constexpr int half_sent(int tile_m, int tile_n, int split) {
+    return tile_m * tile_n * 4 / split * (split - 1);
+}
+
 /* The same for a choice, without the rooms of what is stored by maps. */
 constexpr int half_stages(const HalfChoice &c) {
-    return half_fit(c.tile_m, c.tile_n, c.split > 1 ? c.tile_m * c.tile_n * 4 : 0);
+    return half_fit(c.tile_m, c.tile_n, half_sent(c.tile_m, c.tile_n, c.split));
 }
 
 /* Whether a choice can be compiled, as the kernels' static_asserts say, and is no waste: tiles that
@@ -100,7 +105,8 @@ constexpr bool half_possible(const HalfChoice &c) {
     if (c.way == HALF_DIRECT) return c.k % (32 * c.split) == 0 && c.parts == 1 && c.split <= 16;
     if (c.k % (64 * c.split * c.parts)) return false;
     if (c.split * c.parts == 1) return true;
-    if (c.way == HALF_APART || (c.way == HALF_PAIRED && c.split > 1) || c.tile_m / c.split < 8)
+    if (c.way == HALF_APART || (c.way == HALF_PAIRED && c.split > 1) ||
+        c.tile_m * c.tile_n / 512 % c.split)
         return false;
     return half_stages(c) >= 3;
 }
@@ -153,7 +159,7 @@ constexpr double half_slab_time(const HalfChoice &c, double blocks, double slabs
 constexpr double half_end_time(const HalfChoice &c) {
     const double tile = (double)c.tile_m * c.tile_n;
     double time = tile * 2 / 50;
-    if (c.split > 1) time += 580 + tile * 4 / 15.6;
+    if (c.split > 1) time += 670 + half_sent(c.tile_m, c.tile_n, c.split) / 20.;
     if (c.parts > 1) time += 1790 + 4.0 * c.m * c.n * c.parts / 4680;
     return time;
 }

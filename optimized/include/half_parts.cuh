@@ -1,56 +1,19 @@
 /* half_parts.cuh: tiles of half_product.cuh that several blocks share, each a part of the depth:
- * how they send or leave their sums, and who adds them up. */
+ * how they send or leave their sums, and who adds them up.
+ *
+ * The sums of 16 rows by 32 columns, which a warp has, are an item; item i of warp w is the tile's
+ * w * T::OF_WARP + i. The blocks of a cluster add up every SPLIT-th each, and send each other the
+ * rest; of what a cluster has of those that share a tile, each adds up every PARTS-th then. The
+ * threads of a warp have the same places in an item everywhere: a float4 each, four times. */
 #pragma once
 #include "half_tile.cuh"
 #include "named_barrier.cuh"
 
 namespace kp {
 
-/* Where the sums of block `from` for a row go, in the memory of the block that adds it up. Pieces
- * of 8 floats are permuted, so that neighbouring rows fall into different banks. */
-template <class T> __device__ __forceinline__ uint32_t half_sum_at(int from, int row) {
-    return (from * T::ROWS + row % T::ROWS) * T::N * 4;
+__device__ __forceinline__ float4 half_add(float4 x, float4 y) {
+    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
 }
-
-/* Sends a warpgroup's sums, from this row and column of the tile on. */
-template <class T>
-__device__ __forceinline__ void half_send(uint32_t base, int rank, int row, int column,
-                                          const HalfSums<T> &sums) {
-#pragma unroll
-    for (int i = 0; i < T::OWN_M / 64; i++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-            const int r = row + i * 64 + h * 8;
-            const uint32_t to = at_rank(base + T::SUMS + half_sum_at<T>(rank, r), r / T::ROWS);
-            const uint32_t bar = at_rank(base + T::SENT, r / T::ROWS);
-#pragma unroll
-            for (int j = 0; j < T::OWN_N / 8; j++)
-                send_at(to + ((j + column / 8) ^ (row & 3)) * 32 + threadIdx.x % 4 * 8,
-                        sums[i][j * 4 + h * 2], sums[i][j * 4 + h * 2 + 1], bar);
-        }
-}
-
-/* Where in scratch part `part` of this block's tile leaves its items, from `item` on: a float4 of
- * each lane, four times an item. */
-template <class T>
-__device__ __forceinline__ float4 *half_item(float4 *scratch, const HalfWork<T> &work, int part,
-                                             int item) {
-    const int tile = work.first * T::SHARE + (T::SHARE > 1 ? work.rank : 0);
-    return scratch + ((part * T::TILES * T::SHARE + tile) * T::ITEMS + item) * 128 +
-           threadIdx.x % 32;
-}
-
-/* The items of its own that a warp adds up: `first`, first + step, ... of T::OF_WARP. Where blocks
- * meet, each adds up some of those that it has in registers; else the last block adds up all. */
-template <class T> struct HalfShare {
-    int first, step;
-    __device__ __forceinline__ HalfShare(const HalfWork<T> &work, bool meet) {
-        const int item = threadIdx.x / 32 * T::OF_WARP;
-        first = meet ? (work.part + T::PARTS - item % T::PARTS) % T::PARTS : 0;
-        step = meet ? T::PARTS : 1;
-    }
-    __device__ __forceinline__ bool has(int item) const { return item % step == first; }
-};
 
 /* Calls f(item, e, a float4) for a warp's sums: what of them is of item `item`, four times. */
 template <class T, class F>
@@ -64,15 +27,85 @@ __device__ __forceinline__ void half_fours(const HalfSums<T> &sums, const F &f) 
                           sums[i][j * 4 + 3]));
 }
 
-/* Leaves a warp's sums in scratch, but for what it adds up itself where blocks meet. */
+/* v = what a warp has of an item. */
 template <class T>
-__device__ __forceinline__ void half_leave(float4 *scratch, const HalfWork<T> &work, bool meet,
-                                           const HalfSums<T> &sums) {
-    const HalfShare<T> share(work, meet);
-    float4 *to = half_item<T>(scratch, work, work.part, threadIdx.x / 32 * T::OF_WARP);
-    half_fours<T>(sums, [&](int item, int e, float4 v) {
-        if (!meet || !share.has(item)) __stcg(to + (item * 4 + e) * 32, v);
+__device__ __forceinline__ void half_take(const HalfSums<T> &sums, int item, float4 (&v)[4]) {
+    half_fours<T>(sums, [&](int of, int e, float4 x) {
+        if (of == item) v[e] = x;
     });
+}
+
+/* Which items of its warps a block adds up. */
+template <class T> struct HalfShare {
+    int sharer, part;
+    bool meet; /* all parts; else the last of them has what its cluster has */
+    static __device__ __forceinline__ int of_tile(int item) {
+        return threadIdx.x / 32 * T::OF_WARP + item;
+    }
+    static __device__ __forceinline__ int owner(int item) { return of_tile(item) % T::SPLIT; }
+    static __device__ __forceinline__ int slot(int item) { return of_tile(item) / T::SPLIT; }
+    __device__ __forceinline__ bool in_cluster(int item) const { return owner(item) == sharer; }
+    __device__ __forceinline__ bool has(int item) const {
+        return in_cluster(item) && (!meet || slot(item) % T::PARTS == part);
+    }
+    /* Where the memory of an item's owner has what block `from` sends, from T::SUMS on. */
+    static __device__ __forceinline__ uint32_t sent(int from, int item) {
+        const int place = from - (from > owner(item));
+        return (place * (T::ITEMS / T::SPLIT) + slot(item)) * 2048 + threadIdx.x % 32 * 16;
+    }
+};
+
+/* Sends a warp's sums to the blocks of the cluster that add them up. */
+template <class T>
+__device__ __forceinline__ void half_send(uint32_t base, const HalfShare<T> &share,
+                                          const HalfSums<T> &sums) {
+    half_fours<T>(sums, [&](int item, int e, float4 v) {
+        if (share.in_cluster(item)) return;
+        const uint32_t to = base + T::SUMS + share.sent(share.sharer, item) + e * 512;
+        send_at(at_rank(to, share.owner(item)), v, at_rank(base + T::SENT, share.owner(item)));
+    });
+}
+
+/* v = the sum of an item over the cluster, in the order of its blocks. `memory` is the block's. */
+template <class T>
+__device__ __forceinline__ void half_add_sent(const unsigned char *memory,
+                                              const HalfShare<T> &share, const HalfSums<T> &sums,
+                                              int item, float4 (&v)[4]) {
+    float4 own[4];
+    half_take<T>(sums, item, own);
+#pragma unroll
+    for (int s = 0; s < T::SPLIT; s++) {
+        const unsigned char *from = memory + T::SUMS + share.sent(s, item);
+#pragma unroll
+        for (int e = 0; e < 4; e++) {
+            const float4 x = s == share.sharer ? own[e] : *(const float4 *)(from + e * 512);
+            v[e] = s == 0 ? x : half_add(v[e], x);
+        }
+    }
+}
+
+/* Where in scratch part `part` of this block's tile leaves an item of this thread's warp. */
+template <class T>
+__device__ __forceinline__ float4 *half_item(float4 *scratch, const HalfWork<T> &work, int part,
+                                             int item) {
+    const int tile = work.first * T::SHARE + (T::SHARE > 1 ? work.rank : 0);
+    return scratch +
+           ((part * T::TILES * T::SHARE + tile) * T::ITEMS + HalfShare<T>::of_tile(item)) * 128 +
+           threadIdx.x % 32;
+}
+
+/* v = the sum of an item over all parts, in their order; `own` of this one if it is not in scratch.
+ */
+template <class T>
+__device__ __forceinline__ void half_add_parts(float4 *scratch, const HalfWork<T> &work, int item,
+                                               const float4 *own, float4 (&v)[4]) {
+#pragma unroll 8
+    for (int p = 0; p < T::PARTS; p++) {
+        const float4 *from = half_item<T>(scratch, work, p, item);
+#pragma unroll
+        for (int e = 0; e < 4; e++)
+            v[e] = half_add(v[e], own && p == work.part ? own[e] : __ldcg(from + e * 32));
+    }
 }
 
 /* 0 after each launch. */
@@ -97,106 +130,80 @@ __device__ __forceinline__ bool half_met(const HalfWork<T> &work, bool meet, int
     return *flag;
 }
 
-__device__ __forceinline__ float4 half_add(float4 x, float4 y) {
-    return make_float4(x.x + y.x, x.y + y.y, x.z + y.z, x.w + y.w);
-}
-
-__device__ __forceinline__ void half_store_four(__half *to, float4 v) {
-    *(uint2 *)to = make_uint2(half_pair(v.x, v.y), half_pair(v.z, v.w));
-}
-
-/* Adds up the warp's share of what all parts of a tile have left, in their order, and stores it. */
+/* Stores an item. */
 template <class S, class T>
-__device__ __forceinline__ void half_add_items(const HalfWork<T> &work, bool meet,
-                                               const HalfSums<T> &sums, __half *out,
-                                               float4 *scratch) {
-    const HalfShare<T> share(work, meet);
+__device__ __forceinline__ void half_store_item(const HalfWork<T> &work, int item,
+                                                const float4 (&v)[4], __half *out) {
     const int warp = threadIdx.x / 32;
-    for (int item = share.first; item < T::OF_WARP; item += share.step) {
-        float4 v[4] = {}, own[4];
-        half_fours<T>(sums, [&](int of, int e, float4 x) {
-            if (of == item) own[e] = x;
-        });
-#pragma unroll 8
-        for (int p = 0; p < T::PARTS; p++) {
-            const float4 *from = half_item<T>(scratch, work, p, warp * T::OF_WARP + item);
+    const int row =
+        (T::BESIDE ? 0 : warp / 4 * T::OWN_M) + item / (T::OWN_N / 32) * 64 + warp % 4 * 16;
+    const int column = (T::BESIDE ? warp / 4 * T::OWN_N : 0) + item % (T::OWN_N / 32) * 32;
+    __half *to = out + (work.row(work.first) + row + threadIdx.x % 32 / 4) * S::N +
+                 work.column(work.first) + column + threadIdx.x % 4 * 8;
+    uint32_t upper[4], lower[4];
 #pragma unroll
-            for (int e = 0; e < 4; e++)
-                v[e] = half_add(v[e], meet && p == work.part ? own[e] : __ldcg(from + e * 32));
-        }
-        const int row =
-            (T::BESIDE ? 0 : warp / 4 * T::OWN_M) + item / (T::OWN_N / 32) * 64 + warp % 4 * 16;
-        const int column = (T::BESIDE ? warp / 4 * T::OWN_N : 0) + item % (T::OWN_N / 32) * 32;
-        __half *to = out + (work.row(work.first) + row + threadIdx.x % 32 / 4) * S::N +
-                     work.column(work.first) + column + threadIdx.x % 4 * 8;
-        uint32_t upper[4], lower[4];
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-            upper[e] = half_pair(v[e].x, v[e].y), lower[e] = half_pair(v[e].z, v[e].w);
-        half_transpose(upper), half_transpose(lower);
-        *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
-        *(uint4 *)(to + 8 * S::N) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
-    }
+    for (int e = 0; e < 4; e++)
+        upper[e] = half_pair(v[e].x, v[e].y), lower[e] = half_pair(v[e].z, v[e].w);
+    half_transpose(upper), half_transpose(lower);
+    *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
+    *(uint4 *)(to + 8 * S::N) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
 }
 
-/* Calls f(row, four columns, place in S) for one of `shares` shares of this block's rows of its
- * tile. T::MULTIPLIERS threads. */
-template <class S, class T, class F>
-__device__ __forceinline__ void half_each(const HalfWork<T> &work, int share, int shares,
-                                          const F &f) {
-    for (int i = threadIdx.x + share * T::MULTIPLIERS; i < T::ROWS * T::N / 4;
-         i += T::MULTIPLIERS * shares) {
-        const int row = work.sharer() * T::ROWS + i / (T::N / 4);
-        const int four = i % (T::N / 4);
-        f(row, four, (work.row(work.first) + row) * S::N + work.column(work.first) + four * 4);
-    }
-}
-
-/* Adds up the sums that the blocks of a cluster have sent, this block its rows, and then those of
- * the other parts. */
-template <class S, class T>
-__device__ __forceinline__ void half_reduce(const HalfWork<T> &work, const unsigned char *sums,
-                                            bool meet, int *flag, __half *out, float *scratch) {
-    half_each<S, T>(work, 0, 1, [&](int row, int four, int at) {
-        float4 v[T::SPLIT];
-#pragma unroll
-        for (int s = 0; s < T::SPLIT; s++)
-            v[s] = *(const float4 *)(sums + half_sum_at<T>(s, row) + (four ^ (row & 3) * 2) * 16);
-#pragma unroll
-        for (int s = 1; s < T::SPLIT; s++) v[0] = half_add(v[0], v[s]);
-        if (T::PARTS == 1)
-            half_store_four(out + at, v[0]);
-        else
-            __stcg((float4 *)(scratch + (size_t)work.part * (S::M * S::N) + at), v[0]);
+/* Leaves a warp's sums in scratch, but for what it adds up itself where parts meet. */
+template <class T>
+__device__ __forceinline__ void half_leave(float4 *scratch, const HalfWork<T> &work,
+                                           const HalfShare<T> &share, const HalfSums<T> &sums) {
+    half_fours<T>(sums, [&](int item, int e, float4 v) {
+        if (!share.meet || !share.has(item))
+            __stcg(half_item<T>(scratch, work, work.part, item) + e * 32, v);
     });
-    if constexpr (T::PARTS > 1) {
-        if (!half_met<T>(work, meet, flag)) return;
-        half_each<S, T>(work, meet ? work.part : 0, meet ? T::PARTS : 1, [&](int, int, int at) {
-            float4 v = __ldcg((const float4 *)(scratch + at));
-#pragma unroll 8
-            for (int p = 1; p < T::PARTS; p++)
-                v = half_add(v, __ldcg((const float4 *)(scratch + (size_t)p * (S::M * S::N) + at)));
-            half_store_four(out + at, v);
-        });
+}
+
+/* Sends a warp's sums, and adds up what blocks of its cluster send: `sum(item, v)` is called for
+ * each item. */
+template <class T, class F>
+__device__ __forceinline__ void half_gather(unsigned char *memory, const HalfShare<T> &share,
+                                            const HalfSums<T> &sums, const F &sum) {
+    const uint32_t base = shared_address(memory);
+    cluster_wait(); /* all blocks of it have started */
+    half_send<T>(base, share, sums);
+    sent_wait(base + T::SENT);
+#pragma unroll 1
+    for (int item = 0; item < T::OF_WARP; item++) {
+        float4 v[4];
+        if (!share.in_cluster(item)) continue;
+        half_add_sent<T>(memory, share, sums, item, v);
+        sum(item, v);
     }
 }
 
 /* What is left to do with a warpgroup's sums, of which others have their parts. */
 template <class S, class T>
-__device__ __forceinline__ void half_finish(const HalfWork<T> &work, unsigned char *memory, int row,
-                                            int column, const HalfSums<T> &sums, bool meet,
-                                            __half *out, void *scratch) {
-    int *flag = (int *)(memory + T::TURNS);
-    if constexpr (T::SPLIT > 1) {
-        const uint32_t base = shared_address(memory);
-        cluster_wait(); /* all blocks of it have started */
-        half_send<T>(base, work.sharer(), row, column, sums);
-        sent_wait(base + T::SENT);
-        half_reduce<S, T>(work, memory + T::SUMS, meet, flag, out, (float *)scratch);
-    } else {
-        half_leave<T>((float4 *)scratch, work, meet, sums);
-        if (half_met<T>(work, meet, flag))
-            half_add_items<S, T>(work, meet, sums, out, (float4 *)scratch);
+__device__ __forceinline__ void half_finish(const HalfWork<T> &work, unsigned char *memory,
+                                            const HalfSums<T> &sums, bool meet, __half *out,
+                                            float4 *scratch) {
+    const HalfShare<T> share = {work.sharer(), work.part, meet};
+    if constexpr (T::SPLIT > 1)
+        half_gather<T>(memory, share, sums, [&](int item, const float4(&v)[4]) {
+            if (T::PARTS == 1)
+                half_store_item<S, T>(work, item, v, out);
+            else
+#pragma unroll
+                for (int e = 0; e < 4; e++)
+                    __stcg(half_item<T>(scratch, work, work.part, item) + e * 32, v[e]);
+        });
+    else
+        half_leave<T>(scratch, work, share, sums);
+    if constexpr (T::PARTS > 1) {
+        if (!half_met<T>(work, meet, (int *)(memory + T::TURNS))) return;
+#pragma unroll 1
+        for (int item = 0; item < T::OF_WARP; item++) {
+            float4 v[4] = {}, own[4];
+            if (!share.has(item)) continue;
+            if (T::SPLIT == 1) half_take<T>(sums, item, own);
+            half_add_parts<T>(scratch, work, item, T::SPLIT == 1 && meet ? own : nullptr, v);
+            half_store_item<S, T>(work, item, v, out);
+        }
     }
 }
 

@@ -12,8 +12,8 @@
  * nobody shares the copy engine stores, too, while the tensor cores add up the next: a warpgroup
  * has two sets of sums or, of 256 columns, one and what it was before, as halves.
  *
- * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: they send
- * their sums to that block of the cluster which adds up the rows. If that is still too few blocks,
+ * Where there are few tiles SPLIT blocks, a cluster, share one, each a part of the depth: each adds
+ * up a piece of the tile, of which the others send it their sums. If that is still too few blocks,
  * PARTS of such clusters share it: each leaves its sums in scratch. Where all blocks run at once
  * they meet then, and each adds up a piece; else the last adds up all. The order is always the
  * same. */
@@ -38,6 +38,7 @@ __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> w
         int asked = 0;
         for (int tile = work.first; tile < T::TILES; tile += work.step) {
             const int row = work.row(tile), column = work.column(tile);
+#pragma unroll 1 /* whose addresses have no room in a fetcher's registers */
             for (int k = 0; k < T::SLABS; k++, asked++, ring.next()) {
                 const int depth = work.depth() + k * 64;
                 bar_wait(ring.empty(), ring.parity ^ 1);
@@ -258,7 +259,7 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
 /* out (M x N) = a (M x K) * bt (N x K) transposed. */
 template <class S, class T>
 __global__ void __launch_bounds__(T::THREADS, 1)
-    half_kernel(const __grid_constant__ HalfMaps maps, __half *__restrict__ out, void *scratch,
+    half_kernel(const __grid_constant__ HalfMaps maps, __half *__restrict__ out, float4 *scratch,
                 bool meet) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const HalfWork<T> work;
@@ -273,7 +274,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
         }
         if (T::SPLIT > 1) {
             bar_init(ring.base + T::SENT, 1);
-            bar_expect(ring.base + T::SENT, T::M * T::N * 4);
+            bar_expect(ring.base + T::SENT, T::SUM_BYTES);
         }
         if (T::APART) bar_init(ring.base + T::TURNS, 1), bar_init(ring.base + T::TURNS + 8, 1);
         bar_init_done();
@@ -283,8 +284,8 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     if (threadIdx.x >= T::MULTIPLIERS) {
         registers_give<T::FETCHER>();
         half_fetch<S, T>(ring, work, maps);
-        if (T::SPLIT > 1) cluster_wait(), sent_wait(ring.base + T::SENT);
-        if (T::SHARE > 1) cluster_wait();
+        if (T::CLUSTER > 1) cluster_wait();
+        if (T::SPLIT > 1) sent_wait(ring.base + T::SENT);
     } else {
         registers_take<T::MULTIPLIER>();
         if constexpr (T::LAPS) {
@@ -297,8 +298,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
                             threadIdx.x % 32 / 4;
             HalfSums<T> sums;
             half_multiply<S, T>(ring, work, row, column, out, sums);
-            if constexpr (T::REDUCES)
-                half_finish<S, T>(work, memory, row, column, sums, meet, out, scratch);
+            if constexpr (T::REDUCES) half_finish<S, T>(work, memory, sums, meet, out, scratch);
         }
     }
 }
@@ -317,7 +317,7 @@ static void half_product(const __half *a, const __half *bt, __half *out, void *s
     const HalfMaps maps = {map_of(a, S::M, S::K, T::M), map_of(bt, S::N, S::K, T::N / T::SHARE),
                            map_of(out, S::M, S::N, 16)};
     launch_sized<T::CLUSTER>(half_kernel<S, T>, blocks, T::THREADS, T::BYTES, stream, meet, maps,
-                             out, scratch, meet);
+                             out, (float4 *)scratch, meet);
 }
 
 } // namespace kp

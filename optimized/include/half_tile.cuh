@@ -20,7 +20,7 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int ROW_TILES = half_rounds(S::M, M *SHARE);
     static constexpr int COLUMN_TILES = half_rounds(S::N, N);
     static constexpr int TILES = ROW_TILES * COLUMN_TILES; /* of all blocks that share B */
-    static constexpr int SLABS = S::K / 64 / SPLIT / PARTS, ROWS = M / SPLIT;
+    static constexpr int SLABS = S::K / 64 / SPLIT / PARTS;
     static constexpr int WALK = half_walk(WALK_, ROW_TILES), WALKED = WALK * COLUMN_TILES;
     static constexpr int A_BYTES = M * 128, STAGE = A_BYTES + N * 128;
     /* LAPS: 64 columns of a warp's 16 rows are a box, and stored at a time; ROOMS of them have
@@ -28,11 +28,11 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);
     static constexpr int ROOMS = BOXES % 2 ? BOXES : 2;
     static constexpr bool LAPS = half_laps(WAY, M, N, SPLIT *PARTS);
-    static constexpr int SUM_BYTES = SPLIT > 1 ? M *N * 4 : LAPS ? 8 * ROOMS *BOX : 0;
+    static constexpr int SUM_BYTES = SPLIT > 1 ? half_sent(M, N, SPLIT) : LAPS ? 8 * ROOMS *BOX : 0;
     static constexpr int FIT = half_fit(M, N, SUM_BYTES);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
-    /* Sums of 16 rows by 32 columns, an item, are what parts share. */
+    /* Sums of 16 rows by 32 columns, an item, are what blocks share. */
     static constexpr int OF_WARP = OWN_M / 64 * (OWN_N / 32), ITEMS = 4 * GROUPS * OF_WARP;
     static constexpr int SUMS = STAGES * STAGE, BARS = SUMS + SUM_BYTES;
     /* APART: two barriers; REDUCES: a flag, and a barrier for what others have SENT. */
@@ -45,7 +45,8 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
                       SLABS * 64 * SPLIT * PARTS == S::K,
                   "whole tiles and slabs; maps know where a matrix ends");
     static_assert(OWN_M % 64 == 0 && OWN_M * OWN_N <= 128 * 128, "sums fit into registers");
-    static_assert(FIT >= 2 && ROWS % 4 == 0 && !(REDUCES && APART) && !(SPLIT > 1 && SHARE > 1),
+    static_assert(FIT >= 2 && ITEMS % SPLIT == 0 && !(REDUCES && APART) &&
+                      !(SPLIT > 1 && SHARE > 1),
                   "a choice");
 };
 

@@ -80,7 +80,7 @@ check 'a portable product straight from memory is right' emulate 128_64_256 opti
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
 # wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong, if it is this edit's turn.
-edit=0 turns=$(some 5 {1..13})
+edit=0 turns=$(some 5 {1..14})
 wrong() {
     grep -qx $((++edit)) <<< "$turns" || return 0
     check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')
@@ -92,8 +92,9 @@ wrong 'a stage that is given back too early' 128_256_512 TOGETHER,128,256,1,1,8 
 wrong 'a cluster whose sums are read too early' 128_64_512 TOGETHER,64,64,4,1,8 's/sent_wait(base + T::SENT);/(void)0;/'
 wrong 'a warpgroup that does not wait for its turn' 1088_2048_384 APART,64,256,1,1,4 '/group + turn > 0/d'
 wrong 'a part that is left out' 64_64_512 TOGETHER,64,64,1,4,8 's/int p = 0; p < T::PARTS/int p = 1; p < T::PARTS/'
-wrong 'a part that is left in scratch and added from there' 64_64_512 TOGETHER,64,64,1,4,8 's/meet && p == work.part ? own/false ? own/'
-wrong 'a part of clusters that is left out' 64_128_1024 TOGETHER,64,128,2,4,8 's/int p = 1; p < T::PARTS/int p = 2; p < T::PARTS/'
+wrong 'a part that is left in scratch and added from there' 64_64_512 TOGETHER,64,64,1,4,8 's/own && p == work.part ? own/false ? own/'
+wrong 'a part of clusters that is left out' 64_128_1024 TOGETHER,64,128,2,4,8 's/int p = 0; p < T::PARTS/int p = 1; p < T::PARTS/'
+wrong 'a block that adds what is sent in place of its own' 128_64_512 TOGETHER,64,64,4,1,8 's/s == share.sharer ? own/false ? own/'
 wrong 'a half of B in the place of the other' 512_256_640 PAIRED,128,256,1,1,8 's/copy_box<T::SHARE>(to, &maps.bt, column + i \* PART/copy_box<T::SHARE>(to, \&maps.bt, column/'
 wrong 'a block that does not share B' 512_256_640 PAIRED,128,256,1,1,8 's/copy_box<T::SHARE>/copy_box<1>/'
 wrong 'a box that is written before the copy engine has read it' 1088_384_320 PAIRED,128,128,1,1,8 's/T::ROOMS - 1/T::ROOMS/' "$few"

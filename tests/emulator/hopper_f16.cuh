@@ -69,11 +69,11 @@ inline void cluster_wait() {
 inline uint32_t at_rank(uint32_t address, int rank) {
     return emulator::at_rank(address, rank);
 }
-inline void send_at(uint32_t there, float x, float y, uint32_t bar) {
-    memset(emulator::shared_at(there), 0xff, 8);
+inline void send_at(uint32_t there, float4 v, uint32_t bar) {
+    if (there % 16) emulator::fail("what is sent is not aligned");
+    memset(emulator::shared_at(there), 0xff, sizeof v);
     emulator::later_event([=] {
-        const float v[2] = {x, y};
-        memcpy(emulator::shared_at(there), v, sizeof v);
+        memcpy(emulator::shared_at(there), &v, sizeof v);
         emulator::Bar &b = emulator::bar_at(bar);
         b.bytes -= sizeof v;
         emulator::bar_check(b);

@@ -57,7 +57,9 @@ static void test_hgemm() {
     test_product<HALF_TOGETHER, 128, 64, 2, 1, 128, 320, 256>(-1);
     test_product<HALF_TOGETHER, 128, 128, 4, 1, 256, 128, 512>(0);
     test_product<HALF_TOGETHER, 64, 64, 8, 1, 128, 128, 1024>(-1);
+    test_product<HALF_TOGETHER, 192, 128, 2, 1, 192, 256, 384>(-1);
     test_product<HALF_TOGETHER, 64, 128, 8, 4, 64, 128, 2048>(-1);
+    test_product<HALF_TOGETHER, 128, 128, 2, 4, 128, 256, 1024>(-1);
     test_product<HALF_TOGETHER, 128, 64, 1, 8, 256, 64, 1024>(-1);
     test_product<HALF_APART, 64, 64, 1, 1, 2048, 2048, 192>(-1); /* several tiles a block */
     test_product<HALF_APART, 128, 128, 1, 1, 256, 384, 320>(-1);
