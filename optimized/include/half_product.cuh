@@ -34,7 +34,7 @@ template <class S, class T>
 __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> work,
                                            const HalfMaps &maps) {
     constexpr int PART = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
-    if (threadIdx.x == T::MULTIPLIERS) {
+    if (threadIdx.x / 32 == T::MULTIPLIERS / 32 && elect_one()) {
         int asked = 0;
         for (int tile = work.first; tile < T::TILES; tile += work.step) {
             const int row = work.row(tile), column = work.column(tile);
@@ -44,13 +44,13 @@ __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> w
                 bar_wait(ring.empty(), ring.parity ^ 1);
                 bar_expect(ring.full(), T::STAGE);
                 copy_box<1>(ring.a(), &maps.a, row, depth, ring.full());
-                for (int i = 0; i < T::SHARE; i++) {
-                    const uint32_t to = ring.b() + i * PART * 128;
-                    if (T::SHARE == 1 || asked < T::STAGES)
-                        copy_box<1>(to, &maps.bt, column + i * PART, depth, ring.full());
-                    else if (i == work.rank)
-                        copy_box<T::SHARE>(to, &maps.bt, column + i * PART, depth, ring.full());
-                }
+                if (T::SHARE > 1 && asked >= T::STAGES)
+                    copy_box<T::SHARE>(ring.b() + work.rank * PART * 128, &maps.bt,
+                                       column + work.rank * PART, depth, ring.full());
+                else
+                    for (int i = 0; i < T::SHARE; i++)
+                        copy_box<1>(ring.b() + i * PART * 128, &maps.bt, column + i * PART, depth,
+                                    ring.full());
             }
         }
         if (T::SHARE > 1) ring.wait_all();
@@ -102,7 +102,8 @@ template <class S, class T> struct HalfBoxes {
         const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, i = b / (T::OWN_N / 64);
         const int j = b % (T::OWN_N / 64) * 8;
         const uint32_t box = rooms + (warp * T::ROOMS + b % T::ROOMS) * T::BOX;
-        if (lane == 0) copies_out_wait<T::ROOMS - 1>(); /* what was in this room before has left */
+        if (elect_one())
+            copies_out_wait<T::ROOMS - 1>(); /* what was in this room before has left */
         __syncwarp();
 #pragma unroll
         for (int c = 0; c < 8; c += 2) {
@@ -116,7 +117,7 @@ template <class S, class T> struct HalfBoxes {
         fence_async();
         __syncwarp();
         const int rows = T::OWN_M * (warp / 4) + i * 64 + warp % 4 * 16;
-        if (lane == 0) copy_box_out(map, row + rows, column + j * 8, box);
+        if (elect_one()) copy_box_out(map, row + rows, column + j * 8, box);
     }
 };
 
@@ -176,7 +177,7 @@ template <int N, int R> __device__ __forceinline__ void half_hold(float (&sums)[
 template <class S, class T>
 __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfWork<T> work,
                                                    const TensorMap *map) {
-    const int group = __shfl_sync(~0u, threadIdx.x / 128, 0), thread = threadIdx.x % 128;
+    const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
     HalfBoxes<S, T> boxes = {map, ring.base + T::SUMS, 0, 0};
     HalfRelease<T> release;
     uint32_t used = 0;
@@ -253,7 +254,7 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
             }
         }
     }
-    if (thread % 32 == 0) copies_out_wait<0>(); /* before the memory is given back */
+    if (elect_one()) copies_out_wait<0>(); /* before the memory is given back */
 }
 
 /* out (M x N) = a (M x K) * bt (N x K) transposed. */

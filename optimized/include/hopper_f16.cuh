@@ -148,6 +148,18 @@ static inline TensorMap map_of(const __half *matrix, int rows, int columns, int 
     return map;
 }
 
+/* Whether this lane is the one to ask the copy engine, of a warp whose lanes are all here. Of this
+ * instruction the compiler knows that one lane goes on, always the same. After a comparison with
+ * threadIdx.x it makes a loop over the lanes that may be there around each copy. */
+__device__ __forceinline__ bool elect_one() {
+    uint32_t chosen;
+    asm volatile("{\n.reg .pred chosen;\n"
+                 "elect.sync _|chosen, 0xffffffff;\n"
+                 "selp.u32 %0, 1, 0, chosen;\n}"
+                 : "=r"(chosen)::"memory");
+    return chosen;
+}
+
 /* Has a map brought near, before it is needed. */
 __device__ __forceinline__ void map_prefetch(const TensorMap *map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
