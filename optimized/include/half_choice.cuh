@@ -111,6 +111,11 @@ constexpr bool half_possible(const HalfChoice &c) {
     return half_stages(c) >= 3;
 }
 
+/* Slabs that each of the blocks that share B fetches all of. */
+constexpr int half_early(int stages) {
+    return stages < 4 ? stages : 4;
+}
+
 constexpr double half_most(double x, double y) {
     return x > y ? x : y;
 }
@@ -149,7 +154,8 @@ constexpr double half_direct_time(const HalfChoice &c) {
  * is fetched. Blocks that share B fetch their first slabs alone. */
 constexpr double half_slab_time(const HalfChoice &c, double blocks, double slabs) {
     const double products = c.tile_m * (double)c.tile_n / 32 / 2.01;
-    const double alone = half_share(c) == 1 || slabs < half_stages(c) ? 1 : half_stages(c) / slabs;
+    const int early = half_early(half_stages(c));
+    const double alone = half_share(c) == 1 || slabs < early ? 1 : early / slabs;
     const double fetched = (c.tile_m + c.tile_n * (1 + alone) / 2) * 128;
     return half_beside(products, fetched * half_most(1 / HALF_FROM_L2, blocks / HALF_ALL_FROM_L2),
                        0.4);

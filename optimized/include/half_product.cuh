@@ -27,32 +27,43 @@ struct HalfMaps {
     TensorMap a, bt, out;
 };
 
-/* Fetches: one thread asks the copy engine for the slabs of all tiles. Of blocks that share B each
- * fetches all of it until the ring is full, so that it waits for none to start; a stage that all
- * have given back says that all have. */
+/* Asks the copy engine for slab `k` of a tile: of B for all SHARE blocks that share it, a part, or
+ * for this one alone. */
+template <class T, int SHARE>
+__device__ __forceinline__ void half_ask(HalfRing<T> &ring, const HalfWork<T> &work,
+                                         const HalfMaps &maps, int tile, int k) {
+    constexpr int PARTS = T::SHARE / SHARE, PART = T::N / T::SHARE; /* boxes of B, and their rows */
+    const int depth = work.depth() + k * 64;
+    bar_wait(ring.empty(), ring.parity ^ 1);
+    bar_expect(ring.full(), T::STAGE);
+    copy_box<1>(ring.a(), &maps.a, work.row(tile), depth, ring.full());
+    for (int i = 0; i < PARTS; i++) {
+        const int row = (SHARE > 1 ? work.rank : i) * PART;
+        copy_box<SHARE>(ring.b() + row * 128, &maps.bt, work.column(tile) + row, depth,
+                        ring.full());
+    }
+    ring.next();
+}
+
+/* Fetches: one thread asks for the slabs of all tiles. Of blocks that share B each fetches all of
+ * the first EARLY slabs, so that it need not wait for the others to start. */
 template <class S, class T>
 __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> work,
                                            const HalfMaps &maps) {
-    constexpr int PART = T::N / T::SHARE; /* rows of B transposed that a block fetches for all */
-    if (threadIdx.x / 32 == T::MULTIPLIERS / 32 && elect_one()) {
-        int asked = 0;
-        for (int tile = work.first; tile < T::TILES; tile += work.step) {
-            const int row = work.row(tile), column = work.column(tile);
+    const bool asks = threadIdx.x / 32 == T::MULTIPLIERS / 32;
+    if (T::SHARE > 1) {
+        HalfRing<T> early = ring;
+        if (asks && elect_one())
+            for (int k = 0; k < T::EARLY; k++) half_ask<T, 1>(early, work, maps, work.first, k);
+        __syncwarp();
+        cluster_wait();
+        ring.skip(T::EARLY);
+    }
+    if (asks && elect_one()) {
+        for (int tile = work.first; tile < T::TILES; tile += work.step)
 #pragma unroll 1 /* whose addresses have no room in a fetcher's registers */
-            for (int k = 0; k < T::SLABS; k++, asked++, ring.next()) {
-                const int depth = work.depth() + k * 64;
-                bar_wait(ring.empty(), ring.parity ^ 1);
-                bar_expect(ring.full(), T::STAGE);
-                copy_box<1>(ring.a(), &maps.a, row, depth, ring.full());
-                if (T::SHARE > 1 && asked >= T::STAGES)
-                    copy_box<T::SHARE>(ring.b() + work.rank * PART * 128, &maps.bt,
-                                       column + work.rank * PART, depth, ring.full());
-                else
-                    for (int i = 0; i < T::SHARE; i++)
-                        copy_box<1>(ring.b() + i * PART * 128, &maps.bt, column + i * PART, depth,
-                                    ring.full());
-            }
-        }
+            for (int k = tile == work.first ? T::EARLY : 0; k < T::SLABS; k++)
+                half_ask<T, T::SHARE>(ring, work, maps, tile, k);
         if (T::SHARE > 1) ring.wait_all();
     }
     __syncwarp();
@@ -285,8 +296,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     if (threadIdx.x >= T::MULTIPLIERS) {
         registers_give<T::FETCHER>();
         half_fetch<S, T>(ring, work, maps);
-        if (T::CLUSTER > 1) cluster_wait();
-        if (T::SPLIT > 1) sent_wait(ring.base + T::SENT);
+        if (T::SPLIT > 1) cluster_wait(), sent_wait(ring.base + T::SENT);
     } else {
         registers_take<T::MULTIPLIER>();
         if constexpr (T::LAPS) {

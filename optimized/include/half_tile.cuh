@@ -32,6 +32,7 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int FIT = half_fit(M, N, SUM_BYTES);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;
+    static constexpr int EARLY = SHARE == 1 ? 0 : half_early(STAGES < SLABS ? STAGES : SLABS);
     /* Sums of 16 rows by 32 columns, an item, are what blocks share. */
     static constexpr int OF_WARP = OWN_M / 64 * (OWN_N / 32), ITEMS = 4 * GROUPS * OF_WARP;
     static constexpr int SUMS = STAGES * STAGE, BARS = SUMS + SUM_BYTES;

@@ -80,7 +80,7 @@ check 'a portable product straight from memory is right' emulate 128_64_256 opti
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
 # wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong, if it is this edit's turn.
-edit=0 turns=$(some 5 {1..14})
+edit=0 turns=$(some 5 {1..15})
 wrong() {
     grep -qx $((++edit)) <<< "$turns" || return 0
     check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')
@@ -95,9 +95,10 @@ wrong 'a part that is left out' 64_64_512 TOGETHER,64,64,1,4,8 's/int p = 0; p <
 wrong 'a part that is left in scratch and added from there' 64_64_512 TOGETHER,64,64,1,4,8 's/own && p == work.part ? own/false ? own/'
 wrong 'a part of clusters that is left out' 64_128_1024 TOGETHER,64,128,2,4,8 's/int p = 0; p < T::PARTS/int p = 1; p < T::PARTS/'
 wrong 'a block that adds what is sent in place of its own' 128_64_512 TOGETHER,64,64,4,1,8 's/s == share.sharer ? own/false ? own/'
-wrong 'a half of B in the place of the other' 512_256_640 PAIRED,128,256,1,1,8 's/column + work.rank \* PART, depth/column, depth/'
-wrong 'a block that does not share B' 512_256_640 PAIRED,128,256,1,1,8 's/copy_box<T::SHARE>/copy_box<1>/'
+wrong 'a half of B in the place of the other' 512_256_640 PAIRED,128,256,1,1,8 's/work.column(tile) + row, depth/work.column(tile), depth/'
+wrong 'a block that does not share B' 512_256_640 PAIRED,128,256,1,1,8 's/copy_box<SHARE>/copy_box<1>/'
 wrong 'a box that is written before the copy engine has read it' 1088_384_320 PAIRED,128,128,1,1,8 's/T::ROOMS - 1/T::ROOMS/' "$few"
 wrong 'a block that gives back to one that has not started' 512_256_640 PAIRED,128,256,1,1,8 's/if (!met) cluster_wait();//'
+wrong 'a block that fetches for one that has not started' 512_256_640 PAIRED,128,256,1,1,8 's/^        cluster_wait();$//'
 wrong 'a block that leaves before all is given back' 512_256_640 PAIRED,128,256,1,1,8 's/if (T::SHARE > 1) ring.wait_all();//'
 wrong 'a warp that ends before its boxes are read' 512_256_320 PAIRED,128,128,1,1,8 's/copies_out_wait<0>()/(void)0/'
