@@ -2,8 +2,9 @@
  *
  * A line is {M, N, K, way, tile_m, tile_n, split, parts, walk}, as HalfChoice in half_choice.cuh
  * has them, and ends in a comma. The first line of a shape counts; their order is free otherwise.
- * A board is an H200 unless the line says H100. Times of 08b401 and 095972 are those of today's
- * kernel; those of other H200s are of slabs that threads fetched, before the copy engine did.
+ * A board is an H200 unless the line says H100. Times of b604de are of today's clusters, those of
+ * 08b401 and 095972 of the ones before, those of other H200s of slabs that threads fetched; none
+ * yet is of fetchers by elect_one().
  */
 {64, 64, 8192, kp::HALF_TOGETHER, 64, 64, 8, 8, 32}, /* 9.04 us, board 0ad0f5 */
 {64, 64, 12288, kp::HALF_TOGETHER, 64, 64, 8, 8, 32}, /* 9.37 us, board b47f7a */
