@@ -2,9 +2,10 @@
  * how they send or leave their sums, and who adds them up.
  *
  * The sums of 16 rows by 32 columns, which a warp has, are an item; item i of warp w is the tile's
- * w * T::OF_WARP + i. The blocks of a cluster add up every SPLIT-th each, and send each other the
- * rest; of what a cluster has of those that share a tile, each adds up every PARTS-th then. The
- * threads of a warp have the same places in an item everywhere: a float4 each, four times. */
+ * w * T::OF_WARP + i. Each of the SPLIT blocks of a cluster adds up every SPLIT-th, and sends the
+ * others the rest. Where PARTS clusters share a tile and meet, a block adds up every PARTS-th of
+ * its items over all of them. A thread has the same places of an item everywhere: a float4, four
+ * times. */
 #pragma once
 #include "half_tile.cuh"
 #include "named_barrier.cuh"

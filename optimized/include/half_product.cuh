@@ -32,13 +32,13 @@ struct HalfMaps {
 template <class T, int SHARE>
 __device__ __forceinline__ void half_ask(HalfRing<T> &ring, const HalfWork<T> &work,
                                          const HalfMaps &maps, int tile, int k) {
-    constexpr int PARTS = T::SHARE / SHARE, PART = T::N / T::SHARE; /* boxes of B, and their rows */
+    constexpr int BOXES = T::SHARE / SHARE, ROWS = T::N / T::SHARE; /* of B, of a box */
     const int depth = work.depth() + k * 64;
     bar_wait(ring.empty(), ring.parity ^ 1);
     bar_expect(ring.full(), T::STAGE);
     copy_box<1>(ring.a(), &maps.a, work.row(tile), depth, ring.full());
-    for (int i = 0; i < PARTS; i++) {
-        const int row = (SHARE > 1 ? work.rank : i) * PART;
+    for (int i = 0; i < BOXES; i++) {
+        const int row = (SHARE > 1 ? work.rank : i) * ROWS;
         copy_box<SHARE>(ring.b() + row * 128, &maps.bt, work.column(tile) + row, depth,
                         ring.full());
     }
