@@ -1,29 +1,30 @@
-/* few_channels.cuh: convolutions of few channels over three axes, 3 x 3 x 3 filters, stride 1, no
- * padding, in fp32 registers.
+/* few_channels.cuh: convolutions of few channels over three axes, filters of DEEP x 3 x 3, stride
+ * 1, no padding, in fp32 registers; over two axes with Z and DEEP 1.
  *
  * Idea: a thread has PIXELS results along y of all filters, its neighbours those along x: a read of
  * four weights from shared memory, which all lanes share, is used 4 * PIXELS times, a value that is
  * read three times along y. As a product the depth would be 27 a channel, a tile's slabs half
- * empty. What limits it: the FMAs. */
+ * empty, and what tensor cores cut off would have one sign, which a mean of many results shows.
+ * What limits it: the FMAs. */
 #pragma once
 
 namespace kp {
 
 /* CHANNELS x Z x Y x X inputs an image. */
-template <int CHANNELS, int FILTERS, int Z, int Y, int X> struct FewChannels {
+template <int CHANNELS, int FILTERS, int Z, int Y, int X, int DEEP = 3> struct FewChannels {
     static constexpr int PIXELS = 8, PLANE = Y * X, IMAGE = CHANNELS * Z * PLANE;
-    static constexpr int OUT_Z = Z - 2, OUT_Y = Y - 2, OUT_X = X - 2;
+    static constexpr int OUT_Z = Z - DEEP + 1, OUT_Y = Y - 2, OUT_X = X - 2;
     static_assert(FILTERS % 4 == 0, "weights are read by four");
 
     struct Weights { /* of four filters each */
-        float4 tap[CHANNELS * 3][9][FILTERS / 4], bias[FILTERS / 4];
+        float4 tap[CHANNELS * DEEP][9][FILTERS / 4], bias[FILTERS / 4];
     };
-    /* By a block of THREADS; weight [FILTERS][CHANNELS][3][3][3]. */
+    /* By a block of THREADS; weight [FILTERS][CHANNELS][DEEP][3][3]. */
     template <int THREADS>
     static __device__ __forceinline__ void load(const float *__restrict__ weight,
                                                 const float *__restrict__ bias, Weights &w) {
-        for (int i = threadIdx.x; i < FILTERS * CHANNELS * 27; i += THREADS) {
-            const int filter = i / (CHANNELS * 27), slab = i / 9 % (CHANNELS * 3);
+        for (int i = threadIdx.x; i < FILTERS * CHANNELS * DEEP * 9; i += THREADS) {
+            const int filter = i / (CHANNELS * DEEP * 9), slab = i / 9 % (CHANNELS * DEEP);
             ((float *)w.tap[slab][i % 9])[filter] = weight[i];
         }
         for (int i = threadIdx.x; i < FILTERS; i += THREADS) ((float *)w.bias)[i] = bias[i];
@@ -41,8 +42,8 @@ template <int CHANNELS, int FILTERS, int Z, int Y, int X> struct FewChannels {
                 sum[p][f] = b.x, sum[p][f + 1] = b.y, sum[p][f + 2] = b.z, sum[p][f + 3] = b.w;
         }
 #pragma unroll 1
-        for (int slab = 0; slab < CHANNELS * 3; slab++) {
-            const float *plane = image + (slab / 3 * Z + z + slab % 3) * PLANE;
+        for (int slab = 0; slab < CHANNELS * DEEP; slab++) {
+            const float *plane = image + (slab / DEEP * Z + z + slab % DEEP) * PLANE;
             float v[3][PIXELS + 2];
 #pragma unroll
             for (int i = 0; i < 3 * (PIXELS + 2); i++)
