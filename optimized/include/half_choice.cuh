@@ -172,9 +172,10 @@ constexpr double half_end_time(const HalfChoice &c) {
 
 /* Modelled nanoseconds of a choice. The constants fit 9,500 choices of 640 shapes that were timed
  * on five H100s, with their memory's rate: they are off by 8 % (root mean square), and what the
- * model likes best takes 1.04 times as long as the fastest. Of 4,600 choices of 609 shapes on two
- * H200s they are off by 10 %, and its best takes 1.04 times as long, too. (500 ns more for PAIRED
- * fit those: it starts and ends as others do, but its slabs take longer than is modelled.) */
+ * model likes best takes 1.04 times as long as the fastest. Of 6,300 choices of 823 shapes on three
+ * H200s they are off by 10 %, and its best takes 1.04 times as long, too: small tiles took 150 to
+ * 240 ns a slab whatever their bytes (NOTES.md). What clusters that share a depth take at the end
+ * is of 82 choices on an H200. */
 constexpr double half_time(const HalfChoice &c) {
     if (c.way == HALF_DIRECT) return half_direct_time(c);
     /* Clusters at a time: not every part of the chip has a multiple of 4 or 8 left. */
