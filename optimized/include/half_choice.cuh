@@ -120,11 +120,9 @@ constexpr double half_most(double x, double y) {
     return x > y ? x : y;
 }
 
-/* Rates in bytes a nanosecond, times in nanoseconds: what a multiprocessor gets from L2, and all of
- * them; what all get from the memory of an H200; and what any kernel and the clock's events take.
- */
-constexpr double HALF_FROM_L2 = 159, HALF_ALL_FROM_L2 = 13800;
-constexpr double HALF_FROM_MEMORY = 4200, HALF_LAUNCH = 3200;
+/* Rates in bytes a nanosecond, times in nanoseconds: what all multiprocessors get from L2; what
+ * they get from the memory of an H200; and what any kernel and the clock's events take. */
+constexpr double HALF_FROM_L2 = 16400, HALF_FROM_MEMORY = 4340, HALF_LAUNCH = 3200;
 
 /* The time of two things beside each other, which hinder each other by so much. */
 constexpr double half_beside(double x, double y, double hinder) {
@@ -150,32 +148,31 @@ constexpr double half_direct_time(const HalfChoice &c) {
     return HALF_LAUNCH + half_most(half_most(latency, flow), half_bytes_time(c));
 }
 
-/* Nanoseconds of a slab of a tile, where so many blocks have so many slabs each: products, and what
- * is fetched. Blocks that share B fetch their first slabs alone. */
+/* Nanoseconds of a slab of a tile, where so many blocks have so many slabs each: products, which
+ * wait for whoever asks for the next slab, and what is fetched. Blocks that share B fetch their
+ * first slabs alone. */
 constexpr double half_slab_time(const HalfChoice &c, double blocks, double slabs) {
-    const double products = c.tile_m * (double)c.tile_n / 32 / 2.01;
+    const double asking = half_share(c) == 1 ? 129 : 210;
+    const double products = half_most(asking, c.tile_m * (double)c.tile_n / 32 / 1.63);
     const int early = half_early(half_stages(c));
     const double alone = half_share(c) == 1 || slabs < early ? 1 : early / slabs;
     const double fetched = (c.tile_m + c.tile_n * (1 + alone) / 2) * 128;
-    return half_beside(products, fetched * half_most(1 / HALF_FROM_L2, blocks / HALF_ALL_FROM_L2),
-                       0.4);
+    return half_beside(products, fetched * blocks / HALF_FROM_L2, 0.18);
 }
 
 /* Nanoseconds after the last slab of a tile: storing it, and adding up what others have. */
 constexpr double half_end_time(const HalfChoice &c) {
     const double tile = (double)c.tile_m * c.tile_n;
-    double time = tile * 2 / 50;
-    if (c.split > 1) time += 670 + half_sent(c.tile_m, c.tile_n, c.split) / 20.;
-    if (c.parts > 1) time += 1790 + 4.0 * c.m * c.n * c.parts / 4680;
+    double time = tile * 2 / 40;
+    if (c.split > 1) time += 504 + half_sent(c.tile_m, c.tile_n, c.split) / 42.;
+    if (c.parts > 1) time += 2380 + 4.0 * c.m * c.n * c.parts / 19000;
     return time;
 }
 
-/* Modelled nanoseconds of a choice. The constants fit 9,500 choices of 640 shapes that were timed
- * on five H100s, with their memory's rate: they are off by 8 % (root mean square), and what the
- * model likes best takes 1.04 times as long as the fastest. Of 6,300 choices of 823 shapes on three
- * H200s they are off by 10 %, and its best takes 1.04 times as long, too: small tiles took 150 to
- * 240 ns a slab whatever their bytes (NOTES.md). What clusters that share a depth take at the end
- * is of 82 choices on an H200. */
+/* Modelled nanoseconds of a choice. The constants fit 6,300 choices of 823 shapes on three H200s:
+ * they are off by 7 % (root mean square), and what the model likes best takes 1.024 times as long
+ * as the fastest; of 8,100 choices of 642 shapes on five H100s 1.030 times. They are of a kernel
+ * before elect_one(), when asking for slabs took longer. */
 constexpr double half_time(const HalfChoice &c) {
     if (c.way == HALF_DIRECT) return half_direct_time(c);
     /* Clusters at a time: not every part of the chip has a multiple of 4 or 8 left. */
@@ -193,7 +190,7 @@ constexpr double half_time(const HalfChoice &c) {
     if (half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts))
         work = rounds * half_most(slabs, end) + end;
     const double bytes = half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0);
-    return HALF_LAUNCH + (c.way == HALF_PAIRED ? 1690 : 1190) + half_beside(work, bytes, 0.2);
+    return HALF_LAUNCH + (c.way == HALF_PAIRED ? 1550 : 976) + half_beside(work, bytes, 0.24);
 }
 
 /* Calls f(choice) for each that is possible for a shape and no waste. The model knows nothing of
