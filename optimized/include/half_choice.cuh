@@ -77,14 +77,14 @@ constexpr int half_columns_of_tiles(const HalfChoice &c) {
     return half_rounds(c.n, c.tile_n);
 }
 
-/* Stages of a ring that fit beside so many bytes of sums. */
-constexpr int half_fit(int tile_m, int tile_n, int sums) {
-    return (HALF_MEMORY - sums - 16) / ((tile_m + tile_n) * 128 + 16);
-}
-
 /* Bytes that the others of a cluster send a block which adds up its share of a tile. */
 constexpr int half_sent(int tile_m, int tile_n, int split) {
     return tile_m * tile_n * 4 / split * (split - 1);
+}
+
+/* Stages of a ring that fit beside so many bytes of sums. */
+constexpr int half_fit(int tile_m, int tile_n, int sums) {
+    return (HALF_MEMORY - sums - 16) / ((tile_m + tile_n) * 128 + 16);
 }
 
 /* The same for a choice, without the rooms of what is stored by maps. */

@@ -150,13 +150,19 @@ __device__ __forceinline__ void half_store_item(const HalfWork<T> &work, int ite
     *(uint4 *)(to + 8 * S::N) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
 }
 
+/* Leaves four sums of an item in scratch. */
+template <class T>
+__device__ __forceinline__ void half_put(float4 *scratch, const HalfWork<T> &work, int item, int e,
+                                         float4 v) {
+    __stcg(half_item<T>(scratch, work, work.part, item) + e * 32, v);
+}
+
 /* Leaves a warp's sums in scratch, but for what it adds up itself where parts meet. */
 template <class T>
 __device__ __forceinline__ void half_leave(float4 *scratch, const HalfWork<T> &work,
                                            const HalfShare<T> &share, const HalfSums<T> &sums) {
     half_fours<T>(sums, [&](int item, int e, float4 v) {
-        if (!share.meet || !share.has(item))
-            __stcg(half_item<T>(scratch, work, work.part, item) + e * 32, v);
+        if (!share.meet || !share.has(item)) half_put<T>(scratch, work, item, e, v);
     });
 }
 
@@ -190,8 +196,7 @@ __device__ __forceinline__ void half_finish(const HalfWork<T> &work, unsigned ch
                 half_store_item<S, T>(work, item, v, out);
             else
 #pragma unroll
-                for (int e = 0; e < 4; e++)
-                    __stcg(half_item<T>(scratch, work, work.part, item) + e * 32, v[e]);
+                for (int e = 0; e < 4; e++) half_put<T>(scratch, work, item, e, v[e]);
         });
     else
         half_leave<T>(scratch, work, share, sums);

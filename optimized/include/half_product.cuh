@@ -47,7 +47,7 @@ __device__ __forceinline__ void half_ask(HalfRing<T> &ring, const HalfWork<T> &w
 
 /* Fetches: one thread asks for the slabs of all tiles. Of blocks that share B each fetches all of
  * the first EARLY slabs, so that it need not wait for the others to start. */
-template <class S, class T>
+template <class T>
 __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> work,
                                            const HalfMaps &maps) {
     const bool asks = threadIdx.x / 32 == T::MULTIPLIERS / 32;
@@ -295,7 +295,7 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     if (T::CLUSTER > 1) cluster_arrive();
     if (threadIdx.x >= T::MULTIPLIERS) {
         registers_give<T::FETCHER>();
-        half_fetch<S, T>(ring, work, maps);
+        half_fetch<T>(ring, work, maps);
         if (T::SPLIT > 1) cluster_wait(), sent_wait(ring.base + T::SENT);
     } else {
         registers_take<T::MULTIPLIER>();

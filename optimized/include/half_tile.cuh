@@ -28,7 +28,7 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);
     static constexpr int ROOMS = BOXES % 2 ? BOXES : 2;
     static constexpr bool LAPS = half_laps(WAY, M, N, SPLIT *PARTS);
-    static constexpr int SUM_BYTES = SPLIT > 1 ? half_sent(M, N, SPLIT) : LAPS ? 8 * ROOMS *BOX : 0;
+    static constexpr int SUM_BYTES = LAPS ? 8 * ROOMS * BOX : half_sent(M, N, SPLIT);
     static constexpr int FIT = half_fit(M, N, SUM_BYTES);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
     static constexpr int STAGES = ONCE && SLABS < FIT ? SLABS : FIT < 16 ? FIT : 16;

@@ -64,8 +64,7 @@ __device__ __forceinline__ uint32_t at_rank(uint32_t address, int rank) {
     return there;
 }
 
-/* Sends four floats, whose 16 bytes count at barrier `bar` there. (Two at a time take twice as
- * long.) */
+/* Sends four floats, whose 16 bytes count at barrier `bar` there. */
 __device__ __forceinline__ void send_at(uint32_t there, float4 v, uint32_t bar) {
 #ifdef KP_RACECHECK
     asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(there), "f"(v.x),
