@@ -325,7 +325,8 @@ static void half_product(const __half *a, const __half *bt, __half *out, void *s
     const int clusters = T::REDUCES || T::TILES < at_once ? T::TILES * T::PARTS : at_once;
     const int blocks = clusters * T::CLUSTER;
     const bool meet = T::PARTS > 1 && run_at_once<T::CLUSTER>(blocks, processors);
-    const HalfMaps maps = {map_of(a, S::M, S::K, T::M), map_of(bt, S::N, S::K, T::N / T::SHARE),
+    const HalfMaps maps = {map_of(a, S::M, S::K, T::M, T::LINES),
+                           map_of(bt, S::N, S::K, T::N / T::SHARE, T::LINES),
                            map_of(out, S::M, S::N, 16)};
     launch_sized<T::CLUSTER>(half_kernel<S, T>, blocks, T::THREADS, T::BYTES, stream, meet, maps,
                              out, (float4 *)scratch, meet);

@@ -23,6 +23,8 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int SLABS = S::K / 64 / SPLIT / PARTS;
     static constexpr int WALK = half_walk(WALK_, ROW_TILES), WALKED = WALK * COLUMN_TILES;
     static constexpr int A_BYTES = M * 128, STAGE = A_BYTES + N * 128;
+    /* What the L2 lacks it fetches two slabs of, but of narrow products one: 1 % faster. */
+    static constexpr int LINES = S::M < 4096 || S::N < 4096 ? 1 : 2;
     /* LAPS: 64 columns of a warp's 16 rows are a box, and stored at a time; ROOMS of them have
      * room, which the boxes of a tile, and then of the next, take in turns. */
     static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);

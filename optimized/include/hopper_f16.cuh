@@ -124,9 +124,10 @@ static void launch_sized(void (*kernel)(Parameters...), int blocks, int threads,
 using TensorMap = CUtensorMap;
 
 /* The map of a row-major matrix of f16, which is read and written in boxes of 64 columns (128
- * bytes) by `box` rows, laid out as operands; zeros lie beyond it. The runtime finds the driver's
- * function, so nothing links the driver. */
-static inline TensorMap map_of(const __half *matrix, int rows, int columns, int box) {
+ * bytes) by `box` rows, laid out as operands; zeros lie beyond it. The L2 fetches lines of 128
+ * bytes, or two at a time. The runtime finds the driver's function, so nothing links the driver. */
+static inline TensorMap map_of(const __half *matrix, int rows, int columns, int box,
+                               int lines = 2) {
     const cuuint64_t dimension[] = {(cuuint64_t)columns, (cuuint64_t)rows};
     const cuuint64_t pitch[] = {(cuuint64_t)columns * sizeof(__half)};
     const cuuint32_t size[] = {64, (cuuint32_t)box}, step[] = {1, 1};
@@ -143,7 +144,8 @@ static inline TensorMap map_of(const __half *matrix, int rows, int columns, int 
         ((decltype(cuTensorMapEncodeTiled) *)encode)(
             &map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, (void *)matrix, dimension, pitch, size, step,
             CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
-            CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+            lines == 1 ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+            CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     return map;
 }
 

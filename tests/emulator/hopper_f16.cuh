@@ -95,7 +95,7 @@ void launch_sized(void (*kernel)(P...), int blocks, int threads, int bytes, cuda
 struct alignas(128) TensorMap {
     uint32_t words[32];
 };
-inline TensorMap map_of(const __half *matrix, int rows, int columns, int box) {
+inline TensorMap map_of(const __half *matrix, int rows, int columns, int box, int = 2) {
     if ((uintptr_t)matrix % 16 || box > 256) emulator::fail("a box of %d rows", box);
     const emulator::Map said = {(const char *)matrix, columns * 2ll, rows, columns, box,
                                 emulator::MAP_SIGN};
