@@ -111,6 +111,70 @@ constexpr bool half_possible(const HalfChoice &c) {
     return half_stages(c) >= 3;
 }
 
+/* Tiles, of all blocks that share B, and how many clusters that share no depth run at once. */
+constexpr long long half_tiles(const HalfChoice &c) {
+    return (long long)half_rows_of_tiles(c) * half_columns_of_tiles(c);
+}
+
+constexpr int half_at_once(const HalfChoice &c) {
+    return HALF_PROCESSORS / half_share(c);
+}
+
+/* How clusters share the tiles of the last round (half_last.cuh). */
+struct HalfLast {
+    int whole, tiles;  /* tiles of the rounds before, and of the last */
+    int parts, length; /* each has parts of so many slabs, but for the last of them */
+    int rest, helpers; /* slabs of a tile, and clusters, that are left over */
+};
+
+/* How long a cluster takes to leave the sums of a piece, in slabs, and in nanoseconds what comes
+ * after the last piece, without and with the parts of a tile that are added up. */
+constexpr int HALF_LEAVE = 8;
+constexpr double HALF_ADD = 3000, HALF_ADD_PART = 300;
+
+constexpr HalfLast half_last(long long tiles, int slabs, int clusters) {
+    HalfLast l = {};
+    l.tiles = (int)(tiles % clusters), l.whole = (int)tiles - l.tiles;
+    if (l.tiles == 0) return l;
+    l.parts = clusters / l.tiles, l.helpers = clusters % l.tiles;
+    /* A helper has a piece of several tiles, and of each leaves the sums. */
+    const int leaves = l.helpers ? HALF_LEAVE * (l.tiles - l.helpers) : 0;
+    l.length = half_rounds((long long)l.tiles * slabs + leaves, clusters);
+    if (l.length > slabs) l.length = slabs;
+    l.rest = slabs - l.parts * l.length;
+    if (l.rest < 0) l.rest = 0;
+    return l;
+}
+
+/* Nanoseconds of the products of a slab of a tile. */
+constexpr double half_products_time(const HalfChoice &c) {
+    return c.tile_m * (double)c.tile_n / 32 / 1.63;
+}
+
+/* Nanoseconds of the last round if all share its tiles, as it is modelled. */
+constexpr double half_last_time(const HalfChoice &c) {
+    const HalfLast l = half_last(half_tiles(c), c.k / 64, half_at_once(c));
+    return (l.length + HALF_LEAVE) * half_products_time(c) + HALF_ADD + HALF_ADD_PART * l.parts;
+}
+
+/* Whether they do: not where it gains less than 3 us, and 1 for each tile of a helper. */
+constexpr bool half_shares_last(const HalfChoice &c) {
+    if (!half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts) ||
+        half_tiles(c) <= half_at_once(c))
+        return false;
+    const HalfLast l = half_last(half_tiles(c), c.k / 64, half_at_once(c));
+    const double whole = c.k / 64 * half_products_time(c);
+    return l.tiles &&
+           half_last_time(c) + 3000 + (l.helpers ? 1000.0 * l.tiles / l.helpers : 0) < whole;
+}
+
+/* Whether blocks stay in step: those of long products drift apart else, and read from memory what
+ * others have read. */
+constexpr bool half_in_step(const HalfChoice &c) {
+    return half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts) && c.k >= 8192 &&
+           half_tiles(c) >= 3 * half_at_once(c);
+}
+
 /* Slabs that each of the blocks that share B fetches all of. */
 constexpr int half_early(int stages) {
     return stages < 4 ? stages : 4;
@@ -153,7 +217,7 @@ constexpr double half_direct_time(const HalfChoice &c) {
  * first slabs alone. */
 constexpr double half_slab_time(const HalfChoice &c, double blocks, double slabs) {
     const double asking = half_share(c) == 1 ? 129 : 210;
-    const double products = half_most(asking, c.tile_m * (double)c.tile_n / 32 / 1.63);
+    const double products = half_most(asking, half_products_time(c));
     const int early = half_early(half_stages(c));
     const double alone = half_share(c) == 1 || slabs < early ? 1 : early / slabs;
     const double fetched = (c.tile_m + c.tile_n * (1 + alone) / 2) * 128;
@@ -171,8 +235,8 @@ constexpr double half_end_time(const HalfChoice &c) {
 
 /* Modelled nanoseconds of a choice. The constants fit 6,300 choices of 823 shapes on three H200s:
  * they are off by 7 % (root mean square), and what the model likes best takes 1.024 times as long
- * as the fastest; of 8,100 choices of 642 shapes on five H100s 1.030 times. They are of a kernel
- * before elect_one(), when asking for slabs took longer. */
+ * as the fastest; of 8,100 choices of 642 shapes on five H100s 1.030 times; of 2,800 choices of 767
+ * shapes of today's kernel on two H200s 1.023 times. */
 constexpr double half_time(const HalfChoice &c) {
     if (c.way == HALF_DIRECT) return half_direct_time(c);
     /* Clusters at a time: not every part of the chip has a multiple of 4 or 8 left. */
@@ -188,7 +252,8 @@ constexpr double half_time(const HalfChoice &c) {
     double work = rounds * (slabs + end);
     if (c.way == HALF_APART) work = rounds * half_most(slabs, (slabs + end) / 2) + end;
     if (half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts))
-        work = rounds * half_most(slabs, end) + end;
+        work = (half_shares_last(c) ? (rounds - 1) * half_most(slabs, end) + half_last_time(c)
+                                    : rounds * half_most(slabs, end) + end);
     const double bytes = half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0);
     return HALF_LAUNCH + (c.way == HALF_PAIRED ? 1550 : 976) + half_beside(work, bytes, 0.24);
 }

@@ -112,40 +112,49 @@ __device__ __forceinline__ void half_add_parts(float4 *scratch, const HalfWork<T
 /* 0 after each launch. */
 template <class T> __device__ unsigned half_arrivals[T::TILES * T::CLUSTER];
 
+/* Waits until `all` blocks are here, of which so many THREADS call it each. */
+template <int THREADS>
+__device__ __forceinline__ void meet_blocks(unsigned *arrivals, unsigned all) {
+    meet<THREADS>(1);
+    if (threadIdx.x == 0) {
+        count_up(arrivals, 2 * all - 1);
+        count_wait(arrivals, all);
+    }
+    meet<THREADS>(1);
+    if (threadIdx.x == 0) atomicInc(arrivals, 2 * all - 1); /* has left */
+}
+
 /* Waits for the other parts of a tile, where they `meet`. Whether this block adds up: each that
  * met, else the last. All that multiply call it. */
 template <class T>
 __device__ __forceinline__ bool half_met(const HalfWork<T> &work, bool meet, int *flag) {
-    constexpr unsigned all = T::PARTS;
     unsigned *arrivals = half_arrivals<T> + work.first * T::CLUSTER + work.rank;
-    kp::meet<T::MULTIPLIERS>(1);
-    if (threadIdx.x == 0) {
-        if (meet) {
-            count_up(arrivals, 2 * all - 1);
-            count_wait(arrivals, all);
-        }
-        *flag = meet || count_next(arrivals, all - 1) == all - 1;
+    if (meet) {
+        meet_blocks<T::MULTIPLIERS>(arrivals, T::PARTS);
+        return true;
     }
     kp::meet<T::MULTIPLIERS>(1);
-    if (meet && threadIdx.x == 0) atomicInc(arrivals, 2 * all - 1); /* has left */
+    if (threadIdx.x == 0) *flag = count_next(arrivals, T::PARTS - 1) == T::PARTS - 1;
+    kp::meet<T::MULTIPLIERS>(1);
     return *flag;
 }
 
-/* Stores an item. */
+/* Stores an item of a tile, as half_share's of_tile() counts them, if it is in the matrix. */
 template <class S, class T>
-__device__ __forceinline__ void half_store_item(const HalfWork<T> &work, int item,
+__device__ __forceinline__ void half_store_item(const HalfWork<T> &work, int tile, int item,
                                                 const float4 (&v)[4], __half *out) {
-    const int warp = threadIdx.x / 32;
-    const int row =
-        (T::BESIDE ? 0 : warp / 4 * T::OWN_M) + item / (T::OWN_N / 32) * 64 + warp % 4 * 16;
-    const int column = (T::BESIDE ? warp / 4 * T::OWN_N : 0) + item % (T::OWN_N / 32) * 32;
-    __half *to = out + (work.row(work.first) + row + threadIdx.x % 32 / 4) * S::N +
-                 work.column(work.first) + column + threadIdx.x % 4 * 8;
+    const int warp = item / T::OF_WARP, of = item % T::OF_WARP;
+    const int row = work.row(tile) + (T::BESIDE ? 0 : warp / 4 * T::OWN_M) +
+                    of / (T::OWN_N / 32) * 64 + warp % 4 * 16 + threadIdx.x % 32 / 4;
+    const int column = work.column(tile) + (T::BESIDE ? warp / 4 * T::OWN_N : 0) +
+                       of % (T::OWN_N / 32) * 32 + threadIdx.x % 4 * 8;
+    __half *to = out + row * S::N + column;
     uint32_t upper[4], lower[4];
 #pragma unroll
     for (int e = 0; e < 4; e++)
         upper[e] = half_pair(v[e].x, v[e].y), lower[e] = half_pair(v[e].z, v[e].w);
     half_transpose(upper), half_transpose(lower);
+    if (T::LAPS && (row >= S::M || column >= S::N)) return;
     *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
     *(uint4 *)(to + 8 * S::N) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
 }
@@ -193,7 +202,7 @@ __device__ __forceinline__ void half_finish(const HalfWork<T> &work, unsigned ch
     if constexpr (T::SPLIT > 1)
         half_gather<T>(memory, share, sums, [&](int item, const float4(&v)[4]) {
             if (T::PARTS == 1)
-                half_store_item<S, T>(work, item, v, out);
+                half_store_item<S, T>(work, work.first, share.of_tile(item), v, out);
             else
 #pragma unroll
                 for (int e = 0; e < 4; e++) half_put<T>(scratch, work, item, e, v[e]);
@@ -208,7 +217,7 @@ __device__ __forceinline__ void half_finish(const HalfWork<T> &work, unsigned ch
             if (!share.has(item)) continue;
             if (T::SPLIT == 1) half_take<T>(sums, item, own);
             half_add_parts<T>(scratch, work, item, T::SPLIT == 1 && meet ? own : nullptr, v);
-            half_store_item<S, T>(work, item, v, out);
+            half_store_item<S, T>(work, work.first, share.of_tile(item), v, out);
         }
     }
 }

@@ -16,9 +16,9 @@
  * up a piece of the tile, of which the others send it their sums. If that is still too few blocks,
  * PARTS of such clusters share it: each leaves its sums in scratch. Where all blocks run at once
  * they meet then, and each adds up a piece; else the last adds up all. The order is always the
- * same. */
+ * same. Where there are many, all may share those of the last round (half_last.cuh). */
 #pragma once
-#include "half_parts.cuh"
+#include "half_last.cuh"
 
 namespace kp {
 
@@ -49,7 +49,7 @@ __device__ __forceinline__ void half_ask(HalfRing<T> &ring, const HalfWork<T> &w
  * the first EARLY slabs, so that it need not wait for the others to start. */
 template <class T>
 __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> work,
-                                           const HalfMaps &maps) {
+                                           const HalfMaps &maps, const HalfLast &last) {
     const bool asks = threadIdx.x / 32 == T::MULTIPLIERS / 32;
     if (T::SHARE > 1) {
         HalfRing<T> early = ring;
@@ -60,10 +60,20 @@ __device__ __forceinline__ void half_fetch(HalfRing<T> ring, const HalfWork<T> w
         ring.skip(T::EARLY);
     }
     if (asks && elect_one()) {
-        for (int tile = work.first; tile < T::TILES; tile += work.step)
+        const int tiles = T::SHARES_LAST ? last.whole : T::TILES;
+        int n = T::EARLY; /* how many slabs before this one */
+        for (int tile = work.first; tile < tiles; tile += work.step)
 #pragma unroll 1 /* whose addresses have no room in a fetcher's registers */
-            for (int k = tile == work.first ? T::EARLY : 0; k < T::SLABS; k++)
+            for (int k = tile == work.first ? T::EARLY : 0; k < T::SLABS; k++, n++) {
+                if (T::IN_STEP) half_step<T>(work, n, last.whole / work.step * T::SLABS);
                 half_ask<T, T::SHARE>(ring, work, maps, tile, k);
+            }
+        if (T::SHARES_LAST)
+            half_each_piece<T>(last, work.first, [&](int tile, int from, int to, int) {
+#pragma unroll 1
+                for (int k = from; k < to; k++)
+                    half_ask<T, T::SHARE>(ring, work, maps, last.whole + tile, k);
+            });
         if (T::SHARE > 1) ring.wait_all();
     }
     __syncwarp();
@@ -187,7 +197,8 @@ template <int N, int R> __device__ __forceinline__ void half_hold(float (&sums)[
  * one is stored, or, where registers have no room for two, the one as halves. */
 template <class S, class T>
 __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfWork<T> work,
-                                                   const TensorMap *map) {
+                                                   const TensorMap *map, const HalfLast &shared,
+                                                   __half *out, float4 *scratch) {
     const int group = __shfl_sync(~0u, threadIdx.x / 128, 0);
     HalfBoxes<S, T> boxes = {map, ring.base + T::SUMS, 0, 0};
     HalfRelease<T> release;
@@ -211,13 +222,14 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
     auto store = [&](int b, const HalfSums<T> &sums) {
         boxes.store(b, [&](int i, int at) { return half_pair(sums[i][at], sums[i][at + 1]); });
     };
+    const int tiles = T::SHARES_LAST ? shared.whole : T::TILES;
+    HalfSums<T> sums;
     if constexpr (T::OWN_N > 192) {
-        HalfSums<T> sums;
         uint32_t packed[T::OWN_M / 64][T::OWN_N / 4] = {};
         auto store_packed = [&](int b) {
             boxes.store(b, [&](int i, int at) { return packed[i][at / 2]; });
         };
-        for (int tile = work.first; tile < T::TILES; tile += work.step) {
+        for (int tile = work.first; tile < tiles; tile += work.step) {
 #pragma unroll
             for (int b = 0; b < T::BOXES; b++) {
                 if (b < T::SLABS) slab(sums, b);
@@ -250,20 +262,28 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
 #pragma unroll
             for (int b = 0; b < T::BOXES; b++) store(b, sums);
         };
-        HalfSums<T> sums, others;
+        HalfSums<T> others;
         for (int tile = work.first;; tile += 2 * work.step) {
             const int next = tile + work.step;
             lap(sums, others, tile);
-            if (next >= T::TILES) {
+            if (next >= tiles) {
                 last(sums, tile);
                 break;
             }
             lap(others, sums, next);
-            if (next + work.step >= T::TILES) {
+            if (next + work.step >= tiles) {
                 last(others, next);
                 break;
             }
         }
+    }
+    if constexpr (T::SHARES_LAST) {
+        half_each_piece<T>(shared, work.first, [&](int tile, int from, int to, int piece) {
+            for (int k = from; k < to; k++) slab(sums, k - from);
+            finish(sums, shared.whole + tile);
+            half_leave_piece<T>(scratch, shared, work, tile, piece, sums);
+        });
+        half_add_pieces<S, T>(scratch, shared, work, out);
     }
     if (elect_one()) copies_out_wait<0>(); /* before the memory is given back */
 }
@@ -271,8 +291,8 @@ __device__ __forceinline__ void half_multiply_laps(HalfRing<T> ring, const HalfW
 /* out (M x N) = a (M x K) * bt (N x K) transposed. */
 template <class S, class T>
 __global__ void __launch_bounds__(T::THREADS, 1)
-    half_kernel(const __grid_constant__ HalfMaps maps, __half *__restrict__ out, float4 *scratch,
-                bool meet) {
+    half_kernel(const __grid_constant__ HalfMaps maps, const HalfLast last,
+                __half *__restrict__ out, float4 *scratch, bool meet) {
     extern __shared__ __align__(1024) unsigned char memory[];
     const HalfWork<T> work;
     HalfRing<T> ring = {shared_address(memory)};
@@ -295,12 +315,12 @@ __global__ void __launch_bounds__(T::THREADS, 1)
     if (T::CLUSTER > 1) cluster_arrive();
     if (threadIdx.x >= T::MULTIPLIERS) {
         registers_give<T::FETCHER>();
-        half_fetch<T>(ring, work, maps);
+        half_fetch<T>(ring, work, maps, last);
         if (T::SPLIT > 1) cluster_wait(), sent_wait(ring.base + T::SENT);
     } else {
         registers_take<T::MULTIPLIER>();
         if constexpr (T::LAPS) {
-            half_multiply_laps<S, T>(ring, work, &maps.out);
+            half_multiply_laps<S, T>(ring, work, &maps.out, last, out, scratch);
         } else {
             const int group = T::APART ? 0 : __shfl_sync(~0u, threadIdx.x / 128, 0);
             const int column =
@@ -321,15 +341,18 @@ static void half_product(const __half *a, const __half *bt, __half *out, void *s
     int device = 0, processors = HALF_PROCESSORS;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    if (processors > HALF_PROCESSORS) processors = HALF_PROCESSORS; /* scratch is for so many */
     const int at_once = processors / T::SHARE;
     const int clusters = T::REDUCES || T::TILES < at_once ? T::TILES * T::PARTS : at_once;
     const int blocks = clusters * T::CLUSTER;
     const bool meet = T::PARTS > 1 && run_at_once<T::CLUSTER>(blocks, processors);
+    const bool together = meet || T::SHARES_LAST || T::IN_STEP;
+    const HalfLast last = half_last(T::TILES, T::SLABS, at_once);
     const HalfMaps maps = {map_of(a, S::M, S::K, T::M, T::LINES),
                            map_of(bt, S::N, S::K, T::N / T::SHARE, T::LINES),
                            map_of(out, S::M, S::N, 16)};
-    launch_sized<T::CLUSTER>(half_kernel<S, T>, blocks, T::THREADS, T::BYTES, stream, meet, maps,
-                             out, (float4 *)scratch, meet);
+    launch_sized<T::CLUSTER>(half_kernel<S, T>, blocks, T::THREADS, T::BYTES, stream, together,
+                             maps, last, out, (float4 *)scratch, meet);
 }
 
 } // namespace kp

@@ -11,6 +11,8 @@ template <int M_, int N_, int K_> struct HalfSizes { static constexpr int M = M_
 /* How a shape S is cut: HalfChoice has what the parameters mean. */
 template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK_> struct HalfTile {
     static constexpr int M = M_, N = N_, SPLIT = SPLIT_, PARTS = PARTS_;
+    static constexpr HalfChoice C = {S::M, S::N, S::K, WAY, M, N, SPLIT, PARTS, WALK_};
+    static constexpr bool SHARES_LAST = half_shares_last(C), IN_STEP = half_in_step(C);
     static constexpr bool APART = WAY == HALF_APART;
     static constexpr bool BESIDE = !APART && M == 64; /* the two share the columns */
     static constexpr bool REDUCES = SPLIT * PARTS > 1;
@@ -43,7 +45,10 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
     static constexpr int BYTES = TURNS + 16;
     static constexpr int MULTIPLIERS = GROUPS * 128, THREADS = MULTIPLIERS + 128;
     static constexpr int FETCHER = 40, MULTIPLIER = GROUPS == 3 ? 152 : 232; /* registers */
-    static constexpr size_t SCRATCH = PARTS > 1 ? (size_t)PARTS *S::M *S::N * 4 : 0;
+    /* Of the last round a tile has two pieces more than parts, and all have no more than blocks. */
+    static constexpr size_t SCRATCH = PARTS > 1     ? (size_t)PARTS *S::M *S::N * 4
+                                      : SHARES_LAST ? (size_t)3 * HALF_PROCESSORS *M *N * 4
+                                                    : 0;
     static_assert((LAPS || (S::M % (M * SHARE) == 0 && S::N % N == 0)) &&
                       SLABS * 64 * SPLIT * PARTS == S::K,
                   "whole tiles and slabs; maps know where a matrix ends");

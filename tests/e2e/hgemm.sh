@@ -46,7 +46,7 @@ emulate() {
     tests/emulate --task "$scratch/hgemm/hgemm_$1.json" "$2" > "$out" 2>&1
 }
 # edited SED - half_product.cuh, what it is made of and what chooses it, as one text.
-edited() { cat optimized/include/half_{tile,parts,product,gemm}.cuh | grep -v '^#include "half_\(tile\|parts\|product\)' | sed "$1"; }
+edited() { cat optimized/include/half_{tile,parts,last,product,gemm}.cuh | grep -v '^#include "half_\(tile\|parts\|last\|product\)' | sed "$1"; }
 # way M_N_K WAY,TILE_M,TILE_N,SPLIT,PARTS,WALK [SED] - as it is cut so; SED edits half_product.cuh.
 way() {
     { echo "#define KP_HALF_CHOICE kp::HALF_$2" && edited "${3-}" &&
@@ -76,11 +76,18 @@ for case in 768_384_128:PAIRED,128,64,1,1,8 1088_384_320:PAIRED,128,128,1,1,8 11
     1088_384_320:TOGETHER,128,128,1,1,8 1152_512_320:TOGETHER,128,256,1,1,8; do
     check "a product of ${case%:*} that is cut as ${case#*:}, by two clusters, is right" way "${case%:*}" "${case#*:}" "$few"
 done
+# Clusters share the tiles of the last round, and stay in step: 13 tiles by 4, 5, 6 and 8 clusters, 5 by 3.
+shared() { echo "s|processors / T::SHARE|$1|; s/half_shares_last(C)/true/; s/half_in_step(C)/true/"; }
+for case in 1600_64_704:TOGETHER,128,64,1,1,8:4 1600_64_704:TOGETHER,128,64,1,1,8:8 3264_64_704:PAIRED,128,64,1,1,8:5 3264_64_704:PAIRED,128,64,1,1,8:6 \
+    1280_256_704:PAIRED,128,256,1,1,8:3; do
+    IFS=: read -r shape cut clusters <<< "$case"
+    check "a product of $shape that is cut as $cut, whose last round $clusters clusters share, is right" way "$shape" "$cut" "$(shared "$clusters")"
+done
 check 'a portable product straight from memory is right' emulate 128_64_256 optimized/portable/hgemm.cu
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
 # wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong, if it is this edit's turn.
-edit=0 turns=$(some 5 {1..15})
+edit=0 turns=$(some 5 {1..18})
 wrong() {
     grep -qx $((++edit)) <<< "$turns" || return 0
     check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')
@@ -102,3 +109,6 @@ wrong 'a block that gives back to one that has not started' 512_256_640 PAIRED,1
 wrong 'a block that fetches for one that has not started' 512_256_640 PAIRED,128,256,1,1,8 's/^        cluster_wait();$//'
 wrong 'a block that leaves before all is given back' 512_256_640 PAIRED,128,256,1,1,8 's/if (T::SHARE > 1) ring.wait_all();//'
 wrong 'a warp that ends before its boxes are read' 512_256_320 PAIRED,128,128,1,1,8 's/copies_out_wait<0>()/(void)0/'
+wrong 'a piece that is left out' 1600_64_704 TOGETHER,128,64,1,1,8 's/int piece = 0; piece < pieces/int piece = 1; piece < pieces/' "$(shared 4)"
+wrong 'a helper that begins where another does' 1600_64_704 TOGETHER,128,64,1,1,8 's/max(begin - first, 0)/0/' "$(shared 8)"
+wrong 'a block that waits at its last step' 1600_64_704 TOGETHER,128,64,1,1,8 's/step > 1 && step < steps/step > 1/' "$(shared 4)"

@@ -25,7 +25,8 @@ struct Config {
     Config(dim3 g, dim3 b, size_t s = 0, cudaStream_t = 0) : grid(g), block(b), shared(s) {}
 };
 void launch(const Config &c, const std::function<void()> &kernel);
-extern int cluster_size; /* of the next launch */
+extern int cluster_size;  /* of the next launch: blocks that run at once */
+extern int cluster_width; /* and of a cluster, if those are several */
 
 /* Lanes of a warp that name the same mask: what they hand over, this time and the next. */
 struct Group {

@@ -14,7 +14,7 @@
 namespace emulator {
 Thread *self;
 dim3 grid_dim, block_dim;
-int cluster_size = 1;
+int cluster_size = 1, cluster_width;
 /* Asynchronous work that has not happened yet. */
 struct Later {
     uint32_t to;
@@ -215,8 +215,8 @@ void launch(const Config &c, const std::function<void()> &kernel) {
     grid_dim = c.grid, block_dim = c.block;
     body = &kernel;
     const int threads = c.block.x * c.block.y * c.block.z, warps = (threads + 31) / 32,
-              size = cluster_size;
-    cluster_size = 1;
+              size = cluster_size, width = cluster_width ? cluster_width : size;
+    cluster_size = 1, cluster_width = 0;
     if (threads > 1024 || c.shared > 227 * 1024 || c.grid.y > 65535 || c.grid.z > 65535 ||
         !threads || !c.grid.x || !c.grid.y || !c.grid.z)
         fprintf(stderr, "emulator: launch refused: grid %u %u %u, block %u %u %u, %zu bytes\n",
@@ -230,7 +230,7 @@ void launch(const Config &c, const std::function<void()> &kernel) {
             Block &b = blocks[r];
             const long long i = first + r;
             b.index = make_uint3(i % c.grid.x, i / c.grid.x % c.grid.y, i / c.grid.x / c.grid.y);
-            b.rank = r, b.live = b.threads = threads, b.warps = w[r].data();
+            b.rank = r % width, b.live = b.threads = threads, b.warps = w[r].data();
             b.shared = shared_of(r, c.shared), b.shared_bytes = c.shared;
         }
         run_blocks(blocks, threads);

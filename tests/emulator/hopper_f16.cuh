@@ -6,7 +6,11 @@
 #include "hopper.cuh"
 namespace emulator {
 /* Blocks of a cluster arrive, and wait later. */
-inline Barrier cluster_split;
+inline std::map<Block *, Barrier> splits; /* of the clusters, by their first blocks */
+inline int cluster_threads;
+inline Barrier &cluster_split() {
+    return splits[self->block - self->block->rank];
+}
 inline std::map<Thread *, int> cluster_arrived; /* how often the barrier was complete by then */
 
 /* What a tensor map says, in its first bytes. */
@@ -48,23 +52,22 @@ inline void count_up(unsigned *counter, unsigned most) {
 inline void count_wait(const unsigned *counter, unsigned all) {
     while (*counter < all) emulator::wait_change((const int *)counter, (int)*counter, "count_wait");
 }
-/* The emulator runs all blocks of a launch together, or those of a cluster. */
 template <int CLUSTER> bool run_at_once(int blocks, int processors) {
-    return CLUSTER == 1 && blocks <= processors;
+    return CLUSTER <= 2 && blocks <= processors;
 }
 inline void cluster_arrive() {
-    emulator::Barrier &b = emulator::cluster_split;
+    emulator::Barrier &b = emulator::cluster_split();
     if (!emulator::cluster_arrived.emplace(emulator::self, b.gen).second)
         emulator::fail("a second arrival without a wait");
-    if (++b.arrived == emulator::cluster_live) b.arrived = 0, b.gen++;
+    if (++b.arrived == emulator::cluster_threads) b.arrived = 0, b.gen++;
 }
 inline void cluster_wait() {
     const auto mine = emulator::cluster_arrived.find(emulator::self);
     if (mine == emulator::cluster_arrived.end()) emulator::fail("a wait without an arrival");
     const int gen = mine->second;
     emulator::cluster_arrived.erase(mine);
-    if (emulator::cluster_split.gen == gen)
-        emulator::wait_change(&emulator::cluster_split.gen, gen, "cluster_wait");
+    emulator::Barrier &b = emulator::cluster_split();
+    if (b.gen == gen) emulator::wait_change(&b.gen, gen, "cluster_wait");
 }
 inline uint32_t at_rank(uint32_t address, int rank) {
     return emulator::at_rank(address, rank);
@@ -88,8 +91,9 @@ void launch_sized(void (*kernel)(P...), int blocks, int threads, int bytes, cuda
     if (blocks % CLUSTER) emulator::fail("%d blocks are not whole clusters", blocks);
     emulator::bars.clear(), emulator::warpgroups.clear(), emulator::cluster_arrived.clear();
     emulator::copies_out.clear();
-    emulator::cluster_bar = emulator::cluster_split = emulator::Barrier();
-    emulator::cluster_size = together ? blocks : CLUSTER;
+    emulator::splits.clear();
+    emulator::cluster_size = together ? blocks : CLUSTER, emulator::cluster_width = CLUSTER;
+    emulator::cluster_threads = CLUSTER * threads;
     emulator::launch(emulator::Config(blocks, threads, bytes), [=] { kernel(a...); });
 }
 struct alignas(128) TensorMap {
