@@ -30,10 +30,25 @@ template <int CHANNELS, int FILTERS, int Z, int Y, int X, int DEEP = 3> struct F
         for (int i = threadIdx.x; i < FILTERS; i += THREADS) ((float *)w.bias)[i] = bias[i];
     }
 
+    /* What a thread reads of a slab, a plane of a channel: [x][y]. */
+    using Values = float[3][PIXELS + 2];
+
     /* The results at z, x and PIXELS places from y on. Beyond the end they are of other places. */
     static __device__ __forceinline__ void multiply(const float *__restrict__ image,
                                                     const Weights &w, int z, int y, int x,
                                                     float (&sum)[PIXELS][FILTERS]) {
+        multiply(w, sum, [&](int slab, Values &v) {
+            const float *plane = image + (slab / DEEP * Z + z + slab % DEEP) * PLANE;
+#pragma unroll
+            for (int i = 0; i < 3 * (PIXELS + 2); i++)
+                v[i % 3][i / 3] = __ldg(plane + min(y + i / 3, Y - 1) * X + min(x + i % 3, X - 1));
+        });
+    }
+
+    /* The same of values that load(slab, v) brings. */
+    template <class F>
+    static __device__ __forceinline__ void multiply(const Weights &w, float (&sum)[PIXELS][FILTERS],
+                                                    const F &load) {
 #pragma unroll
         for (int f = 0; f < FILTERS; f += 4) {
             const float4 b = w.bias[f / 4];
@@ -43,11 +58,8 @@ template <int CHANNELS, int FILTERS, int Z, int Y, int X, int DEEP = 3> struct F
         }
 #pragma unroll 1
         for (int slab = 0; slab < CHANNELS * DEEP; slab++) {
-            const float *plane = image + (slab / DEEP * Z + z + slab % DEEP) * PLANE;
-            float v[3][PIXELS + 2];
-#pragma unroll
-            for (int i = 0; i < 3 * (PIXELS + 2); i++)
-                v[i % 3][i / 3] = __ldg(plane + min(y + i / 3, Y - 1) * X + min(x + i % 3, X - 1));
+            Values v;
+            load(slab, v);
 #pragma unroll
             for (int tap = 0; tap < 9; tap++)
 #pragma unroll
