@@ -157,9 +157,10 @@ constexpr double half_last_time(const HalfChoice &c) {
     return (l.length + HALF_LEAVE) * half_products_time(c) + HALF_ADD + HALF_ADD_PART * l.parts;
 }
 
-/* Whether they do: not where it gains less than 3 us, and 1 for each tile of a helper. */
+/* Whether they do: tiles of 256 columns (of 192 it took longer), where it gains more than 3 us, and
+ * 1 for each tile of a helper. */
 constexpr bool half_shares_last(const HalfChoice &c) {
-    if (!half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts) ||
+    if (!half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts) || c.tile_n < 256 ||
         half_tiles(c) <= half_at_once(c))
         return false;
     const HalfLast l = half_last(half_tiles(c), c.k / 64, half_at_once(c));

@@ -26,7 +26,6 @@
 {64, 2048, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.73 us, board a934cc */
 {64, 2048, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 5.49 us, board a934cc */
 {64, 2048, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.39 us, board b604de */
-{64, 2048, 4096, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 9.63 us, board a934cc */
 {64, 2048, 8192, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 14.09 us, board a934cc */
 {64, 2048, 12288, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 18.14 us, board a934cc */
 {64, 2048, 16384, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 22.65 us, board a934cc */
@@ -36,22 +35,18 @@
 {64, 4096, 4096, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 12.80 us, board a934cc */
 {64, 4096, 16384, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 37.87 us, board a934cc */
 {64, 8192, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.35 us, board 4a937c */
-{64, 8192, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 5.21 us, board a934cc */
 {64, 8192, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 8.49 us, board a934cc */
 {64, 8192, 2048, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 15.57 us, H100 cc560d */
 {64, 8192, 4096, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 20.61 us, board b604de */
-{64, 8192, 8192, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 35.84 us, board a934cc */
-{64, 8192, 12288, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 50.93 us, board a934cc */
 {64, 8192, 16384, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 67.78 us, board b604de */
 {64, 12288, 64, kp::HALF_APART, 64, 96, 1, 1, 32}, /* 7.11 us, board 993022 */
-{64, 12288, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 5.72 us, board a934cc */
-{64, 12288, 4096, kp::HALF_TOGETHER, 64, 256, 2, 1, 32}, /* 28.49 us, board a934cc */
 {64, 16384, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.27 us, board b604de */
 {64, 16384, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.17 us, H100 3b57a1 */
 {64, 16384, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 15.47 us, H100 760766 */
 {128, 64, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.97 us, board b604de */
 {128, 64, 12288, kp::HALF_TOGETHER, 64, 64, 8, 4, 32}, /* 9.87 us, board 0ad0f5 */
 {128, 64, 16384, kp::HALF_TOGETHER, 64, 64, 8, 4, 32}, /* 10.27 us, board ee2c02 */
+{128, 128, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.91 us, board b604de */
 {128, 128, 12288, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 10.96 us, board 0ad0f5 */
 {128, 128, 16384, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 9.49 us, board 08b401 */
 {128, 256, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.91 us, board b604de */
@@ -99,15 +94,14 @@
 {128, 16384, 12288, kp::HALF_APART, 64, 256, 1, 1, 32}, /* 99.35 us, board a934cc */
 {256, 64, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.82 us, board b604de */
 {256, 64, 16384, kp::HALF_TOGETHER, 64, 64, 8, 2, 32}, /* 11.70 us, board ac38b2 */
+{256, 128, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.89 us, board b604de */
 {256, 256, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 4.02 us, board b604de */
-{256, 256, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.35 us, board a934cc */
 {256, 256, 512, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 5.20 us, board b604de */
 {256, 256, 12288, kp::HALF_TOGETHER, 64, 64, 4, 1, 32}, /* 11.03 us, board a934cc */
-{256, 512, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.51 us, board a934cc */
+{256, 512, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 4.34 us, board b604de */
 {256, 512, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.46 us, board b604de */
 {256, 512, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.82 us, board a934cc */
 {256, 512, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 5.25 us, board a934cc */
-{256, 512, 2048, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 7.32 us, board a934cc */
 {256, 512, 4096, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 8.44 us, board b604de */
 {256, 512, 12288, kp::HALF_TOGETHER, 128, 64, 4, 1, 32}, /* 13.57 us, board a934cc */
 {256, 512, 16384, kp::HALF_PAIRED, 128, 64, 1, 8, 32}, /* 15.55 us, board 095972 */
@@ -150,7 +144,7 @@
 {512, 128, 8192, kp::HALF_TOGETHER, 64, 64, 4, 1, 32}, /* 9.10 us, board a934cc */
 {512, 128, 12288, kp::HALF_TOGETHER, 64, 128, 8, 1, 32}, /* 10.71 us, board b604de */
 {512, 128, 16384, kp::HALF_TOGETHER, 64, 128, 8, 1, 32}, /* 16.03 us, board ee2c02 */
-{512, 256, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.49 us, board a934cc */
+{512, 256, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 4.42 us, board b604de */
 {512, 256, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.80 us, board a934cc */
 {512, 256, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 7.39 us, board ac38b2 */
 {512, 256, 2048, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 7.05 us, board b604de */
@@ -209,7 +203,7 @@
 {1024, 128, 16384, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 16.88 us, board b604de */
 {1024, 256, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.57 us, board a934cc */
 {1024, 256, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.50 us, board b604de */
-{1024, 256, 8192, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 15.52 us, board a934cc */
+{1024, 256, 8192, kp::HALF_PAIRED, 64, 256, 1, 8, 32}, /* 15.63 us, board a934cc */
 {1024, 256, 12288, kp::HALF_PAIRED, 64, 256, 1, 8, 32}, /* 20.80 us, board b47f7a */
 {1024, 256, 16384, kp::HALF_TOGETHER, 64, 256, 1, 8, 32}, /* 21.87 us, board 08b401 */
 {1024, 512, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.50 us, board b604de */
@@ -220,7 +214,6 @@
 {1024, 512, 4096, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 12.58 us, board b604de */
 {1024, 512, 8192, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 19.97 us, board b604de */
 {1024, 512, 16384, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 30.47 us, board 08b401 */
-{1024, 1024, 64, kp::HALF_PAIRED, 64, 128, 1, 1, 32}, /* 4.96 us, board a934cc */
 {1024, 1024, 256, kp::HALF_PAIRED, 64, 128, 1, 1, 32}, /* 5.73 us, board 095972 */
 {1024, 1024, 1024, kp::HALF_APART, 128, 64, 1, 1, 32}, /* 7.91 us, board a934cc */
 {1024, 1024, 2048, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 10.94 us, board 08b401 */
@@ -248,7 +241,7 @@
 {1024, 16384, 256, kp::HALF_PAIRED, 128, 256, 1, 1, 32}, /* 17.75 us, board b604de */
 {1024, 16384, 512, kp::HALF_TOGETHER, 128, 256, 1, 1, 16}, /* 27.61 us, board 08b401 */
 {1024, 16384, 16384, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 692.27 us, board b63f68 */
-{2048, 64, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.60 us, board a934cc */
+{2048, 64, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 4.16 us, board b604de */
 {2048, 64, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.88 us, board a934cc */
 {2048, 64, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 5.47 us, board a934cc */
 {2048, 64, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.64 us, board b604de */
@@ -263,7 +256,6 @@
 {2048, 128, 12288, kp::HALF_PAIRED, 64, 128, 1, 4, 32}, /* 20.96 us, board b604de */
 {2048, 128, 16384, kp::HALF_PAIRED, 64, 128, 1, 4, 32}, /* 25.50 us, board b604de */
 {2048, 256, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.62 us, board a934cc */
-{2048, 256, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.92 us, board a934cc */
 {2048, 256, 256, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 5.14 us, board 08b401 */
 {2048, 256, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.17 us, board 08b401 */
 {2048, 256, 2048, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 9.24 us, board a934cc */
@@ -289,7 +281,7 @@
 {2048, 2048, 256, kp::HALF_APART, 64, 256, 1, 1, 32}, /* 10.16 us, board ac38b2 */
 {2048, 2048, 512, kp::HALF_APART, 128, 128, 1, 1, 32}, /* 10.87 us, board b604de */
 {2048, 2048, 1024, kp::HALF_PAIRED, 128, 128, 1, 1, 32}, /* 16.33 us, board 095972 */
-{2048, 2048, 2048, kp::HALF_PAIRED, 128, 128, 1, 1, 32}, /* 26.70 us, board a934cc */
+{2048, 2048, 2048, kp::HALF_TOGETHER, 128, 128, 1, 1, 8}, /* 26.74 us, board 08b401 */
 {2048, 4096, 64, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 10.60 us, board ac38b2 */
 {2048, 4096, 128, kp::HALF_TOGETHER, 128, 128, 1, 1, 32}, /* 9.59 us, board b604de */
 {2048, 4096, 256, kp::HALF_PAIRED, 128, 128, 1, 1, 32}, /* 11.42 us, board a934cc */
@@ -311,10 +303,8 @@
 {2048, 16384, 2048, kp::HALF_PAIRED, 128, 256, 1, 1, 16}, /* 180.84 us, board ddf807 */
 {2048, 16384, 4096, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 351.08 us, board b63f68 */
 {2048, 16384, 8192, kp::HALF_PAIRED, 128, 256, 1, 1, 16}, /* 699.43 us, board 3adbe6 */
-{4096, 64, 64, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.54 us, board a934cc */
 {4096, 64, 2048, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 9.03 us, board 08b401 */
 {4096, 128, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.17 us, board 3adbe6 */
-{4096, 128, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 5.11 us, board a934cc */
 {4096, 128, 512, kp::HALF_PAIRED, 64, 64, 1, 1, 32}, /* 6.21 us, board a934cc */
 {4096, 128, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 7.77 us, board 08b401 */
 {4096, 128, 2048, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 10.17 us, board b604de */
@@ -379,11 +369,11 @@
 {8192, 64, 16384, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 66.70 us, board a934cc */
 {8192, 128, 256, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 6.05 us, board 08b401 */
 {8192, 128, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 8.92 us, board ac38b2 */
-{8192, 128, 1024, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 9.05 us, board a934cc */
+{8192, 128, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 10.96 us, board ee2c02 */
 {8192, 128, 2048, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 14.99 us, board ee2c02 */
 {8192, 128, 4096, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 23.59 us, board b47f7a */
 {8192, 128, 8192, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 40.99 us, board 0ad0f5 */
-{8192, 128, 12288, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 55.41 us, board a934cc */
+{8192, 128, 12288, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 57.96 us, board b47f7a */
 {8192, 128, 16384, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 74.49 us, board 08b401 */
 {8192, 256, 128, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 6.11 us, board 08b401 */
 {8192, 256, 256, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 6.90 us, board 08b401 */
@@ -392,7 +382,6 @@
 {8192, 256, 4096, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 29.45 us, board b604de */
 {8192, 256, 8192, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 51.54 us, board 08b401 */
 {8192, 256, 16384, kp::HALF_PAIRED, 128, 256, 1, 2, 16}, /* 102.67 us, board 08b401 */
-{8192, 512, 64, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 6.77 us, board a934cc */
 {8192, 512, 128, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 9.16 us, board ddf807 */
 {8192, 512, 256, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 8.40 us, board b604de */
 {8192, 512, 512, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 11.18 us, board 08b401 */
@@ -404,7 +393,6 @@
 {8192, 1024, 1024, kp::HALF_TOGETHER, 128, 256, 1, 1, 8}, /* 27.27 us, board 08b401 */
 {8192, 2048, 64, kp::HALF_APART, 128, 128, 1, 1, 16}, /* 12.54 us, board b604de */
 {8192, 2048, 128, kp::HALF_TOGETHER, 128, 128, 1, 1, 16}, /* 13.91 us, board 08b401 */
-{8192, 2048, 256, kp::HALF_PAIRED, 128, 256, 1, 1, 16}, /* 17.56 us, board a934cc */
 {8192, 2048, 512, kp::HALF_PAIRED, 128, 256, 1, 1, 16}, /* 27.80 us, board b604de */
 {8192, 2048, 4096, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 179.01 us, board 993022 */
 {8192, 2048, 8192, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 350.61 us, board ddf807 */
@@ -435,7 +423,6 @@
 {8192, 16384, 2048, kp::HALF_PAIRED, 128, 256, 1, 1, 16}, /* 720.66 us, recorded */
 {8192, 16384, 4096, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 1440.99 us, board ddf807 */
 {12288, 64, 64, kp::HALF_APART, 128, 64, 1, 1, 16}, /* 5.07 us, board b604de */
-{12288, 64, 128, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 5.98 us, board a934cc */
 {12288, 64, 256, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 6.39 us, board b604de */
 {12288, 64, 512, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 7.98 us, board 08b401 */
 {12288, 64, 4096, kp::HALF_APART, 128, 64, 1, 1, 16}, /* 30.01 us, board a934cc */
@@ -455,7 +442,7 @@
 {12288, 512, 256, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 12.58 us, board 9ea0d4 */
 {12288, 512, 512, kp::HALF_APART, 128, 128, 1, 1, 16}, /* 14.04 us, board a934cc */
 {12288, 512, 4096, kp::HALF_PAIRED, 192, 128, 1, 1, 16}, /* 72.28 us, board 08b401 */
-{12288, 1024, 64, kp::HALF_TOGETHER, 128, 128, 1, 1, 16}, /* 10.71 us, board a934cc */
+{12288, 1024, 64, kp::HALF_APART, 128, 128, 1, 1, 16}, /* 10.77 us, board b604de */
 {12288, 1024, 128, kp::HALF_PAIRED, 128, 128, 1, 1, 16}, /* 12.00 us, board 08b401 */
 {12288, 1024, 256, kp::HALF_PAIRED, 128, 256, 1, 1, 16}, /* 14.62 us, board a934cc */
 {12288, 1024, 512, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 22.30 us, board 08b401 */
@@ -463,7 +450,7 @@
 {12288, 1024, 12288, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 393.06 us, board 3adbe6 */
 {12288, 1024, 16384, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 536.93 us, board 0022cd */
 {12288, 2048, 128, kp::HALF_TOGETHER, 128, 192, 1, 1, 16}, /* 18.34 us, board 08b401 */
-{12288, 2048, 512, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 38.28 us, board a934cc */
+{12288, 2048, 512, kp::HALF_PAIRED, 128, 256, 1, 1, 16}, /* 38.79 us, board b604de */
 {12288, 2048, 4096, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 265.75 us, board b63f68 */
 {12288, 2048, 8192, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 520.49 us, board b63f68 */
 {12288, 2048, 12288, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 783.78 us, board 993022 */
@@ -481,7 +468,7 @@
 {12288, 8192, 2048, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 534.86 us, board 9ea0d4 */
 {12288, 8192, 4096, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 1082.85 us, board 4a937c */
 {12288, 12288, 64, kp::HALF_APART, 64, 256, 1, 1, 8}, /* 86.35 us, board 08b401 */
-{12288, 12288, 128, kp::HALF_TOGETHER, 128, 256, 1, 1, 8}, /* 97.79 us, board a934cc */
+{12288, 12288, 128, kp::HALF_TOGETHER, 128, 192, 1, 1, 8}, /* 97.59 us, board 08b401 */
 {12288, 12288, 2048, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 783.04 us, board 4a937c */
 {12288, 12288, 4096, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 1603.88 us, board ddf807 */
 {12288, 16384, 64, kp::HALF_APART, 64, 256, 1, 1, 8}, /* 116.81 us, board 0ad0f5 */
@@ -509,7 +496,6 @@
 {16384, 256, 512, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 13.85 us, board b47f7a */
 {16384, 256, 1024, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 19.39 us, board ee2c02 */
 {16384, 512, 64, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 10.28 us, board 4a937c */
-{16384, 512, 128, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 10.09 us, board a934cc */
 {16384, 512, 256, kp::HALF_PAIRED, 128, 128, 1, 1, 16}, /* 11.72 us, board a934cc */
 {16384, 512, 512, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 16.72 us, board 08b401 */
 {16384, 512, 16384, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 357.50 us, board 3adbe6 */
