@@ -162,7 +162,7 @@ static void stuck(const std::vector<Block> &blocks, int n) {
             blocks[0].index.z);
     for (int i = 0; i < n; i++)
         if (!fibers[i]->t.done && i % 32 == 0)
-            fprintf(stderr, " [%d.%d: %s]", fibers[i]->t.block->rank, fibers[i]->t.linear,
+            fprintf(stderr, " [%d.%d: %s]", (int)fibers[i]->t.block->index.x, fibers[i]->t.linear,
                     fibers[i]->t.where);
     fprintf(stderr, "\n");
     exit(1);
