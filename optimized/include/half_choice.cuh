@@ -127,17 +127,17 @@ struct HalfLast {
     int rest, helpers; /* slabs of a tile, and clusters, that are left over */
 };
 
-/* How long a cluster takes to leave the sums of a piece, in slabs, and in nanoseconds what comes
- * after the last piece, without and with the parts of a tile that are added up. */
+/* What sharing costs: a cluster leaves the sums of a piece in the time of so many slabs; then all
+ * meet, in so many nanoseconds, and add up, in so many more for each part of a tile. */
 constexpr int HALF_LEAVE = 8;
-constexpr double HALF_ADD = 3000, HALF_ADD_PART = 300;
+constexpr double HALF_MEET = 3000, HALF_ADD_PART = 300;
 
 constexpr HalfLast half_last(long long tiles, int slabs, int clusters) {
     HalfLast l = {};
     l.tiles = (int)(tiles % clusters), l.whole = (int)tiles - l.tiles;
     if (l.tiles == 0) return l;
     l.parts = clusters / l.tiles, l.helpers = clusters % l.tiles;
-    /* A helper has a piece of several tiles, and of each leaves the sums. */
+    /* Parts are longer by what helpers need to leave the sums of several tiles. */
     const int leaves = l.helpers ? HALF_LEAVE * (l.tiles - l.helpers) : 0;
     l.length = half_rounds((long long)l.tiles * slabs + leaves, clusters);
     if (l.length > slabs) l.length = slabs;
@@ -154,7 +154,7 @@ constexpr double half_products_time(const HalfChoice &c) {
 /* Nanoseconds of the last round if all share its tiles, as it is modelled. */
 constexpr double half_last_time(const HalfChoice &c) {
     const HalfLast l = half_last(half_tiles(c), c.k / 64, half_at_once(c));
-    return (l.length + HALF_LEAVE) * half_products_time(c) + HALF_ADD + HALF_ADD_PART * l.parts;
+    return (l.length + HALF_LEAVE) * half_products_time(c) + HALF_MEET + HALF_ADD_PART * l.parts;
 }
 
 /* Whether they do: tiles of 256 columns (of 192 it took longer), where it gains more than 3 us, and

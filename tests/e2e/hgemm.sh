@@ -32,6 +32,42 @@ for table in '' half_table_h100.cuh; do
     check "and every shape has one that can be compiled ($table)" is "$("$scratch/list" 2>&1)" ''
 done
 
+# Of the last round every slab of every tile is somebody's, its pieces are counted, in the order of the depth, and have
+# room, whatever is left.
+{
+    printf '#include <algorithm>\n#include <cstdio>\n#include <vector>\n#include "half_choice.cuh"\nusing namespace kp;\nusing std::max;\nusing std::min;\n'
+    printf '#define __device__\n#define __forceinline__ inline\n'
+    sed -n '/^\/\* A helper/,/^\/\* Where block/{ /^\/\* Where block/d; p }' optimized/include/half_last.cuh
+    cat << 'END'
+template <int SLABS_> struct Of { static constexpr int SLABS = SLABS_; };
+template <int SLABS> static void all(int clusters) {
+    for (int tiles = 1; tiles < clusters; tiles++) {
+        const HalfLast last = half_last(clusters * 3 + tiles, SLABS, clusters);
+        std::vector<std::vector<int>> of(tiles, std::vector<int>(SLABS, -1)), begin(tiles, std::vector<int>(last.parts + 2, -1));
+        bool right = last.whole == clusters * 3 && last.tiles == tiles;
+        for (int c = 0; c < clusters; c++)
+            half_each_piece<Of<SLABS>>(last, c, [&](int tile, int from, int to, int piece) {
+                right &= from < to && piece < last.parts + 2 && begin[tile][piece] == -1;
+                begin[tile][piece] = from;
+                for (int k = from; k < to; k++) right &= of[tile][k] == -1, of[tile][k] = piece;
+            });
+        for (int t = 0; t < tiles; t++) {
+            const int pieces = half_pieces<Of<SLABS>>(last, t);
+            for (int k = 0; k < SLABS; k++) right &= of[t][k] >= 0 && (k == 0 || of[t][k] >= of[t][k - 1]);
+            for (int p = 0; p < last.parts + 2; p++) right &= (begin[t][p] >= 0) == (p < pieces);
+        }
+        if (!right) printf("%d tiles of %d slabs, %d clusters\n", tiles, SLABS, clusters);
+    }
+}
+int main() {
+    for (int clusters : {2, 3, 57, 66, 114, 132})
+        all<1>(clusters), all<3>(clusters), all<16>(clusters), all<64>(clusters), all<100>(clusters), all<256>(clusters);
+}
+END
+} > "$scratch/last.cpp"
+check "the last round's pieces are plain C++" g++ -std=c++17 -Wall -Wextra -Werror -Ioptimized/include -o "$scratch/last" "$scratch/last.cpp"
+check 'and are whole' is "$("$scratch/last" 2>&1 | head -3)" ''
+
 if [ ! -e "$real_cuda/include/cuda_fp16.h" ] || ! echo '#include <sanitizer/asan_interface.h>' | g++ -fsanitize=address -E -x c++ - > /dev/null 2>&1; then
     skip 'the kernels of hgemm' 'no headers of CUDA, or no AddressSanitizer'
     exit
