@@ -76,6 +76,22 @@ template <int CHANNELS, int FILTERS, int Z, int Y, int X, int DEEP = 3> struct F
                 }
         }
     }
+
+    /* Adds value(p) of PIXELS places to a total, with what the additions before have `lost`: where
+     * all are alike, the losses are too. */
+    template <class F>
+    static __device__ __forceinline__ void add_up(float &total, float &lost, const F &value) {
+        float of[PIXELS];
+#pragma unroll
+        for (int p = 0; p < PIXELS; p++) of[p] = value(p);
+#pragma unroll
+        for (int half = PIXELS / 2; half > 0; half /= 2)
+#pragma unroll
+            for (int p = 0; p < half; p++) of[p] += of[p + half];
+        const float before = total, more = of[0] - lost, now = before + more;
+        total = now;
+        lost = now - before - more;
+    }
 };
 
 } // namespace kp

@@ -77,14 +77,14 @@ constexpr int half_columns_of_tiles(const HalfChoice &c) {
     return half_rounds(c.n, c.tile_n);
 }
 
-/* Bytes that the others of a cluster send a block which adds up its share of a tile. */
-constexpr int half_sent(int tile_m, int tile_n, int split) {
-    return tile_m * tile_n * 4 / split * (split - 1);
-}
-
 /* Stages of a ring that fit beside so many bytes of sums. */
 constexpr int half_fit(int tile_m, int tile_n, int sums) {
     return (HALF_MEMORY - sums - 16) / ((tile_m + tile_n) * 128 + 16);
+}
+
+/* Bytes that the others of a cluster send a block which adds up its share of a tile. */
+constexpr int half_sent(int tile_m, int tile_n, int split) {
+    return tile_m * tile_n * 4 / split * (split - 1);
 }
 
 /* The same for a choice, without the rooms of what is stored by maps. */
@@ -213,12 +213,12 @@ constexpr double half_direct_time(const HalfChoice &c) {
     return HALF_LAUNCH + half_most(half_most(latency, flow), half_bytes_time(c));
 }
 
-/* Nanoseconds of a slab of a tile, where so many blocks have so many slabs each: products, which
- * wait for whoever asks for the next slab, and what is fetched. Blocks that share B fetch their
- * first slabs alone. */
+/* Nanoseconds of a slab of a tile, where so many blocks have so many slabs each: products, and what
+ * is fetched. No slab takes less than `least`, however small; why is not known (NOTES.md). Blocks
+ * that share B fetch their first slabs alone. */
 constexpr double half_slab_time(const HalfChoice &c, double blocks, double slabs) {
-    const double asking = half_share(c) == 1 ? 129 : 210;
-    const double products = half_most(asking, half_products_time(c));
+    const double least = half_share(c) == 1 ? 129 : 210;
+    const double products = half_most(least, half_products_time(c));
     const int early = half_early(half_stages(c));
     const double alone = half_share(c) == 1 || slabs < early ? 1 : early / slabs;
     const double fetched = (c.tile_m + c.tile_n * (1 + alone) / 2) * 128;

@@ -31,15 +31,9 @@ __global__ void __launch_bounds__(THREADS, 1)
         float sum[Conv::PIXELS][FILTERS];
         Conv::multiply(x + (long long)image * Conv::IMAGE, weights, 0, y, threadIdx.x, sum);
 #pragma unroll
-        for (int f = 0; f < FILTERS; f++) {
-            for (int p = 0; p < Conv::PIXELS; p++)
-                sum[p][f] = y + p < Conv::OUT_Y ? kp::Gelu()(sum[p][f]) : 0.0f;
-            for (int half = Conv::PIXELS / 2; half > 0; half /= 2)
-                for (int p = 0; p < half; p++) sum[p][f] += sum[p + half][f];
-            const float more = sum[0][f] - lost[f], before = total[f];
-            total[f] = before + more;
-            lost[f] = total[f] - before - more;
-        }
+        for (int f = 0; f < FILTERS; f++)
+            Conv::add_up(total[f], lost[f],
+                         [&](int p) { return y + p < Conv::OUT_Y ? kp::Gelu()(sum[p][f]) : 0.0f; });
     }
 #pragma unroll
     for (int f = 0; f < FILTERS; f++) {

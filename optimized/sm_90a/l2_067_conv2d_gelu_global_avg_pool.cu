@@ -42,22 +42,11 @@ static __device__ __forceinline__ void fetch(const float *__restrict__ image, Me
 /* Adds gelu of a thread's results from row y on. */
 static __device__ __forceinline__ void add(Memory &m, int y) {
 #pragma unroll 1 /* two at a time take 6 % longer */
-    for (int f = 0; f < FILTERS; f++) {
-        float of[Conv::PIXELS];
-#pragma unroll
-        for (int p = 0; p < Conv::PIXELS; p++) {
+    for (int f = 0; f < FILTERS; f++)
+        Conv::add_up(m.total[f][threadIdx.x], m.lost[f][threadIdx.x], [&](int p) {
             const float v = kp::Gelu()(m.result[f][p][threadIdx.x]);
-            of[p] = y + p < Conv::OUT_Y ? v : 0.0f;
-        }
-#pragma unroll
-        for (int half = Conv::PIXELS / 2; half > 0; half /= 2)
-#pragma unroll
-            for (int p = 0; p < half; p++) of[p] += of[p + half];
-        float &total = m.total[f][threadIdx.x], &lost = m.lost[f][threadIdx.x];
-        const float before = total, more = of[0] - lost, now = before + more;
-        total = now;
-        lost = now - before - more;
-    }
+            return y + p < Conv::OUT_Y ? v : 0.0f;
+        });
 }
 
 __global__ void __launch_bounds__(THREADS, 1)

@@ -91,7 +91,7 @@ void launch_sized(void (*kernel)(P...), int blocks, int threads, int bytes, cuda
     if (blocks % CLUSTER) emulator::fail("%d blocks are not whole clusters", blocks);
     emulator::bars.clear(), emulator::warpgroups.clear(), emulator::cluster_arrived.clear();
     emulator::copies_out.clear();
-    emulator::splits.clear();
+    emulator::cluster_bar = emulator::Barrier(), emulator::splits.clear();
     emulator::cluster_size = together ? blocks : CLUSTER, emulator::cluster_width = CLUSTER;
     emulator::cluster_threads = CLUSTER * threads;
     emulator::launch(emulator::Config(blocks, threads, bytes), [=] { kernel(a...); });
