@@ -172,7 +172,7 @@ constexpr bool half_shares_last(const HalfChoice &c) {
 /* Whether blocks stay in step: those of long products drift apart else, and read from memory what
  * others have read. */
 constexpr bool half_in_step(const HalfChoice &c) {
-    return half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts) && c.k >= 8192 &&
+    return half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts) && c.k >= 2048 &&
            half_tiles(c) >= 3 * half_at_once(c);
 }
 
