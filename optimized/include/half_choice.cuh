@@ -14,11 +14,19 @@ enum HalfWay { HALF_DIRECT, HALF_TOGETHER, HALF_APART, HALF_PAIRED };
 struct HalfChoice {
     int m, n, k;
     HalfWay way;
-    int tile_m, tile_n; /* rows and columns of a tile */
-    int split;          /* blocks of a cluster that share a tile's depth; HALF_DIRECT: warps */
-    int parts;          /* such clusters that share it, by way of scratch memory */
-    int walk;           /* rows of tiles that are walked together */
+    int tile_m, tile_n;      /* rows and columns of a tile */
+    int split;               /* blocks of a cluster that share a tile's depth; HALF_DIRECT: warps */
+    int parts;               /* such clusters that share it, by way of scratch memory */
+    int walk;                /* rows of tiles that are walked together */
+    bool transposed = false; /* out transposed is multiplied, N x M: tiles are of its rows */
 };
+
+/* The choice with the sizes of the product that is multiplied. */
+constexpr HalfChoice half_multiplied(HalfChoice c) {
+    const int m = c.m;
+    if (c.transposed) c.m = c.n, c.n = m;
+    return c;
+}
 
 constexpr HalfChoice HALF_TABLE[] = {
 #include "half_table.cuh"
@@ -92,10 +100,13 @@ constexpr int half_stages(const HalfChoice &c) {
     return half_fit(c.tile_m, c.tile_n, half_sent(c.tile_m, c.tile_n, c.split));
 }
 
-/* Whether a choice can be compiled, as the kernels' static_asserts say, and is no waste: tiles that
- * are stored by maps may reach beyond the matrix. */
+/* Whether a choice, of the sizes that are multiplied, can be compiled, as the kernels'
+ * static_asserts say, and is no waste: tiles that are stored by maps may reach beyond the matrix.
+ */
 constexpr bool half_possible(const HalfChoice &c) {
-    if (half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts)) {
+    const bool laps = half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts);
+    if (c.transposed && (laps || c.way == HALF_DIRECT)) return false;
+    if (laps) {
         if (1.0 * half_share(c) * c.tile_m * half_rows_of_tiles(c) * c.tile_n *
                 half_columns_of_tiles(c) >
             1.2 * c.m * c.n)
@@ -331,7 +342,8 @@ int main(int n, char **size) {
     const auto add = [&](const HalfChoice &c) {
         for (const HalfChoice &o : all)
             if (c.way == o.way && c.tile_m == o.tile_m && c.tile_n == o.tile_n &&
-                c.split == o.split && c.parts == o.parts && c.walk == o.walk)
+                c.split == o.split && c.parts == o.parts && c.walk == o.walk &&
+                c.transposed == o.transposed)
                 return;
         all.push_back(c);
     };
@@ -341,12 +353,18 @@ int main(int n, char **size) {
     add(half_model(rows, columns, depth));
     add(half_choice(rows, columns, depth)); /* a table's line must win again */
     const size_t first = all.size();
-    if (!half_long(rows, columns, depth)) half_each(rows, columns, depth, add);
+    if (!half_long(rows, columns, depth)) {
+        half_each(rows, columns, depth, add);
+        half_each(columns, rows, depth, [&](HalfChoice c) {
+            c.transposed = true;
+            if (half_possible(c)) add(half_multiplied(c));
+        });
+    }
     std::stable_sort(all.begin() + first, all.end(), [](const HalfChoice &x, const HalfChoice &y) {
-        return half_time(x) < half_time(y);
+        return half_time(half_multiplied(x)) < half_time(half_multiplied(y));
     });
     for (const HalfChoice &c : all)
-        printf("kp::HALF_%s, %d, %d, %d, %d, %d\t%.2f\n", way[c.way], c.tile_m, c.tile_n, c.split,
-               c.parts, c.walk, half_time(c) * 1e-3);
+        printf("kp::HALF_%s, %d, %d, %d, %d, %d%s\t%.2f\n", way[c.way], c.tile_m, c.tile_n, c.split,
+               c.parts, c.walk, c.transposed ? ", true" : "", half_time(half_multiplied(c)) * 1e-3);
 }
 #endif

@@ -8,11 +8,11 @@ namespace kp {
 
 /* out = a * transpose(bt), as Choice::C says; `scratch` has scratch_bytes(). */
 template <class Choice> struct HalfGemm {
-    static constexpr HalfChoice C = Choice::C;
+    static constexpr HalfChoice C = half_multiplied(Choice::C);
     static_assert(half_possible(C), "sizes are multiples of 64, and a line is right");
     static constexpr bool DIRECT = C.way == HALF_DIRECT;
     using Sizes = HalfSizes<C.m, C.n, C.k>;
-    using Tile = HalfTile<Sizes, C.way, C.tile_m, C.tile_n, C.split, C.parts, C.walk>;
+    using Tile = HalfTile<Sizes, C.way, C.tile_m, C.tile_n, C.split, C.parts, C.walk, C.transposed>;
     using Direct = DirectTile<C.m, C.n, C.k, C.tile_m, C.tile_n, C.split>;
 
     static constexpr size_t scratch_bytes() {
@@ -26,7 +26,8 @@ template <class Choice> struct HalfGemm {
         if constexpr (DIRECT)
             direct_product<Direct>(a, bt, out, stream);
         else
-            half_product<Sizes, Tile>(a, bt, out, scratch, stream);
+            half_product<Sizes, Tile>(C.transposed ? bt : a, C.transposed ? a : bt, out, scratch,
+                                      stream);
     }
 };
 

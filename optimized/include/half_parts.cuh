@@ -145,18 +145,15 @@ __device__ __forceinline__ void half_store_item(const HalfWork<T> &work, int til
                                                 const float4 (&v)[4], __half *out) {
     const int warp = item / T::OF_WARP, of = item % T::OF_WARP;
     const int row = work.row(tile) + (T::BESIDE ? 0 : warp / 4 * T::OWN_M) +
-                    of / (T::OWN_N / 32) * 64 + warp % 4 * 16 + threadIdx.x % 32 / 4;
-    const int column = work.column(tile) + (T::BESIDE ? warp / 4 * T::OWN_N : 0) +
-                       of % (T::OWN_N / 32) * 32 + threadIdx.x % 4 * 8;
-    __half *to = out + row * S::N + column;
+                    of / (T::OWN_N / 32) * 64 + warp % 4 * 16;
+    const int column =
+        work.column(tile) + (T::BESIDE ? warp / 4 * T::OWN_N : 0) + of % (T::OWN_N / 32) * 32;
     uint32_t upper[4], lower[4];
 #pragma unroll
     for (int e = 0; e < 4; e++)
         upper[e] = half_pair(v[e].x, v[e].y), lower[e] = half_pair(v[e].z, v[e].w);
-    half_transpose(upper), half_transpose(lower);
     if (T::LAPS && (row >= S::M || column >= S::N)) return;
-    *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
-    *(uint4 *)(to + 8 * S::N) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
+    half_store_halves<S, T>(out, row, column, upper, lower);
 }
 
 /* Leaves four sums of an item in scratch. */

@@ -93,24 +93,22 @@ __device__ __forceinline__ void half_slab(HalfSums<T> &sums, uint32_t a, uint32_
     wgmma_end();
 }
 
-/* Stores a warpgroup's sums; `out` is its first column in the thread's first row. */
+/* Stores a warp's sums, from (row, column) on. */
 template <class S, class T>
-__device__ __forceinline__ void half_store(__half *out, const HalfSums<T> &sums) {
+__device__ __forceinline__ void half_store(__half *out, int row, int column,
+                                           const HalfSums<T> &sums) {
 #pragma unroll
     for (int i = 0; i < T::OWN_M / 64; i++)
 #pragma unroll
-        for (int j = 0; j < T::OWN_N / 8; j += 4)
+        for (int j = 0; j < T::OWN_N / 2; j += 16) {
+            uint32_t upper[4], lower[4];
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                uint32_t r[4];
-#pragma unroll
-                for (int e = 0; e < 4; e++)
-                    r[e] =
-                        half_pair(sums[i][(j + e) * 4 + h * 2], sums[i][(j + e) * 4 + h * 2 + 1]);
-                half_transpose(r);
-                *(uint4 *)(out + (i * 64 + h * 8) * S::N + (j + threadIdx.x % 4) * 8) =
-                    make_uint4(r[0], r[1], r[2], r[3]);
+            for (int e = 0; e < 4; e++) {
+                const float *v = sums[i] + j + e * 4;
+                upper[e] = half_pair(v[0], v[1]), lower[e] = half_pair(v[2], v[3]);
             }
+            half_store_halves<S, T>(out, row + i * 64, column + j * 2, upper, lower);
+        }
 }
 
 /* Stores by the copy engine, one box of a warp's sums at a time. */
@@ -183,8 +181,7 @@ __device__ __forceinline__ void half_multiply(HalfRing<T> ring, const HalfWork<T
         release(used);
         if (T::APART) ring.skip(T::SLABS), turn++;
         if (!T::REDUCES)
-            half_store<S, T>(out + (work.row(tile) + row) * S::N + work.column(tile) + column,
-                             sums);
+            half_store<S, T>(out, work.row(tile) + row, work.column(tile) + column, sums);
     }
 }
 
@@ -323,10 +320,8 @@ __global__ void __launch_bounds__(T::THREADS, 1)
             half_multiply_laps<S, T>(ring, work, &maps.out, last, out, scratch);
         } else {
             const int group = T::APART ? 0 : __shfl_sync(~0u, threadIdx.x / 128, 0);
-            const int column =
-                T::BESIDE ? group * T::OWN_N : 0; /* of the tile: the thread's first */
-            const int row = (T::BESIDE ? 0 : group * T::OWN_M) + threadIdx.x % 128 / 32 * 16 +
-                            threadIdx.x % 32 / 4;
+            const int column = T::BESIDE ? group * T::OWN_N : 0; /* of the tile: the warp's first */
+            const int row = (T::BESIDE ? 0 : group * T::OWN_M) + threadIdx.x % 128 / 32 * 16;
             HalfSums<T> sums;
             half_multiply<S, T>(ring, work, row, column, out, sums);
             if constexpr (T::REDUCES) half_finish<S, T>(work, memory, sums, meet, out, scratch);

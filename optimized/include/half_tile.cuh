@@ -9,8 +9,10 @@ namespace kp {
 template <int M_, int N_, int K_> struct HalfSizes { static constexpr int M = M_, N = N_, K = K_; };
 
 /* How a shape S is cut: HalfChoice has what the parameters mean. */
-template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK_> struct HalfTile {
+template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK_, bool TRANSPOSED_>
+struct HalfTile {
     static constexpr int M = M_, N = N_, SPLIT = SPLIT_, PARTS = PARTS_;
+    static constexpr bool TRANSPOSED = TRANSPOSED_; /* out is stored so */
     static constexpr HalfChoice C = {S::M, S::N, S::K, WAY, M, N, SPLIT, PARTS, WALK_};
     static constexpr bool SHARES_LAST = half_shares_last(C), IN_STEP = half_in_step(C);
     static constexpr bool APART = WAY == HALF_APART;
@@ -87,6 +89,29 @@ template <class T> using HalfSums = float[T::OWN_M / 64][T::OWN_N / 2];
 __device__ __forceinline__ uint32_t half_pair(float x, float y) {
     const __half2 v = __floats2half2_rn(x, y);
     return *(const uint32_t *)&v;
+}
+
+/* Stores an item of sums as halves: of its 16 rows by 32 columns, from (row, column) on, a thread
+ * has two neighbours of every eight columns in one of the upper rows and in one of the lower. */
+template <class S, class T>
+__device__ __forceinline__ void half_store_halves(__half *out, int row, int column,
+                                                  uint32_t (&upper)[4], uint32_t (&lower)[4]) {
+    const int lane = threadIdx.x % 32, of_quad = lane % 4;
+    if constexpr (T::TRANSPOSED) {
+#pragma unroll
+        for (int e = 0; e < 4; e += 2) {
+            uint32_t r[4] = {transpose_matrix(upper[e]), transpose_matrix(lower[e]),
+                             transpose_matrix(upper[e + 1]), transpose_matrix(lower[e + 1])};
+            half_transpose(r);
+            *(uint4 *)(out + (column + (e + of_quad / 2) * 8 + lane / 4) * S::M + row +
+                       of_quad % 2 * 8) = make_uint4(r[0], r[1], r[2], r[3]);
+        }
+    } else {
+        __half *to = out + (row + lane / 4) * S::N + column + of_quad * 8;
+        half_transpose(upper), half_transpose(lower);
+        *(uint4 *)to = make_uint4(upper[0], upper[1], upper[2], upper[3]);
+        *(uint4 *)(to + 8 * S::N) = make_uint4(lower[0], lower[1], lower[2], lower[3]);
+    }
 }
 
 } // namespace kp

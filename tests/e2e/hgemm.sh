@@ -20,7 +20,7 @@ int main() {
             for (int k : sizes) {
                 const HalfChoice c = half_choice(m, n, k);
                 half_each(m, n, k, [&](const HalfChoice &d) { ways[HALF_PAIRED] += d.way == HALF_PAIRED; });
-                if (c.m != m || c.n != n || c.k != k || !half_possible(c)) printf("%d %d %d\n", m, n, k);
+                if (c.m != m || c.n != n || c.k != k || !half_possible(half_multiplied(c))) printf("%d %d %d\n", m, n, k);
                 ways[c.way]++, splits += c.split > 1, parts += c.parts > 1;
             }
     if (!ways[0] || !ways[1] || !ways[2] || !ways[3] || !splits || !parts) puts("a way that no shape takes");
@@ -99,7 +99,9 @@ cases='64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TO
     64_128_1024:TOGETHER,64,128,2,4,8 512_256_640:PAIRED,256,128,1,1,8 128_64_1024:TOGETHER,64,64,1,16,8 192_256_320:TOGETHER,192,128,1,1,8
     192_128_512:TOGETHER,192,128,2,1,8 384_256_640:PAIRED,192,128,1,1,8 384_128_768:PAIRED,192,128,1,2,8 128_192_320:TOGETHER,128,96,1,1,8
     64_288_320:APART,64,96,1,1,8 256_192_1152:PAIRED,128,96,1,2,8 128_256_512:TOGETHER,128,128,1,4,8 256_256_640:TOGETHER,128,128,1,1,8
-    128_512_320:APART,128,128,1,1,8 256_64_512:APART,64,64,1,1,8'
+    128_512_320:APART,128,128,1,1,8 256_64_512:APART,64,64,1,1,8
+    1088_1024_128:APART,128,64,1,1,4,true 128_256_320:TOGETHER,64,128,1,1,8,true 64_128_1024:TOGETHER,128,64,2,1,8,true
+    128_256_1024:PAIRED,64,128,1,2,8,true 128_384_320:TOGETHER,192,128,1,1,8,true'
 # some N WORD... - N of them, others for each commit; all with KERNELS=all.
 some() { if [ "${KERNELS-}" = all ]; then printf '%s\n' "${@:2}"; else shuffled "${@:2}" | head -n "$1"; fi; }
 # shellcheck disable=SC2086  # a list
