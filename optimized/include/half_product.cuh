@@ -16,7 +16,10 @@
  * up a piece of the tile, of which the others send it their sums. If that is still too few blocks,
  * PARTS of such clusters share it: each leaves its sums in scratch. Where all blocks run at once
  * they meet then, and each adds up a piece; else the last adds up all. The order is always the
- * same. Where there are many, all may share those of the last round (half_last.cuh). */
+ * same. Where there are many, all may share those of the last round (half_last.cuh).
+ *
+ * A product may be multiplied TRANSPOSED: A and B change places, and each item of sums is
+ * transposed as it is stored. A tall one is cut as a wide one is then. */
 #pragma once
 #include "half_last.cuh"
 

@@ -125,7 +125,7 @@ check 'a portable product straight from memory is right' emulate 128_64_256 opti
 check 'so is one of tiles' emulate 64_1088_576 optimized/portable/hgemm.cu
 
 # wrong WHAT M_N_K WAY SED [MORE] - so edited it is found to be wrong, if it is this edit's turn.
-edit=0 turns=$(some 5 {1..18})
+edit=0 turns=$(some 5 {1..19})
 wrong() {
     grep -qx $((++edit)) <<< "$turns" || return 0
     check "$1: the edit is made" not cmp -s <(edited "$4") <(edited '')
@@ -150,3 +150,4 @@ wrong 'a warp that ends before its boxes are read' 512_256_320 PAIRED,128,128,1,
 wrong 'a piece that is left out' 1600_64_704 TOGETHER,128,64,1,1,8 's/int piece = 0; piece < pieces/int piece = 1; piece < pieces/' "$(shared 4)"
 wrong 'a helper that begins where another does' 1600_64_704 TOGETHER,128,64,1,1,8 's/max(begin - first, 0)/0/' "$(shared 8)"
 wrong 'a block that waits at its last step' 1600_64_704 TOGETHER,128,64,1,1,8 's/step > 1 && step < steps/step > 1/' "$(shared 4)"
+wrong 'rows of a transposed product that are left out' 128_256_320 TOGETHER,64,128,1,1,8,true 's/of_quad % 2 \* 8) =/0) =/'
