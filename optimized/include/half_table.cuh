@@ -27,7 +27,7 @@
 {64, 2048, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.73 us, board a934cc */
 {64, 2048, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 5.49 us, board a934cc */
 {64, 2048, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.39 us, board b604de */
-{64, 2048, 8192, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 14.09 us, board a934cc */
+{64, 2048, 8192, kp::HALF_TOGETHER, 64, 64, 2, 1, 32, true}, /* 14.75 us, board 2aa728 */
 {64, 4096, 64, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.49 us, board b604de */
 {64, 4096, 512, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 5.75 us, board b604de */
 {64, 4096, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 9.13 us, board ee2c02 */
@@ -37,11 +37,13 @@
 {64, 8192, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 8.49 us, board a934cc */
 {64, 8192, 2048, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 15.57 us, H100 cc560d */
 {64, 8192, 4096, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 20.61 us, board b604de */
+{64, 8192, 12288, kp::HALF_APART, 64, 64, 1, 1, 16, true}, /* 51.26 us, board 2aa728 */
 {64, 8192, 16384, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 67.78 us, board b604de */
 {64, 12288, 64, kp::HALF_APART, 64, 96, 1, 1, 32}, /* 7.11 us, board 993022 */
 {64, 16384, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.27 us, board b604de */
 {64, 16384, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.17 us, H100 3b57a1 */
 {128, 64, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.97 us, board b604de */
+{128, 64, 8192, kp::HALF_TOGETHER, 64, 64, 8, 4, 32, true}, /* 7.68 us, board 2aa728 */
 {128, 64, 12288, kp::HALF_TOGETHER, 64, 64, 8, 4, 32}, /* 9.87 us, board 0ad0f5 */
 {128, 64, 16384, kp::HALF_TOGETHER, 64, 64, 8, 4, 32}, /* 10.27 us, board ee2c02 */
 {128, 128, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.91 us, board b604de */
@@ -54,7 +56,9 @@
 {128, 1024, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.70 us, board a934cc */
 {128, 1024, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.79 us, board a934cc */
 {128, 1024, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 5.46 us, board a934cc */
-{128, 1024, 16384, kp::HALF_TOGETHER, 128, 64, 4, 1, 32}, /* 17.36 us, board b604de */
+{128, 1024, 8192, kp::HALF_TOGETHER, 64, 128, 4, 1, 32, true}, /* 11.86 us, board 2aa728 */
+{128, 1024, 12288, kp::HALF_TOGETHER, 64, 128, 4, 1, 32, true}, /* 14.54 us, board 2aa728 */
+{128, 1024, 16384, kp::HALF_TOGETHER, 64, 128, 4, 1, 32, true}, /* 17.60 us, board 2aa728 */
 {128, 2048, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.28 us, board 3adbe6 */
 {128, 2048, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.40 us, board f1905c */
 {128, 2048, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.57 us, board a934cc */
@@ -100,10 +104,12 @@
 {256, 512, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.82 us, board a934cc */
 {256, 512, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 5.25 us, board a934cc */
 {256, 512, 4096, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 8.44 us, board b604de */
-{256, 512, 12288, kp::HALF_TOGETHER, 128, 64, 4, 1, 32}, /* 13.57 us, board a934cc */
+{256, 512, 8192, kp::HALF_TOGETHER, 64, 128, 4, 1, 32, true}, /* 10.86 us, board 2aa728 */
+{256, 512, 12288, kp::HALF_TOGETHER, 64, 128, 4, 1, 32, true}, /* 13.40 us, board 2aa728 */
 {256, 512, 16384, kp::HALF_PAIRED, 128, 64, 1, 8, 32}, /* 15.55 us, board 095972 */
 {256, 1024, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.65 us, board a934cc */
 {256, 1024, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.77 us, board a934cc */
+{256, 1024, 2048, kp::HALF_TOGETHER, 64, 64, 2, 1, 32, true}, /* 7.86 us, board 2aa728 */
 {256, 1024, 4096, kp::HALF_TOGETHER, 128, 64, 1, 4, 32}, /* 12.44 us, board 0ad0f5 */
 {256, 1024, 8192, kp::HALF_PAIRED, 128, 64, 1, 4, 32}, /* 14.91 us, board a934cc */
 {256, 1024, 12288, kp::HALF_PAIRED, 128, 128, 1, 8, 32}, /* 20.30 us, board ee2c02 */
@@ -202,14 +208,15 @@
 {1024, 128, 16384, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 16.88 us, board b604de */
 {1024, 256, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.57 us, board a934cc */
 {1024, 256, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.50 us, board b604de */
-{1024, 256, 8192, kp::HALF_PAIRED, 64, 256, 1, 8, 32}, /* 15.04 us, board 96bb19 */
+{1024, 256, 4096, kp::HALF_TOGETHER, 128, 64, 1, 4, 32, true}, /* 10.79 us, board 2aa728 */
+{1024, 256, 8192, kp::HALF_TOGETHER, 128, 64, 1, 4, 32, true}, /* 14.54 us, board 2aa728 */
 {1024, 256, 12288, kp::HALF_PAIRED, 64, 256, 1, 8, 32}, /* 20.80 us, board b47f7a */
-{1024, 256, 16384, kp::HALF_TOGETHER, 64, 256, 1, 8, 32}, /* 21.87 us, board 08b401 */
+{1024, 256, 16384, kp::HALF_PAIRED, 128, 128, 1, 8, 32, true}, /* 21.37 us, board 2aa728 */
 {1024, 512, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.50 us, board b604de */
 {1024, 512, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.76 us, board b604de */
-{1024, 512, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.44 us, board 08b401 */
-{1024, 512, 2048, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 9.10 us, board b604de */
-{1024, 512, 4096, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 12.58 us, board b604de */
+{1024, 512, 1024, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 6.61 us, board 2aa728 */
+{1024, 512, 2048, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 8.26 us, board 2aa728 */
+{1024, 512, 4096, kp::HALF_TOGETHER, 64, 64, 1, 1, 32, true}, /* 13.05 us, board 2aa728 */
 {1024, 512, 8192, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 19.97 us, board b604de */
 {1024, 512, 16384, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 30.47 us, board 08b401 */
 {1024, 1024, 256, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 5.75 us, board 96bb19 */
@@ -248,31 +255,31 @@
 {2048, 64, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.64 us, board b604de */
 {2048, 64, 4096, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 9.78 us, board b604de */
 {2048, 64, 8192, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 13.98 us, board a934cc */
-{2048, 64, 12288, kp::HALF_TOGETHER, 64, 64, 1, 4, 32}, /* 18.77 us, board 96bb19 */
+{2048, 64, 12288, kp::HALF_TOGETHER, 64, 128, 4, 1, 32, true}, /* 18.05 us, board 2aa728 */
 {2048, 128, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.55 us, board a934cc */
 {2048, 128, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.40 us, board ddf807 */
 {2048, 128, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.46 us, board a934cc */
 {2048, 128, 8192, kp::HALF_TOGETHER, 64, 128, 1, 4, 32}, /* 16.70 us, board b604de */
-{2048, 128, 12288, kp::HALF_PAIRED, 64, 128, 1, 4, 32}, /* 20.96 us, board b604de */
-{2048, 128, 16384, kp::HALF_PAIRED, 64, 128, 1, 4, 32}, /* 25.50 us, board b604de */
+{2048, 128, 12288, kp::HALF_PAIRED, 64, 128, 1, 4, 32, true}, /* 20.22 us, board 2aa728 */
+{2048, 128, 16384, kp::HALF_PAIRED, 64, 128, 1, 4, 32, true}, /* 24.95 us, board 2aa728 */
 {2048, 256, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.62 us, board a934cc */
 {2048, 256, 256, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 5.14 us, board 08b401 */
-{2048, 256, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.17 us, board 08b401 */
-{2048, 256, 2048, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 9.24 us, board a934cc */
+{2048, 256, 1024, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 6.85 us, board 2aa728 */
+{2048, 256, 2048, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 8.47 us, board 2aa728 */
 {2048, 256, 4096, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 12.51 us, board b604de */
-{2048, 256, 8192, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 19.69 us, board 08b401 */
-{2048, 256, 12288, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 27.63 us, board ee2c02 */
-{2048, 256, 16384, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 33.24 us, board b47f7a */
+{2048, 256, 8192, kp::HALF_TOGETHER, 64, 128, 1, 2, 32, true}, /* 18.71 us, board 2aa728 */
+{2048, 256, 12288, kp::HALF_TOGETHER, 64, 128, 1, 2, 32, true}, /* 24.10 us, board 2aa728 */
+{2048, 256, 16384, kp::HALF_TOGETHER, 64, 128, 1, 2, 32, true}, /* 29.51 us, board 2aa728 */
 {2048, 512, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.10 us, H100 06b9ad */
 {2048, 512, 128, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.20 us, board a934cc */
 {2048, 512, 256, kp::HALF_PAIRED, 64, 128, 1, 1, 32}, /* 5.77 us, board a934cc */
 {2048, 512, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 8.54 us, board ee2c02 */
 {2048, 512, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 10.07 us, board 0ad0f5 */
-{2048, 512, 2048, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 10.98 us, board 08b401 */
-{2048, 512, 4096, kp::HALF_TOGETHER, 64, 256, 2, 1, 32}, /* 18.24 us, board b604de */
-{2048, 512, 8192, kp::HALF_TOGETHER, 64, 256, 1, 2, 32}, /* 32.16 us, board b47f7a */
-{2048, 512, 12288, kp::HALF_PAIRED, 128, 128, 1, 2, 32}, /* 40.60 us, board a934cc */
-{2048, 512, 16384, kp::HALF_TOGETHER, 64, 256, 1, 2, 32}, /* 54.86 us, board b47f7a */
+{2048, 512, 2048, kp::HALF_TOGETHER, 64, 128, 1, 1, 32, true}, /* 10.77 us, board 2aa728 */
+{2048, 512, 4096, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 16.08 us, board 2aa728 */
+{2048, 512, 8192, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 26.69 us, board 2aa728 */
+{2048, 512, 12288, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 37.77 us, board 2aa728 */
+{2048, 512, 16384, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 48.87 us, board 2aa728 */
 {2048, 1024, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.07 us, board 08b401 */
 {2048, 1024, 256, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 6.93 us, board 08b401 */
 {2048, 1024, 512, kp::HALF_TOGETHER, 64, 256, 1, 1, 32}, /* 10.00 us, board 0ad0f5 */
@@ -303,27 +310,31 @@
 {2048, 16384, 256, kp::HALF_PAIRED, 128, 256, 1, 1, 32}, /* 30.37 us, board b604de */
 {2048, 16384, 4096, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 351.08 us, board b63f68 */
 {2048, 16384, 8192, kp::HALF_PAIRED, 128, 256, 1, 1, 16}, /* 699.43 us, board 3adbe6 */
+{4096, 64, 512, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 5.73 us, board 2aa728 */
 {4096, 64, 2048, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 9.03 us, board 08b401 */
 {4096, 128, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.17 us, board 3adbe6 */
 {4096, 128, 512, kp::HALF_PAIRED, 64, 64, 1, 1, 32}, /* 6.21 us, board a934cc */
-{4096, 128, 2048, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 10.17 us, board b604de */
+{4096, 128, 1024, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 7.08 us, board 2aa728 */
+{4096, 128, 2048, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 9.05 us, board 2aa728 */
 {4096, 128, 4096, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 14.13 us, board b604de */
-{4096, 128, 8192, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 23.57 us, board b604de */
+{4096, 128, 8192, kp::HALF_PAIRED, 64, 64, 1, 1, 32, true}, /* 22.72 us, board 2aa728 */
 {4096, 128, 12288, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 31.21 us, board b604de */
-{4096, 128, 16384, kp::HALF_PAIRED, 128, 128, 1, 4, 32}, /* 40.66 us, board a934cc */
+{4096, 128, 16384, kp::HALF_PAIRED, 64, 128, 1, 2, 32, true}, /* 40.20 us, board 2aa728 */
+{4096, 256, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32, true}, /* 5.21 us, board 2aa728 */
 {4096, 256, 128, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.23 us, board 08b401 */
 {4096, 256, 256, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.88 us, board a934cc */
 {4096, 256, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 8.51 us, board 0ad0f5 */
 {4096, 256, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 10.19 us, board ac38b2 */
-{4096, 256, 2048, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 14.61 us, board b47f7a */
-{4096, 256, 4096, kp::HALF_TOGETHER, 64, 256, 2, 1, 32}, /* 19.58 us, board b604de */
-{4096, 256, 8192, kp::HALF_TOGETHER, 64, 256, 1, 2, 32}, /* 32.32 us, board ee2c02 */
-{4096, 256, 12288, kp::HALF_TOGETHER, 64, 256, 1, 2, 32}, /* 44.61 us, board 0ad0f5 */
-{4096, 256, 16384, kp::HALF_TOGETHER, 64, 256, 1, 2, 32}, /* 51.62 us, board 08b401 */
-{4096, 512, 64, kp::HALF_APART, 128, 64, 1, 1, 32}, /* 5.81 us, board a934cc */
+{4096, 256, 2048, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 11.05 us, board 2aa728 */
+{4096, 256, 4096, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 16.28 us, board 2aa728 */
+{4096, 256, 8192, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 27.19 us, board 2aa728 */
+{4096, 256, 12288, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 38.44 us, board 2aa728 */
+{4096, 256, 16384, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 49.29 us, board 2aa728 */
+{4096, 512, 64, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 5.83 us, board 2aa728 */
 {4096, 512, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.01 us, board 08b401 */
 {4096, 512, 256, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 6.71 us, board 08b401 */
-{4096, 512, 512, kp::HALF_PAIRED, 64, 256, 1, 1, 32}, /* 8.28 us, board 095972 */
+{4096, 512, 512, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 8.25 us, board 2aa728 */
+{4096, 512, 1024, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 10.78 us, board 2aa728 */
 {4096, 1024, 128, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 8.96 us, board ac38b2 */
 {4096, 1024, 256, kp::HALF_APART, 64, 256, 1, 1, 32}, /* 10.26 us, board ee2c02 */
 {4096, 1024, 512, kp::HALF_APART, 64, 256, 1, 1, 32}, /* 10.84 us, board 08b401 */
@@ -364,20 +375,22 @@
 {8192, 64, 8192, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 36.86 us, board 08b401 */
 {8192, 64, 12288, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 51.74 us, board 08b401 */
 {8192, 64, 16384, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 66.70 us, board a934cc */
+{8192, 128, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32, true}, /* 5.17 us, board 2aa728 */
 {8192, 128, 256, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 6.05 us, board 08b401 */
 {8192, 128, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 8.92 us, board ac38b2 */
 {8192, 128, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 10.96 us, board ee2c02 */
-{8192, 128, 2048, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 14.99 us, board ee2c02 */
-{8192, 128, 4096, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 23.59 us, board b47f7a */
-{8192, 128, 8192, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 40.99 us, board 0ad0f5 */
-{8192, 128, 12288, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 57.96 us, board b47f7a */
-{8192, 128, 16384, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 74.49 us, board 08b401 */
+{8192, 128, 2048, kp::HALF_PAIRED, 64, 128, 1, 1, 32, true}, /* 13.05 us, board 2aa728 */
+{8192, 128, 4096, kp::HALF_PAIRED, 64, 128, 1, 1, 32, true}, /* 21.38 us, board 2aa728 */
+{8192, 128, 8192, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 38.32 us, board 2aa728 */
+{8192, 128, 12288, kp::HALF_PAIRED, 64, 128, 1, 1, 32, true}, /* 53.25 us, board 2aa728 */
+{8192, 128, 16384, kp::HALF_PAIRED, 64, 128, 1, 1, 32, true}, /* 71.09 us, board 2aa728 */
 {8192, 256, 128, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 6.11 us, board 08b401 */
 {8192, 256, 256, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 6.90 us, board 08b401 */
 {8192, 256, 512, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 8.68 us, board 96bb19 */
-{8192, 256, 1024, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 11.36 us, board b604de */
+{8192, 256, 1024, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 11.00 us, board 2aa728 */
 {8192, 256, 4096, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 29.45 us, board b604de */
-{8192, 256, 8192, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 51.54 us, board 08b401 */
+{8192, 256, 8192, kp::HALF_APART, 128, 128, 1, 1, 32, true}, /* 48.61 us, board 2aa728 */
+{8192, 256, 12288, kp::HALF_PAIRED, 64, 256, 1, 1, 32, true}, /* 79.33 us, board 2aa728 */
 {8192, 256, 16384, kp::HALF_PAIRED, 128, 256, 1, 2, 16}, /* 102.67 us, board 08b401 */
 {8192, 512, 128, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 9.16 us, board ddf807 */
 {8192, 512, 256, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 8.40 us, board b604de */
@@ -418,19 +431,24 @@
 {8192, 16384, 1024, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 360.00 us, board b63f68 */
 {8192, 16384, 2048, kp::HALF_PAIRED, 128, 256, 1, 1, 16}, /* 720.66 us, recorded */
 {8192, 16384, 4096, kp::HALF_PAIRED, 128, 256, 1, 1, 8}, /* 1440.99 us, board ddf807 */
-{12288, 64, 64, kp::HALF_APART, 128, 64, 1, 1, 16}, /* 5.07 us, board b604de */
-{12288, 64, 256, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 6.39 us, board b604de */
-{12288, 64, 512, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 7.98 us, board 08b401 */
-{12288, 64, 8192, kp::HALF_TOGETHER, 256, 64, 2, 1, 16}, /* 54.34 us, board b604de */
-{12288, 64, 12288, kp::HALF_TOGETHER, 256, 64, 2, 1, 16}, /* 78.62 us, board b604de */
-{12288, 64, 16384, kp::HALF_TOGETHER, 256, 64, 2, 1, 16}, /* 103.07 us, board b604de */
+{12288, 64, 64, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 5.53 us, board 2aa728 */
+{12288, 64, 256, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 6.20 us, board 2aa728 */
+{12288, 64, 512, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 7.77 us, board 2aa728 */
+{12288, 64, 1024, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 10.80 us, board 2aa728 */
+{12288, 64, 2048, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 16.25 us, board 2aa728 */
+{12288, 64, 8192, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 50.75 us, board 2aa728 */
+{12288, 64, 12288, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 73.92 us, board 2aa728 */
+{12288, 64, 16384, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 96.84 us, board 2aa728 */
 {12288, 128, 64, kp::HALF_PAIRED, 64, 64, 1, 1, 16}, /* 5.77 us, board a934cc */
-{12288, 128, 256, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 7.06 us, board 96bb19 */
-{12288, 128, 8192, kp::HALF_TOGETHER, 128, 128, 1, 1, 16}, /* 57.71 us, board 08b401 */
+{12288, 128, 256, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 6.92 us, board 2aa728 */
+{12288, 128, 512, kp::HALF_TOGETHER, 128, 96, 1, 1, 32, true}, /* 8.47 us, board 2aa728 */
+{12288, 128, 1024, kp::HALF_APART, 64, 96, 1, 1, 32, true}, /* 11.18 us, board 2aa728 */
+{12288, 128, 8192, kp::HALF_TOGETHER, 128, 96, 1, 1, 32, true}, /* 56.68 us, board 2aa728 */
+{12288, 128, 12288, kp::HALF_TOGETHER, 128, 96, 1, 1, 32, true}, /* 81.68 us, board 2aa728 */
 {12288, 256, 128, kp::HALF_PAIRED, 128, 64, 1, 1, 16}, /* 7.31 us, board a934cc */
 {12288, 256, 256, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 10.00 us, board ac38b2 */
-{12288, 256, 512, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 10.66 us, board 08b401 */
-{12288, 256, 1024, kp::HALF_PAIRED, 192, 128, 1, 1, 16}, /* 14.72 us, board b604de */
+{12288, 256, 512, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 10.04 us, board 2aa728 */
+{12288, 256, 1024, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 14.11 us, board 2aa728 */
 {12288, 256, 2048, kp::HALF_PAIRED, 192, 128, 1, 1, 16}, /* 22.71 us, board b604de */
 {12288, 512, 64, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 7.45 us, board 08b401 */
 {12288, 512, 128, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 8.41 us, board 08b401 */
@@ -478,14 +496,15 @@
 {16384, 128, 128, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 8.16 us, board ddf807 */
 {16384, 128, 256, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 7.27 us, board 08b401 */
 {16384, 128, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 9.50 us, board a934cc */
-{16384, 128, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 15.33 us, board b47f7a */
-{16384, 128, 2048, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 21.34 us, board a934cc */
+{16384, 128, 1024, kp::HALF_PAIRED, 64, 128, 1, 1, 32, true}, /* 13.41 us, board 2aa728 */
+{16384, 128, 2048, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 21.10 us, board 2aa728 */
 {16384, 128, 4096, kp::HALF_PAIRED, 128, 128, 1, 1, 16}, /* 38.06 us, board b604de */
+{16384, 128, 8192, kp::HALF_APART, 64, 256, 1, 1, 32, true}, /* 70.62 us, board 2aa728 */
 {16384, 256, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 16}, /* 6.83 us, board b604de */
 {16384, 256, 128, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 9.27 us, board 4a937c */
 {16384, 256, 256, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 10.54 us, board 0ad0f5 */
 {16384, 256, 512, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 13.85 us, board b47f7a */
-{16384, 256, 1024, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 19.39 us, board ee2c02 */
+{16384, 256, 1024, kp::HALF_APART, 128, 128, 1, 1, 32, true}, /* 17.00 us, board 2aa728 */
 {16384, 512, 64, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 10.28 us, board 4a937c */
 {16384, 512, 256, kp::HALF_PAIRED, 128, 128, 1, 1, 16}, /* 11.72 us, board a934cc */
 {16384, 512, 512, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 16.72 us, board 08b401 */
