@@ -66,9 +66,9 @@ constexpr int half_walk(int walk, int tiles) {
 }
 
 /* Whether a warpgroup stores a tile by a map while it adds up the next. */
-constexpr bool half_laps(HalfWay way, int tile_m, int tile_n, int sharers) {
-    return (way == HALF_TOGETHER || way == HALF_PAIRED) && tile_m == 128 && tile_n % 64 == 0 &&
-           sharers == 1;
+constexpr bool half_laps(const HalfChoice &c) {
+    return (c.way == HALF_TOGETHER || c.way == HALF_PAIRED) && c.tile_m == 128 &&
+           c.tile_n % 64 == 0 && c.split * c.parts == 1 && !c.transposed;
 }
 
 /* Blocks of a cluster whose tiles lie below each other. */
@@ -104,9 +104,8 @@ constexpr int half_stages(const HalfChoice &c) {
  * static_asserts say, and is no waste: tiles that are stored by maps may reach beyond the matrix.
  */
 constexpr bool half_possible(const HalfChoice &c) {
-    const bool laps = half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts);
-    if (c.transposed && (laps || c.way == HALF_DIRECT)) return false;
-    if (laps) {
+    if (c.transposed && c.way == HALF_DIRECT) return false;
+    if (half_laps(c)) {
         if (1.0 * half_share(c) * c.tile_m * half_rows_of_tiles(c) * c.tile_n *
                 half_columns_of_tiles(c) >
             1.2 * c.m * c.n)
@@ -171,9 +170,7 @@ constexpr double half_last_time(const HalfChoice &c) {
 /* Whether they do: tiles of 256 columns (of 192 it took longer), where it gains more than 3 us, and
  * 1 for each tile of a helper. */
 constexpr bool half_shares_last(const HalfChoice &c) {
-    if (!half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts) || c.tile_n < 256 ||
-        half_tiles(c) <= half_at_once(c))
-        return false;
+    if (!half_laps(c) || c.tile_n < 256 || half_tiles(c) <= half_at_once(c)) return false;
     const HalfLast l = half_last(half_tiles(c), c.k / 64, half_at_once(c));
     const double whole = c.k / 64 * half_products_time(c);
     return l.tiles &&
@@ -183,8 +180,7 @@ constexpr bool half_shares_last(const HalfChoice &c) {
 /* Whether blocks stay in step: those of long products drift apart else, and read from memory what
  * others have read. */
 constexpr bool half_in_step(const HalfChoice &c) {
-    return half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts) && c.k >= 2048 &&
-           half_tiles(c) >= 3 * half_at_once(c);
+    return half_laps(c) && c.k >= 2048 && half_tiles(c) >= 3 * half_at_once(c);
 }
 
 /* Slabs that each of the blocks that share B fetches all of. */
@@ -263,7 +259,7 @@ constexpr double half_time(const HalfChoice &c) {
     const double end = half_end_time(c);
     double work = rounds * (slabs + end);
     if (c.way == HALF_APART) work = rounds * half_most(slabs, (slabs + end) / 2) + end;
-    if (half_laps(c.way, c.tile_m, c.tile_n, c.split * c.parts))
+    if (half_laps(c))
         work = (half_shares_last(c) ? (rounds - 1) * half_most(slabs, end) + half_last_time(c)
                                     : rounds * half_most(slabs, end) + end);
     const double bytes = half_bytes_time(c) + (c.split * c.parts > 1 ? end : 0);

@@ -13,7 +13,7 @@ template <class S, HalfWay WAY, int M_, int N_, int SPLIT_, int PARTS_, int WALK
 struct HalfTile {
     static constexpr int M = M_, N = N_, SPLIT = SPLIT_, PARTS = PARTS_;
     static constexpr bool TRANSPOSED = TRANSPOSED_; /* out is stored so */
-    static constexpr HalfChoice C = {S::M, S::N, S::K, WAY, M, N, SPLIT, PARTS, WALK_};
+    static constexpr HalfChoice C = {S::M, S::N, S::K, WAY, M, N, SPLIT, PARTS, WALK_, TRANSPOSED_};
     static constexpr bool SHARES_LAST = half_shares_last(C), IN_STEP = half_in_step(C);
     static constexpr bool APART = WAY == HALF_APART;
     static constexpr bool BESIDE = !APART && M == 64; /* the two share the columns */
@@ -33,7 +33,7 @@ struct HalfTile {
      * room, which the boxes of a tile, and then of the next, take in turns. */
     static constexpr int BOX = 16 * 128, BOXES = OWN_M / 64 * (OWN_N / 64);
     static constexpr int ROOMS = BOXES % 2 ? BOXES : 2;
-    static constexpr bool LAPS = half_laps(WAY, M, N, SPLIT *PARTS);
+    static constexpr bool LAPS = half_laps(C);
     static constexpr int SUM_BYTES = LAPS ? 8 * ROOMS * BOX : half_sent(M, N, SPLIT);
     static constexpr int FIT = half_fit(M, N, SUM_BYTES);
     static constexpr bool ONCE = REDUCES || TILES * SHARE <= HALF_PROCESSORS; /* a tile a block */
