@@ -104,26 +104,29 @@
 {256, 512, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.46 us, board b604de */
 {256, 512, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.82 us, board a934cc */
 {256, 512, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 5.25 us, board a934cc */
+{256, 512, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 2}, /* 6.37 us, board 67107d */
 {256, 512, 4096, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 8.44 us, board b604de */
 {256, 512, 8192, kp::HALF_TOGETHER, 64, 128, 4, 1, 32, true}, /* 10.86 us, board 2aa728 */
 {256, 512, 12288, kp::HALF_TOGETHER, 64, 128, 4, 1, 32, true}, /* 13.40 us, board 2aa728 */
 {256, 512, 16384, kp::HALF_PAIRED, 128, 64, 1, 8, 32}, /* 15.55 us, board 095972 */
 {256, 1024, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.65 us, board a934cc */
 {256, 1024, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.77 us, board a934cc */
-{256, 1024, 2048, kp::HALF_TOGETHER, 64, 64, 2, 1, 32, true}, /* 7.86 us, board 2aa728 */
+{256, 1024, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 2}, /* 4.84 us, board 67107d */
+{256, 1024, 2048, kp::HALF_TOGETHER, 64, 64, 2, 1, 8, true}, /* 7.92 us, board 67107d */
 {256, 1024, 4096, kp::HALF_TOGETHER, 128, 64, 1, 4, 32}, /* 12.44 us, board 0ad0f5 */
 {256, 1024, 8192, kp::HALF_PAIRED, 128, 64, 1, 4, 32}, /* 14.91 us, board a934cc */
 {256, 1024, 12288, kp::HALF_PAIRED, 128, 128, 1, 8, 32}, /* 20.30 us, board ee2c02 */
 {256, 1024, 16384, kp::HALF_PAIRED, 128, 128, 1, 8, 32}, /* 21.86 us, board b604de */
 {256, 2048, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.92 us, board a934cc */
-{256, 2048, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 7.07 us, board 08b401 */
-{256, 2048, 2048, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 11.72 us, board b47f7a */
+{256, 2048, 1024, kp::HALF_APART, 64, 64, 1, 1, 2}, /* 6.80 us, board 67107d */
+{256, 2048, 2048, kp::HALF_APART, 64, 64, 1, 1, 2}, /* 8.34 us, board 67107d */
+{256, 2048, 4096, kp::HALF_TOGETHER, 128, 64, 2, 1, 1}, /* 13.02 us, board 67107d */
 {256, 2048, 8192, kp::HALF_TOGETHER, 64, 128, 1, 2, 32}, /* 18.39 us, board 96bb19 */
 {256, 2048, 12288, kp::HALF_TOGETHER, 64, 128, 1, 2, 32}, /* 24.05 us, board 96bb19 */
 {256, 2048, 16384, kp::HALF_TOGETHER, 64, 128, 1, 2, 32}, /* 29.27 us, board 96bb19 */
 {256, 4096, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 6.78 us, board 9ea0d4 */
 {256, 4096, 256, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.74 us, board a934cc */
-{256, 4096, 512, kp::HALF_PAIRED, 64, 128, 1, 1, 32}, /* 6.69 us, board 095972 */
+{256, 4096, 512, kp::HALF_PAIRED, 64, 128, 1, 1, 1}, /* 6.53 us, board 67107d */
 {256, 4096, 1024, kp::HALF_APART, 128, 64, 1, 1, 32}, /* 8.06 us, board 08b401 */
 {256, 4096, 2048, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 13.79 us, board ac38b2 */
 {256, 4096, 4096, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 16.22 us, board 08b401 */
@@ -146,25 +149,29 @@
 {512, 64, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.98 us, board b604de */
 {512, 128, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 4.06 us, board b604de */
 {512, 128, 512, kp::HALF_DIRECT, 16, 16, 16, 1, 32}, /* 6.78 us, board 3adbe6 */
+{512, 128, 4096, kp::HALF_TOGETHER, 64, 64, 4, 1, 4}, /* 7.33 us, board 67107d */
 {512, 128, 8192, kp::HALF_TOGETHER, 64, 64, 4, 1, 32}, /* 9.10 us, board a934cc */
 {512, 128, 12288, kp::HALF_TOGETHER, 64, 128, 8, 1, 32}, /* 10.71 us, board b604de */
 {512, 128, 16384, kp::HALF_TOGETHER, 64, 128, 8, 1, 32}, /* 16.03 us, board ee2c02 */
 {512, 256, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 4.42 us, board b604de */
-{512, 256, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 4.80 us, board a934cc */
-{512, 256, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 7.39 us, board ac38b2 */
+{512, 256, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 1}, /* 4.91 us, board 67107d */
+{512, 256, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 1}, /* 5.61 us, board 67107d */
 {512, 256, 2048, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 7.05 us, board b604de */
 {512, 256, 8192, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 12.01 us, board 08b401 */
 {512, 256, 12288, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 14.44 us, board 08b401 */
 {512, 256, 16384, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 16.95 us, board 08b401 */
 {512, 512, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.34 us, board b604de */
 {512, 512, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.70 us, board a934cc */
+{512, 512, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 1}, /* 5.54 us, board 67107d */
 {512, 512, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.46 us, board 96bb19 */
+{512, 512, 2048, kp::HALF_TOGETHER, 64, 64, 2, 1, 4}, /* 8.04 us, board 67107d */
 {512, 512, 4096, kp::HALF_TOGETHER, 64, 128, 1, 4, 32}, /* 11.13 us, board 96bb19 */
-{512, 512, 8192, kp::HALF_PAIRED, 64, 128, 1, 4, 32}, /* 15.35 us, board b604de */
+{512, 512, 8192, kp::HALF_PAIRED, 64, 128, 1, 4, 2}, /* 14.40 us, board 67107d */
 {512, 512, 12288, kp::HALF_PAIRED, 128, 128, 1, 8, 32}, /* 20.46 us, board ee2c02 */
 {512, 512, 16384, kp::HALF_PAIRED, 128, 128, 1, 8, 32}, /* 21.59 us, board b604de */
 {512, 1024, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.73 us, H100 760766 */
 {512, 1024, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.67 us, board b604de */
+{512, 1024, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 1}, /* 5.69 us, board 67107d */
 {512, 1024, 1024, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 8.90 us, board ee2c02 */
 {512, 1024, 2048, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 11.61 us, board 0ad0f5 */
 {512, 1024, 4096, kp::HALF_TOGETHER, 64, 64, 1, 1, 32}, /* 12.48 us, board 96bb19 */
@@ -209,27 +216,29 @@
 {1024, 128, 16384, kp::HALF_TOGETHER, 64, 128, 4, 1, 32}, /* 16.88 us, board b604de */
 {1024, 256, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.57 us, board a934cc */
 {1024, 256, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.50 us, board b604de */
+{1024, 256, 2048, kp::HALF_TOGETHER, 64, 64, 2, 1, 8}, /* 7.82 us, board 67107d */
 {1024, 256, 4096, kp::HALF_TOGETHER, 128, 64, 1, 4, 32, true}, /* 10.79 us, board 2aa728 */
 {1024, 256, 8192, kp::HALF_TOGETHER, 128, 64, 1, 4, 32, true}, /* 14.54 us, board 2aa728 */
 {1024, 256, 12288, kp::HALF_PAIRED, 64, 256, 1, 8, 32}, /* 20.80 us, board b47f7a */
 {1024, 256, 16384, kp::HALF_PAIRED, 128, 128, 1, 8, 32, true}, /* 21.37 us, board 2aa728 */
 {1024, 512, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.50 us, board b604de */
 {1024, 512, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.76 us, board b604de */
+{1024, 512, 256, kp::HALF_TOGETHER, 64, 64, 1, 1, 1}, /* 5.13 us, board 67107d */
 {1024, 512, 1024, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 6.61 us, board 2aa728 */
-{1024, 512, 2048, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 8.26 us, board 2aa728 */
-{1024, 512, 4096, kp::HALF_TOGETHER, 64, 64, 1, 1, 32, true}, /* 13.05 us, board 2aa728 */
+{1024, 512, 2048, kp::HALF_APART, 64, 64, 1, 1, 4, true}, /* 8.51 us, board 67107d */
+{1024, 512, 4096, kp::HALF_TOGETHER, 64, 64, 1, 1, 4, true}, /* 12.58 us, board 67107d */
 {1024, 512, 8192, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 19.97 us, board b604de */
 {1024, 512, 16384, kp::HALF_TOGETHER, 64, 256, 1, 4, 32}, /* 30.47 us, board 08b401 */
 {1024, 1024, 256, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 5.75 us, board 96bb19 */
 {1024, 1024, 512, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 6.77 us, board 96bb19 */
 {1024, 1024, 1024, kp::HALF_APART, 128, 64, 1, 1, 32}, /* 7.91 us, board a934cc */
 {1024, 1024, 2048, kp::HALF_APART, 128, 64, 1, 1, 32}, /* 10.88 us, board 96bb19 */
-{1024, 1024, 4096, kp::HALF_TOGETHER, 128, 64, 1, 1, 4}, /* 16.91 us, board 715ef6 */
+{1024, 1024, 4096, kp::HALF_TOGETHER, 128, 64, 1, 1, 2}, /* 16.04 us, board 67107d */
 {1024, 1024, 8192, kp::HALF_TOGETHER, 64, 256, 2, 1, 32}, /* 29.68 us, board b604de */
 {1024, 1024, 12288, kp::HALF_PAIRED, 128, 128, 1, 2, 32}, /* 39.41 us, board 095972 */
 {1024, 1024, 16384, kp::HALF_PAIRED, 128, 128, 1, 2, 32}, /* 49.85 us, board 095972 */
-{1024, 2048, 256, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 6.67 us, board 08b401 */
-{1024, 2048, 512, kp::HALF_TOGETHER, 64, 256, 1, 1, 32}, /* 8.16 us, board a934cc */
+{1024, 2048, 256, kp::HALF_APART, 64, 128, 1, 1, 8}, /* 6.79 us, board 67107d */
+{1024, 2048, 512, kp::HALF_TOGETHER, 64, 256, 1, 1, 1}, /* 8.02 us, board 67107d */
 {1024, 2048, 1024, kp::HALF_APART, 128, 64, 1, 1, 32}, /* 10.69 us, board 96bb19 */
 {1024, 4096, 64, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 6.78 us, board a934cc */
 {1024, 4096, 128, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 9.03 us, board ee2c02 */
@@ -259,36 +268,39 @@
 {2048, 64, 12288, kp::HALF_TOGETHER, 64, 128, 4, 1, 32, true}, /* 18.05 us, board 2aa728 */
 {2048, 128, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.55 us, board a934cc */
 {2048, 128, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.40 us, board ddf807 */
+{2048, 128, 512, kp::HALF_TOGETHER, 64, 64, 1, 1, 8}, /* 5.83 us, board 67107d */
 {2048, 128, 1024, kp::HALF_TOGETHER, 64, 64, 2, 1, 32}, /* 6.46 us, board a934cc */
+{2048, 128, 2048, kp::HALF_TOGETHER, 64, 64, 2, 1, 8}, /* 7.92 us, board 67107d */
+{2048, 128, 4096, kp::HALF_TOGETHER, 64, 64, 2, 1, 8}, /* 11.27 us, board 67107d */
 {2048, 128, 8192, kp::HALF_TOGETHER, 64, 128, 1, 4, 32}, /* 16.70 us, board b604de */
 {2048, 128, 12288, kp::HALF_PAIRED, 64, 128, 1, 4, 32, true}, /* 20.22 us, board 2aa728 */
 {2048, 128, 16384, kp::HALF_PAIRED, 64, 128, 1, 4, 32, true}, /* 24.95 us, board 2aa728 */
 {2048, 256, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 4.62 us, board a934cc */
-{2048, 256, 256, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 5.14 us, board 08b401 */
-{2048, 256, 1024, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 6.85 us, board 2aa728 */
+{2048, 256, 256, kp::HALF_APART, 64, 64, 1, 1, 1}, /* 4.98 us, board 67107d */
+{2048, 256, 1024, kp::HALF_APART, 64, 64, 1, 1, 2, true}, /* 6.60 us, board 67107d */
 {2048, 256, 2048, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 8.47 us, board 2aa728 */
-{2048, 256, 4096, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 12.51 us, board b604de */
+{2048, 256, 4096, kp::HALF_TOGETHER, 64, 128, 2, 1, 8}, /* 11.84 us, board 67107d */
 {2048, 256, 8192, kp::HALF_TOGETHER, 64, 128, 1, 2, 32, true}, /* 18.71 us, board 2aa728 */
 {2048, 256, 12288, kp::HALF_TOGETHER, 64, 128, 1, 2, 32, true}, /* 24.10 us, board 2aa728 */
 {2048, 256, 16384, kp::HALF_TOGETHER, 64, 128, 1, 2, 32, true}, /* 29.51 us, board 2aa728 */
 {2048, 512, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.10 us, H100 06b9ad */
 {2048, 512, 128, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.20 us, board a934cc */
-{2048, 512, 256, kp::HALF_PAIRED, 64, 128, 1, 1, 32}, /* 5.77 us, board a934cc */
+{2048, 512, 256, kp::HALF_PAIRED, 64, 128, 1, 1, 1}, /* 5.67 us, board 67107d */
 {2048, 512, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 8.54 us, board ee2c02 */
-{2048, 512, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 10.07 us, board 0ad0f5 */
+{2048, 512, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 4}, /* 7.99 us, board 67107d */
 {2048, 512, 2048, kp::HALF_TOGETHER, 64, 128, 1, 1, 32, true}, /* 10.77 us, board 2aa728 */
 {2048, 512, 4096, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 16.08 us, board 2aa728 */
 {2048, 512, 8192, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 26.69 us, board 2aa728 */
 {2048, 512, 12288, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 37.77 us, board 2aa728 */
 {2048, 512, 16384, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 48.87 us, board 2aa728 */
 {2048, 1024, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.07 us, board 08b401 */
-{2048, 1024, 256, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 6.93 us, board 08b401 */
+{2048, 1024, 256, kp::HALF_APART, 64, 128, 1, 1, 8}, /* 6.77 us, board 67107d */
 {2048, 1024, 512, kp::HALF_TOGETHER, 64, 256, 1, 1, 32}, /* 10.00 us, board 0ad0f5 */
 {2048, 1024, 1024, kp::HALF_PAIRED, 64, 256, 1, 1, 32}, /* 10.99 us, board 095972 */
 {2048, 1024, 2048, kp::HALF_PAIRED, 64, 256, 1, 1, 32}, /* 16.22 us, board a934cc */
 {2048, 2048, 128, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 9.20 us, board ee2c02 */
 {2048, 2048, 256, kp::HALF_APART, 64, 256, 1, 1, 32}, /* 10.16 us, board ac38b2 */
-{2048, 2048, 512, kp::HALF_APART, 128, 128, 1, 1, 32}, /* 10.87 us, board b604de */
+{2048, 2048, 512, kp::HALF_APART, 128, 128, 1, 1, 8}, /* 10.85 us, board 67107d */
 {2048, 2048, 1024, kp::HALF_PAIRED, 128, 128, 1, 1, 32}, /* 16.33 us, board 095972 */
 {2048, 2048, 2048, kp::HALF_TOGETHER, 128, 128, 1, 1, 8}, /* 26.74 us, board 08b401 */
 {2048, 4096, 64, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 10.60 us, board ac38b2 */
@@ -315,7 +327,7 @@
 {4096, 64, 512, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 5.73 us, board 2aa728 */
 {4096, 64, 2048, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 9.03 us, board 08b401 */
 {4096, 128, 64, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.17 us, board 3adbe6 */
-{4096, 128, 512, kp::HALF_PAIRED, 64, 64, 1, 1, 32}, /* 6.21 us, board a934cc */
+{4096, 128, 512, kp::HALF_PAIRED, 64, 64, 1, 1, 8}, /* 6.29 us, board 67107d */
 {4096, 128, 1024, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 7.08 us, board 2aa728 */
 {4096, 128, 2048, kp::HALF_APART, 64, 64, 1, 1, 32, true}, /* 9.05 us, board 2aa728 */
 {4096, 128, 4096, kp::HALF_TOGETHER, 64, 128, 2, 1, 32}, /* 14.13 us, board b604de */
@@ -324,9 +336,9 @@
 {4096, 128, 16384, kp::HALF_PAIRED, 64, 128, 1, 2, 32, true}, /* 40.20 us, board 2aa728 */
 {4096, 256, 64, kp::HALF_TOGETHER, 64, 128, 1, 1, 32, true}, /* 5.21 us, board 2aa728 */
 {4096, 256, 128, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.23 us, board 08b401 */
-{4096, 256, 256, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 5.88 us, board a934cc */
-{4096, 256, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 8.51 us, board 0ad0f5 */
-{4096, 256, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 32}, /* 10.19 us, board ac38b2 */
+{4096, 256, 256, kp::HALF_TOGETHER, 64, 128, 1, 1, 1}, /* 6.05 us, board 67107d */
+{4096, 256, 512, kp::HALF_TOGETHER, 64, 128, 1, 1, 8}, /* 6.94 us, board 67107d */
+{4096, 256, 1024, kp::HALF_TOGETHER, 64, 128, 1, 1, 4}, /* 7.96 us, board 67107d */
 {4096, 256, 2048, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 11.05 us, board 2aa728 */
 {4096, 256, 4096, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 16.28 us, board 2aa728 */
 {4096, 256, 8192, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 27.19 us, board 2aa728 */
@@ -334,12 +346,13 @@
 {4096, 256, 16384, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 49.29 us, board 2aa728 */
 {4096, 512, 64, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 5.83 us, board 2aa728 */
 {4096, 512, 128, kp::HALF_APART, 64, 64, 1, 1, 32}, /* 6.01 us, board 08b401 */
-{4096, 512, 256, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 6.71 us, board 08b401 */
+{4096, 512, 256, kp::HALF_APART, 64, 128, 1, 1, 8}, /* 6.74 us, board 67107d */
 {4096, 512, 512, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 8.25 us, board 2aa728 */
 {4096, 512, 1024, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 10.78 us, board 2aa728 */
+{4096, 512, 2048, kp::HALF_TOGETHER, 128, 128, 1, 1, 1}, /* 16.07 us, board 67107d */
 {4096, 1024, 128, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 8.96 us, board ac38b2 */
 {4096, 1024, 256, kp::HALF_APART, 64, 256, 1, 1, 32}, /* 10.26 us, board ee2c02 */
-{4096, 1024, 512, kp::HALF_APART, 64, 256, 1, 1, 32}, /* 10.84 us, board 08b401 */
+{4096, 1024, 512, kp::HALF_APART, 64, 256, 1, 1, 8}, /* 10.93 us, board 67107d */
 {4096, 1024, 1024, kp::HALF_PAIRED, 128, 128, 1, 1, 32}, /* 16.42 us, board 095972 */
 {4096, 1024, 2048, kp::HALF_TOGETHER, 128, 128, 1, 1, 8}, /* 26.96 us, board 08b401 */
 {4096, 2048, 64, kp::HALF_APART, 64, 128, 1, 1, 32}, /* 10.33 us, board ddf807 */
@@ -390,9 +403,10 @@
 {8192, 128, 12288, kp::HALF_PAIRED, 64, 128, 1, 1, 32, true}, /* 53.25 us, board 2aa728 */
 {8192, 128, 16384, kp::HALF_PAIRED, 64, 128, 1, 1, 32, true}, /* 71.09 us, board 2aa728 */
 {8192, 256, 128, kp::HALF_APART, 64, 64, 1, 1, 16}, /* 6.11 us, board 08b401 */
-{8192, 256, 256, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 6.90 us, board 08b401 */
-{8192, 256, 512, kp::HALF_APART, 64, 128, 1, 1, 16}, /* 8.68 us, board 96bb19 */
+{8192, 256, 256, kp::HALF_APART, 64, 128, 1, 1, 8}, /* 6.75 us, board 67107d */
+{8192, 256, 512, kp::HALF_APART, 64, 128, 1, 1, 1}, /* 8.28 us, board 67107d */
 {8192, 256, 1024, kp::HALF_APART, 64, 128, 1, 1, 32, true}, /* 11.00 us, board 2aa728 */
+{8192, 256, 2048, kp::HALF_TOGETHER, 128, 128, 1, 1, 1}, /* 16.11 us, board 67107d */
 {8192, 256, 4096, kp::HALF_APART, 64, 256, 1, 1, 16}, /* 29.45 us, board b604de */
 {8192, 256, 8192, kp::HALF_APART, 128, 128, 1, 1, 32, true}, /* 48.61 us, board 2aa728 */
 {8192, 256, 12288, kp::HALF_PAIRED, 64, 256, 1, 1, 32, true}, /* 79.33 us, board 2aa728 */
