@@ -347,7 +347,17 @@ int main(int n, char **size) {
     add(half_choice_of_all(rows, columns, depth));
 #endif
     add(half_model(rows, columns, depth));
-    add(half_choice(rows, columns, depth)); /* a table's line must win again */
+    const HalfChoice own = half_choice(rows, columns, depth), product = half_multiplied(own);
+    add(own); /* a table's line must win again, and over other walks */
+    const int of_tiles = half_rows_of_tiles(product);
+    const bool many = own.way != HALF_DIRECT && !half_long(rows, columns, depth);
+    for (int walk = 8; many && walk >= 1; walk /= 2) {
+        HalfChoice c = own;
+        c.walk = walk;
+        if (half_columns_of_tiles(product) > 1 &&
+            half_walk(walk, of_tiles) < half_walk(own.walk, of_tiles))
+            add(c);
+    }
     const size_t first = all.size();
     if (!half_long(rows, columns, depth)) {
         half_each(rows, columns, depth, add);
