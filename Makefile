@@ -170,9 +170,9 @@ build/tasks/%/task.h: $$(task.$$*) build/id/task
 	$Q{ build/task header $< && jq -cS 'del(.title, .source, .notes)' $< | sha256sum | sed 's|.*|/* & */|'; } > $@+ && mv $@+ $@
 
 build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
-                    build/$$(*D)/flags | build/$$(*D)/kernels $(call need,nvcc jq g++)
+                    build/$$(*D)/flags | build/$$(*D)/kernels build/inputs $(call need,nvcc jq g++)
 	@mkdir -p $(@D)
-	$Qharness/compile/compile $(task.$(*F)) build/$* '$(call arch_of,$(*D),$(kernel.$*))' $(kernel.$*)
+	$QKP_INPUTS="$$(build/inputs $(task.$(*F)) $(kernel.$*))" harness/compile/compile $(task.$(*F)) build/$* '$(call arch_of,$(*D),$(kernel.$*))' $(kernel.$*)
 
 # What of a build can alter a number.  compile rewrites it only where that has changed, so a
 # comment in a kernel or a header compiles it again, and measures nothing.

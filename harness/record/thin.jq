@@ -5,7 +5,8 @@
 # result that is thin already does not change.
 #
 # BUILD.json is the build.json of the result that follows it.  If both have the same code_sha256,
-# the result gets the kernel of BUILD.json: comments may have changed since the measurement.
+# the result gets the kernel of BUILD.json, and the hash of its sources: they may have changed since
+# the measurement, but nothing that runs.
 
 def significant_digits: 6;
 def levels: [0.05, 0.25, 0.5, 0.75, 0.95];
@@ -35,7 +36,9 @@ def is_build_of($result): .task == $result.task and .gpu == $result.gpu;
 def with_kernel_of($build):
     if (.kernel.code_sha256 | type) == "string" and .kernel.code_sha256 == $build.kernel.code_sha256
        and (. as $result | $build | is_build_of($result))
-    then .kernel = $build.kernel else . end;
+    then .kernel = $build.kernel
+        | if .inputs and $build.inputs then .inputs.kernel = $build.inputs.kernel else . end
+    else . end;
 
 foreach inputs as $x (
     {};

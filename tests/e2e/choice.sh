@@ -151,6 +151,15 @@ mk record TASKS=l1_019
 check 'record does' is "$(jq -S . results/h200/l1_019_relu.json)" "$(harness/record/thin.jq -S build/h200/l1_019_relu.time.json)"
 check 'and says what it did' says '^record-results: 1 recorded, 0 recorded before'
 
+# What was built since of other sources, but to the same code, says what a result is of.
+same() { # CODE
+    jq '.task = "l1_019_relu" | .gpu = "h200" | .kernel.code_sha256 = "c" | .inputs = {task: "t", kernel: "then"}' build/h200/l1_019_relu.time.json > measured.json
+    jq -n --arg code "$1" '{task: "l1_019_relu", gpu: "h200", kernel: {code_sha256: $code, sha256: "now"}, inputs: {kernel: "now"}}' > today.build.json
+    harness/record/thin.jq -c today.build.json measured.json | jq -c '[.inputs, .kernel.sha256 == "now"]'
+}
+check 'a result of the same code is of the sources of today' is "$(same c)" '[{"task":"t","kernel":"now"},true]'
+check 'one of other code is not' is "$(same d)" '[{"task":"t","kernel":"then"},false]'
+
 # One cell fails as a machine does.
 tree
 mkdir -p fault/h200 && : > fault/h200/crfm_softmax

@@ -11,6 +11,8 @@ check 'make succeeds with a broken and a missing kernel' [ $? = 0 ]
 check 'the broken one has the verdict build' is "$(verdict h200/l1_019_relu time)" build
 check 'with the first error line as the reason' is "$(jq -r .reason build/h200/l1_019_relu.build.json)" 'optimized/portable/l1_019_relu.cu(1): error: broken'
 check 'and a log' grep -q broken build/h200/l1_019_relu.log
+check 'a build says what sources it is of' is "$(jq -r .inputs.kernel build/h200/l1_001_matmul.build.json)" \
+    "$(build/inputs tasks/level1/l1_001_matmul.json optimized/portable/l1_001_matmul.cu | jq -r .kernel)"
 check 'the missing one is missing' is "$(verdict h200/crfm_softmax time)" missing
 check 'the suite went on' is "$(verdict h200/l1_001_matmul time)" ok
 check 'each cell that is timed says so, how many are left, and from the second on for how long' \
