@@ -3,6 +3,7 @@
 #pragma once
 #include "half_choice.cuh"
 #include "half_ring.cuh"
+#include "transpose_matrix.cuh"
 
 namespace kp {
 

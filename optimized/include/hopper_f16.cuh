@@ -215,13 +215,6 @@ __device__ __forceinline__ void store_matrices(uint32_t to, const uint32_t (&r)[
                  : "memory");
 }
 
-/* An 8 x 8 matrix of f16, which lies over a warp as sums of products do, transposed. */
-__device__ __forceinline__ uint32_t transpose_matrix(uint32_t x) {
-    uint32_t y;
-    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
-    return y;
-}
-
 /* ---- products ---- */
 
 /* Keeps the compiler from reading sums before a wait for the products that add to them. */

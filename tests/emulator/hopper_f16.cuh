@@ -160,15 +160,6 @@ inline void store_matrices(uint32_t to, const uint32_t (&r)[4]) {
             if (lane / 4 == row) memcpy(emulator::shared_at(there) + lane % 4 * 4, &r[m], 4);
         }
 }
-inline uint32_t transpose_matrix(uint32_t x) {
-    const int lane = threadIdx.x % 32;
-    uint32_t y = 0;
-    for (int i = 0; i < 2; i++) {
-        const uint32_t there = __shfl_sync(~0u, x, (lane % 4 * 2 + i) * 4 + lane / 8);
-        y |= (there >> lane / 4 % 2 * 16 & 0xffff) << i * 16;
-    }
-    return y;
-}
 template <int N> void wgmma_hold(float (&)[N]) {}
 /* Both operands lie in shared memory, where they must stay until they are multiplied. */
 template <int N> struct WgmmaShared {

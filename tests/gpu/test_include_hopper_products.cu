@@ -24,15 +24,17 @@ template <class Run> static void test_half(int m, int n, int k, float low, const
     }
 }
 
-template <kp::HalfWay WAY, int TILE_M, int TILE_N, int SPLIT, int PARTS, int M, int N, int K>
+template <kp::HalfWay WAY, int TILE_M, int TILE_N, int SPLIT, int PARTS, int M, int N, int K,
+          bool TRANSPOSED = false>
 static void test_product(float low) {
-    using S = kp::HalfSizes<M, N, K>;
-    using T = kp::HalfTile<S, WAY, TILE_M, TILE_N, SPLIT, PARTS, 8>;
-    begin("half_product<%d, %d x %d, split %d, parts %d> (%d x %d x %d, from %g)", WAY, TILE_M,
-          TILE_N, SPLIT, PARTS, M, N, K, low);
+    using S = kp::HalfSizes<TRANSPOSED ? N : M, TRANSPOSED ? M : N, K>;
+    using T = kp::HalfTile<S, WAY, TILE_M, TILE_N, SPLIT, PARTS, 8, TRANSPOSED>;
+    begin("half_product<%d, %d x %d, split %d, parts %d%s> (%d x %d x %d, from %g)", WAY, TILE_M,
+          TILE_N, SPLIT, PARTS, TRANSPOSED ? ", transposed" : "", M, N, K, low);
     const Buffer<float> scratch(T::SCRATCH / 4 + 1);
     test_half(M, N, K, low, [&](const __half *a, const __half *bt, __half *out) {
-        kp::half_product<S, T>(a, bt, out, (void *)scratch.data, 0);
+        kp::half_product<S, T>(TRANSPOSED ? bt : a, TRANSPOSED ? a : bt, out, (void *)scratch.data,
+                               0);
     });
 }
 
@@ -71,6 +73,9 @@ static void test_hgemm() {
     test_product<HALF_PAIRED, 256, 128, 1, 1, 512, 128, 512>(0);
     test_product<HALF_PAIRED, 128, 128, 1, 8, 256, 256, 5120>(-1);
     test_product<HALF_PAIRED, 64, 256, 1, 4, 128, 512, 2048>(0);
+    test_product<HALF_TOGETHER, 64, 128, 4, 1, 384, 64, 512, true>(-1);
+    test_product<HALF_APART, 64, 128, 1, 1, 2048, 1024, 192, true>(-1);
+    test_product<HALF_PAIRED, 128, 128, 1, 2, 256, 512, 1024, true>(0);
     test_direct<16, 1, 64, 64, 64>(-1);
     test_direct<16, 16, 64, 128, 1024>(-1);
     test_direct<32, 4, 128, 64, 512>(0);
