@@ -1,5 +1,4 @@
-/* half_tile.cuh: how a product of half_product.cuh is cut into tiles, what a block does of them,
- * and where it keeps what. */
+/* half_tile.cuh: how half_product.cuh's product is cut into tiles, and where a block keeps what. */
 #pragma once
 #include "half_choice.cuh"
 #include "half_ring.cuh"
