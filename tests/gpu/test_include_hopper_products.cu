@@ -1,6 +1,5 @@
 /* half_product.cuh and half_direct.cuh, every way, against plain double; sm_90a. */
-#include "half_direct.cuh"
-#include "half_product.cuh"
+#include "half_gemm.cuh"
 #include "include_products.cuh"
 
 /* ---- half_product.cuh, half_direct.cuh ---- */
@@ -25,16 +24,20 @@ template <class Run> static void test_half(int m, int n, int k, float low, const
 }
 
 template <kp::HalfWay WAY, int TILE_M, int TILE_N, int SPLIT, int PARTS, int M, int N, int K,
+          bool TRANSPOSED>
+struct Choice {
+    static constexpr kp::HalfChoice C = {M, N, K, WAY, TILE_M, TILE_N, SPLIT, PARTS, 8, TRANSPOSED};
+};
+
+template <kp::HalfWay WAY, int TILE_M, int TILE_N, int SPLIT, int PARTS, int M, int N, int K,
           bool TRANSPOSED = false>
 static void test_product(float low) {
-    using S = kp::HalfSizes<TRANSPOSED ? N : M, TRANSPOSED ? M : N, K>;
-    using T = kp::HalfTile<S, WAY, TILE_M, TILE_N, SPLIT, PARTS, 8, TRANSPOSED>;
+    using Gemm = kp::HalfGemm<Choice<WAY, TILE_M, TILE_N, SPLIT, PARTS, M, N, K, TRANSPOSED>>;
     begin("half_product<%d, %d x %d, split %d, parts %d%s> (%d x %d x %d, from %g)", WAY, TILE_M,
           TILE_N, SPLIT, PARTS, TRANSPOSED ? ", transposed" : "", M, N, K, low);
-    const Buffer<float> scratch(T::SCRATCH / 4 + 1);
+    const Buffer<float> scratch(Gemm::scratch_bytes() / 4 + 1);
     test_half(M, N, K, low, [&](const __half *a, const __half *bt, __half *out) {
-        kp::half_product<S, T>(TRANSPOSED ? bt : a, TRANSPOSED ? a : bt, out, (void *)scratch.data,
-                               0);
+        Gemm::run(a, bt, out, (void *)scratch.data, 0);
     });
 }
 
