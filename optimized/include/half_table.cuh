@@ -1,10 +1,11 @@
 /* half_table.cuh: the shapes of hgemm whose choice is measured; of others half_model() chooses.
  *
- * A line is {M, N, K, way, tile_m, tile_n, split, parts, walk}, as HalfChoice in half_choice.cuh
- * has them, and ends in a comma. The first line of a shape counts; their order is free otherwise.
- * A board is an H200 unless the line says H100. Times of a934cc and 77cba4 are of today's kernel,
- * but for what blocks share of the last round; those of b604de of L2s that fetched two lines, those
- * of 08b401 and 095972 of clusters before, those of other H200s, and those that are recorded in
+ * A line is {M, N, K, way, tile_m, tile_n, split, parts, walk}, and true if it is multiplied
+ * transposed, as HalfChoice in half_choice.cuh has them, and ends in a comma. The first line of a
+ * shape counts; their order is free otherwise. A board is an H200 unless the line says H100. Times
+ * of 96bb19, 2aa728, 715ef6 and 67107d are of today's kernel; those of a934cc and 77cba4 but for
+ * what blocks share of the last round; those of b604de of L2s that fetched two lines, those of
+ * 08b401 and 095972 of clusters before, those of other H200s, and those that are recorded in
  * results/h200, of slabs that threads fetched.
  */
 {64, 64, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.79 us, board b604de */

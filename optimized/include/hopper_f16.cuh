@@ -215,14 +215,7 @@ __device__ __forceinline__ void store_matrices(uint32_t to, const uint32_t (&r)[
                  : "memory");
 }
 
-/* ---- products ----
- *
- * A warpgroup multiplies 64 rows of A by N columns of B, which is given transposed. Both lie in
- * shared memory, in rows of 128 bytes as copy_box() writes them. wgmma_begin() comes before the
- * first product of a group and wgmma_end() behind the last. wgmma_wait<LEFT>() waits until no more
- * than the last LEFT groups go on; only then may sums be read and operands be overwritten.
- * KP_WGMMA makes a size: asm names each register of the sums.
- */
+/* ---- products ---- */
 
 /* Keeps the compiler from reading sums before a wait for the products that add to them. */
 template <int N> __device__ __forceinline__ void wgmma_hold(float (&d)[N]) {
