@@ -10,10 +10,10 @@
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
 
-# The headers that each kernel includes, by its lines and theirs.
+# The headers that each kernel includes, by its lines and theirs: #include "x.cuh", or a #define that an #include names.
 declare -A included
 while read -r kernel headers; do included[$kernel]=${headers// /$'\n'}; done < <(awk '
-    /^#include ".*\.cuh"/ { split($0, part, "\""); own[FILENAME] = own[FILENAME] " " part[2] }
+    /^#(include|define [A-Z_]+) ".*\.cuh"/ { split($0, part, "\""); own[FILENAME] = own[FILENAME] " " part[2] }
     function walk(file, n, name, i) {
         n = split(own[file], name, " ")
         for (i = 1; i <= n; i++) if (!seen[name[i]]++) { all = all " " name[i]; walk("optimized/include/" name[i]) }
