@@ -160,11 +160,11 @@ static bool has(const struct group *g, const char *path) {
     return false;
 }
 
-/* Whether a header is a table of what was chosen for each shape of a family. */
+/* Whether a header is a table of what was chosen for each shape of a family: NAME_table.cuh, or
+ * NAME_table_GPU.cuh. */
 static bool is_table(const char *path) {
-    static const char end[] = "_table.cuh";
-    size_t n = strlen(path), m = sizeof end - 1;
-    return n > m && !strcmp(path + n - m, end);
+    const char *end = strstr(path, "_table");
+    return end && (end[6] == '.' || end[6] == '_');
 }
 
 /* Of a table the line of one shape: "{64,64,128," begins it.  Nothing, if it has none. */
@@ -173,11 +173,10 @@ static void add_line(struct text *all, const char *table, const char *begin) {
     if (line) text_add(all, line, strcspn(line, "}"));
 }
 
-/* A kernel and its headers, in the order in which they are met.  A header that is none of ours,
- * such as task.h, is left out.  `shape` begins the task's line in a table. */
+/* A kernel and its headers, in the order in which they are met: what #include names, or a #define
+ * for an #include.  `shape` begins the task's line in a table. */
 static void hash_kernel(struct text *all, struct sources *s, const char *kernel,
                         const char *shape) {
-    static const char mark[] = "#include\"";
     struct group g = {0};
     append(&g, source_at(s, kernel));
     for (int i = 0; i < g.n; i++) {
@@ -186,9 +185,10 @@ static void hash_kernel(struct text *all, struct sources *s, const char *kernel,
             add_line(all, of->text, shape);
         else
             add_text(all, of->text);
-        for (const char *p = of->text; (p = strstr(p, mark));) {
-            p += strlen(mark);
-            char *path = text_format("%s/%.*s", headers, (int)strcspn(p, "\"\n"), p);
+        for (const char *end = of->text; (end = strstr(end, ".cuh\"")); end++) {
+            const char *name = end;
+            while (name > of->text && !strchr("\"\n", name[-1])) name--;
+            char *path = text_format("%s/%.*s.cuh", headers, (int)(end - name), name);
             if (!has(&g, path) && access(path, F_OK) == 0) append(&g, source_at(s, path));
             free(path);
         }

@@ -37,7 +37,7 @@ cp "$root"/plots/*.gp plots
 # kernel TASK - the kernel of a task, or of its family, on an H200.
 kernel() {
     local k
-    for k in optimized/{sm_90a,portable}/{"$1","${1%%_*}"}.cu; do [ ! -e "$k" ] || { echo "$k" && return; }; done
+    for k in optimized/{h200,sm_90a,portable}/{"$1","${1%%_*}"}.cu; do [ ! -e "$k" ] || { echo "$k" && return; }; done
 }
 # measured SUITE/TASK - a result of the tree as it is.
 measured() {
@@ -70,6 +70,14 @@ changed "a table's line of another shape changes nothing" '' $table '$a {64, 64,
 measured hgemm/hgemm_64_64_128
 changed 'that of its own does' 'hgemm_64_64_64: kernel' $table '0,/^\{/s/^\{/{64, 64, 64, kp::HALF_DIRECT, 32, 32, 1, 1, 32},\n{/'
 rm results/h200/hgemm_64_64_128.json
+# A kernel for one kind of GPU names a table of its own, which is kept as such.
+mkdir optimized/h200 && sed 's|half_table_h100|half_table_h200|' optimized/h100/hgemm.cu > optimized/h200/hgemm.cu
+table=optimized/include/half_table_h200.cuh
+sed '$a {64, 64, 64, kp::HALF_DIRECT, 16, 16, 1, 1, 32},' optimized/include/half_table_h100.cuh > $table
+measured hgemm/hgemm_64_64_64
+changed "so does its line in a GPU's own table" 'hgemm_64_64_64: kernel' $table 's/^(\{64, 64, 64, .*) 16, 16,/\1 32, 32,/'
+changed 'and no other' '' $table '$a {64, 64, 640, kp::HALF_DIRECT, 16, 16, 1, 1, 32},'
+rm -r optimized/h200 $table && measured hgemm/hgemm_64_64_64
 cp "$header" whole && echo 'int a;' > optimized/include/deeper.cuh
 sed -i '1i #include "deeper.cuh"' "$header" && measured level1/l1_023_softmax
 changed 'and one that a header includes' 'l1_023_softmax: kernel' optimized/include/deeper.cuh '$a int more;'
