@@ -25,8 +25,8 @@ do for [g = 1:panels] {
     do for [k = 0:5] { if (has(counts[g], k)) { kinds = kinds.sprintf("%d ", k + 1) } }
     n = words(kinds)
     set title titles[g] font ",11"
-    set yrange [0.5:4]
-    set ytics (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.5, 2, 3, 4)
+    set yrange [0.2:4]
+    set ytics (0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1, 1.2, 1.5, 2, 3, 4)
     plot for [i = 1:n] data index first+i-1 using 1:2 with steps \
         linewidth thick[int(word(kinds, i))] dashtype dashes[int(word(kinds, i))] \
         linecolor rgb hue[int(word(kinds, i))] title columnheader(1)

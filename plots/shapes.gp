@@ -1,6 +1,7 @@
-# shapes.gp: the speedup of families of products over the best library call, by M N (the nearest power of
+# shapes.gp: the speedup of families of products over the fastest library call, by M N (the nearest power of
 # two) and K: the geometric mean of the shapes there; a panel a GPU and family.
-each = 420
+each = 440
+behind = 0.95 # a shape that is slower is marked
 fixed_height = panels ? each * panels : 120
 load plots."/style.gp"
 if (panels == 0) exit
@@ -13,9 +14,12 @@ colour(x) = shade(x, x > 1 ? blue : orange)
 set style fill solid 1 noborder
 set key off
 unset grid
+# Where no shape counts, the panel shows.
+set object 1 rectangle from graph 0, graph 0 to graph 1, graph 1 behind fillcolor rgb 0xe0e0e0 fillstyle solid noborder
 set xtics 1 scale 0 font ",9"
 set ytics scale 0 font ",9"
-set xlabel "log2(M N), rounded"
+set xlabel "log2(M N), rounded\n".sprintf("speedup over the fastest library call; blue: faster, orange: slower; " \
+    ."dot: a shape below %.2f; grey: no shape that counts", behind) font ",9"
 set ylabel "K"
 set lmargin 9
 set rmargin 2
@@ -29,6 +33,7 @@ do for [g = 1:panels] {
     set yrange [0.5:K_max + 0.5]
     plot data index g-1 using 1:2:(0.48):(0.48):(colour($4)):ytic(3) with boxxyerror linecolor rgb variable, \
         '' index g-1 using 1:2:(sprintf("%.2f", $4)):($4 > 1 && depth($4) > 0.6 ? 0xffffff : 0x222222) \
-            with labels font ",8" textcolor rgb variable
+            with labels font ",8" textcolor rgb variable, \
+        '' index g-1 using ($1 + 0.38):($6 < behind ? $2 + 0.32 : NaN) with points pointtype 7 pointsize 0.5 linecolor rgb vermillion
 }
 unset multiplot

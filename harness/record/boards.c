@@ -97,6 +97,93 @@ static double reach(const struct scatter *s, double own_a, double own_b) {
     return t * sqrt(own_a * own_a + own_b * own_b + 2 * s->variance);
 }
 
+/* ---- whole boards ---- */
+
+struct board_pair { /* differences of log speedups of the cells that two boards share */
+    int n;
+    double sum, squares;
+};
+
+struct board_pairs {
+    int n;
+    const char **board;
+    struct board_pair *of; /* n x n; of two boards where the first comes before */
+};
+
+/* The place of a board. */
+static int board_index(const struct board_pairs *p, const char *board) {
+    int i = 0;
+    while (i < p->n && strcmp(p->board[i], board)) i++;
+    return i;
+}
+
+/* The differences of each two boards, by all pairs of runs of a cell. */
+static struct board_pairs *pair_boards(const struct boards_of *of) {
+    struct board_pairs *p = calloc(1, sizeof *p);
+    if (p) p->board = calloc((size_t)of->nruns + 1, sizeof *p->board);
+    if (!p || !p->board) die(KP_MACHINE, "out of memory");
+    for (int i = 0; i < of->nruns; i++)
+        if (board_index(p, of->run[i].board) == p->n) p->board[p->n++] = of->run[i].board;
+    p->of = calloc((size_t)p->n * (size_t)p->n + 1, sizeof *p->of);
+    if (!p->of) die(KP_MACHINE, "out of memory");
+    for (int i = 0; i < of->nruns; i++) {
+        int a = board_index(p, of->run[i].board);
+        for (int j = i - 1; j >= 0 && same_cell(&of->run[j], &of->run[i]); j--) {
+            int b = board_index(p, of->run[j].board);
+            double d = a < b ? of->run[i].x - of->run[j].x : of->run[j].x - of->run[i].x;
+            if (a == b) continue;
+            struct board_pair *pair = &p->of[a < b ? a * p->n + b : b * p->n + a];
+            pair->n++, pair->sum += d, pair->squares += d * d;
+        }
+    }
+    return p;
+}
+
+/* The mean difference of a pair, and the variance of that mean; false if they share too little. */
+static bool mean_of_pair(const struct board_pair *p, double *mean, double *variance) {
+    if (p->n < SHARED_CELLS) return false;
+    *mean = p->sum / p->n;
+    *variance = fmax(0, p->squares / p->n - *mean * *mean) / (p->n - 1);
+    return true;
+}
+
+/* The scatter of whole boards, without one of them (-1: with all). */
+static struct scatter estimate_shift(const struct board_pairs *p, int without) {
+    struct scatter s = {0};
+    double sum = 0, mean, variance;
+    bool *seen = calloc((size_t)p->n + 1, sizeof *seen);
+    if (!seen) die(KP_MACHINE, "out of memory");
+    for (int i = 0; i < p->n; i++)
+        for (int j = i + 1; j < p->n; j++) {
+            if (i == without || j == without) continue;
+            if (!mean_of_pair(&p->of[i * p->n + j], &mean, &variance)) continue;
+            sum += mean * mean - variance;
+            s.pairs++;
+            seen[i] = seen[j] = true;
+        }
+    for (int i = 0; i < p->n; i++) s.freedom += seen[i];
+    if (s.pairs) s.variance = fmax(0, sum / 2 / s.pairs), s.freedom--;
+    free(seen);
+    return s;
+}
+
+struct coverage boards_shift_coverage(const struct boards_of *of) {
+    const struct board_pairs *p = of->boards;
+    struct coverage c = {0};
+    double mean, variance;
+    for (int i = 0; p && i < p->n; i++)
+        for (int j = 0; j < p->n; j++) {
+            struct scatter s = estimate_shift(p, i);
+            if (i == j || s.freedom == 0) continue;
+            if (!mean_of_pair(&p->of[i < j ? i * p->n + j : j * p->n + i], &mean, &variance))
+                continue;
+            c.pairs++;
+            c.inside += fabs(mean) <= reach(&s, sqrt(variance), 0);
+            c.own += fabs(mean) <= normal * sqrt(variance);
+        }
+    return c;
+}
+
 /* ---- files ---- */
 
 /* qsort order of runs. */
@@ -138,6 +225,8 @@ static void load_runs(struct boards_of *of, const char *path) {
         of->between[k] = estimate(of, (enum bound)k, false, NULL);
         of->reruns[k] = estimate(of, (enum bound)k, true, NULL);
     }
+    of->boards = pair_boards(of);
+    of->shift = estimate_shift(of->boards, -1);
 }
 
 /* scandir filter: GPU.csv. */
@@ -167,6 +256,8 @@ void boards_load(struct boards *b, const char *results) {
 
 void boards_free(struct boards *b) {
     for (int i = 0; i < b->n; i++) {
+        struct board_pairs *p = b->of[i].boards;
+        if (p) free(p->board), free(p->of), free(p);
         table_free(b->of[i].table);
         free(b->of[i].table);
         free(b->of[i].run);
@@ -183,16 +274,20 @@ static enum bound bound_of_result(const struct result *r) {
                     json_number(r->json, "floor_flops_us", 0));
 }
 
-/* The boards that say how far a speedup of this GPU and bound scatters: its own if there are two,
- * else those of the GPU with the most; NULL if none can say. */
-static const struct boards_of *boards_for(const struct boards *b, const char *gpu,
-                                          enum bound bound) {
+/* How runs bound so scatter between boards, or with BOUNDS whole boards. */
+static const struct scatter *between(const struct boards_of *of, int bound) {
+    return bound == BOUNDS ? &of->shift : &of->between[bound];
+}
+
+/* The boards that say how far a speedup of this GPU and bound scatters, or whole boards (BOUNDS):
+ * its own if there are two, else those of the GPU with the most; NULL if none can say. */
+static const struct boards_of *boards_for(const struct boards *b, const char *gpu, int bound) {
     const struct boards_of *most = NULL;
     for (int i = 0; i < b->n; i++) {
         const struct boards_of *of = &b->of[i];
-        if (of->between[bound].freedom == 0) continue;
+        if (between(of, bound)->freedom == 0) continue;
         if (!strcmp(of->gpu, gpu)) return of;
-        if (!most || of->between[bound].freedom > most->between[bound].freedom) most = of;
+        if (!most || between(of, bound)->freedom > between(most, bound)->freedom) most = of;
     }
     return most;
 }
@@ -223,6 +318,19 @@ struct prediction boards_predict(const struct boards *b, const struct result *r)
     p.low = p.boards > 1 ? r->ratio * exp(-far) : r->low;
     p.high = p.boards > 1 ? r->ratio * exp(far) : r->high;
     return p;
+}
+
+double boards_mean_reach(const struct boards *b, const struct result *const *cell, int n) {
+    const struct boards_of *of = n ? boards_for(b, cell[0]->gpu, BOUNDS) : NULL;
+    double variance = 0;
+    if (!of) return 0;
+    for (int i = 0; i < n; i++) {
+        enum bound bound = bound_of_result(cell[i]);
+        const struct boards_of *by_itself = boards_for(b, cell[i]->gpu, bound);
+        double own = own_deviation(cell[i]->low, cell[i]->high);
+        variance += own * own + (by_itself ? by_itself->between[bound].variance : 0);
+    }
+    return reach(&of->shift, sqrt(variance) / n, sqrt(variance) / n);
 }
 
 /* ---- coverage ---- */

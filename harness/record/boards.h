@@ -13,7 +13,12 @@
  *
  * All cells of a board are fast or slow together, so boards count, not cells: the quantile is that
  * of Student's t with as many degrees of freedom as there are boards, less one (for reruns: as
- * there are reruns of whole boards). */
+ * there are reruns of whole boards).
+ *
+ * In a mean over many cells what each of them does by itself cancels; what a board does to all of
+ * them alike, its shift, stays.  Two boards that share SHARED_CELLS or more differ by m, the mean
+ * of d, whose variance is that of d over their number v.  m^2 - v is on average twice the variance
+ * of a shift. */
 #ifndef KP_BOARDS_H
 #define KP_BOARDS_H
 
@@ -27,13 +32,16 @@ enum bound {
 };
 extern const char *const bound_name[BOUNDS];
 
+enum { SHARED_CELLS = 10 };
+
 struct scatter { /* of log speedup, beyond what own intervals say */
     int freedom; /* degrees of freedom; 0: nothing is known */
     int pairs;   /* that it was estimated from */
     double variance;
 };
 
-struct board_run; /* a row */
+struct board_run;   /* a row */
+struct board_pairs; /* the differences of each two boards */
 struct table;
 
 struct boards_of { /* the recorded runs on boards of one GPU */
@@ -42,6 +50,8 @@ struct boards_of { /* the recorded runs on boards of one GPU */
     int nruns;
     struct board_run *run; /* by task and setup */
     struct scatter between[BOUNDS], reruns[BOUNDS];
+    struct board_pairs *boards;
+    struct scatter shift; /* of whole boards; pairs are of boards */
 };
 
 struct boards {
@@ -69,6 +79,11 @@ struct prediction boards_predict(const struct boards *b, const struct result *r)
 double boards_reach(const struct boards *b, const struct result *x, const struct result *y,
                     int *boards, const char **of);
 
+/* By how much the logarithm of the geometric mean of the speedups of n `ok` results differs on
+ * another board in 95 % of cases.  Boards of another GPU stand in as in boards_predict(); 0 if
+ * there are none. */
+double boards_mean_reach(const struct boards *b, const struct result *const *cell, int n);
+
 struct coverage {
     int cells;         /* with a pair */
     int pairs, inside; /* pairs, and those that differ by no more than predicted */
@@ -79,5 +94,8 @@ struct coverage {
  * others, and the pairs of the one that was left out are tried: with other boards, or with itself
  * (`same`).  Pairs for which nothing can be estimated are not counted. */
 struct coverage boards_coverage(const struct boards_of *of, enum bound bound, bool same);
+
+/* The same for means over what two boards share: pairs are of boards, each tried twice. */
+struct coverage boards_shift_coverage(const struct boards_of *of);
 
 #endif

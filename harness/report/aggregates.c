@@ -93,6 +93,8 @@ static struct mean mean_over(const struct report *r, const struct column *c,
                              const struct selection *s, enum over over) {
     struct mean m = {0};
     struct problems all = no_problems(r->nrows), correct = no_problems(r->nrows);
+    const struct result **cells = calloc((size_t)r->nrows + 1, sizeof *cells);
+    if (!cells) die(KP_MACHINE, "out of memory");
     for (int i = 0; i < r->nrows; i++) {
         bool counts = report_counts(r, c, i);
         if (report_left_out(r, c, i) || !selected(s, &r->rows[i], &c->cell[i], counts)) continue;
@@ -101,13 +103,15 @@ static struct mean mean_over(const struct report *r, const struct column *c,
         if (!(counts || s->class) || !(ratio > 0)) continue;
         add_ratio(&all, &r->rows[i], ratio);
         add_ratio(&correct, &r->rows[i], ratio);
-        m.cells++;
+        cells[m.cells++] = &c->cell[i];
         m.same_board += report_same_board(c, i, over);
         m.compiled += over != OVER_BASELINE && torch_compiled(c, i, flags_over[over]);
         m.faster += ratio > 1;
     }
     m.over_all = spread_of_problems(&all, r->nrows);
     m.over_correct = spread_of_problems(&correct, r->nrows);
+    if (over == OVER_BASELINE) m.reach = boards_mean_reach(&r->boards, cells, m.cells);
+    free(cells);
     return m;
 }
 

@@ -9,9 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const way_name[BESIDES] = {
-    "ours, offline", "ours, server", "CUDA-L2's, judged here", "CUDA-L2's, as published, offline",
-    "CUDA-L2's, as published, server"};
+static const char *const way_name[BESIDES + 1] = {"ours, offline, warm L2",
+                                                  "ours, server, warm L2",
+                                                  "CUDA-L2's, judged here, cold L2",
+                                                  "CUDA-L2's, as published for %s, offline, warm L2",
+                                                  "CUDA-L2's, as published for %s, server, warm L2",
+                                                  "ours, cold L2 (the headline)"};
 static const double slow = 0.95;
 
 /* ---- reading ---- */
@@ -72,12 +75,25 @@ static void take_theirs(const struct report *r, struct column *c, const struct t
     b->ratio[BESIDE_THEIRS] = counts ? number(t, line, "ratio", path) : 0;
 }
 
+/* What was published for the GPU that the column names. */
 static void take_published(const struct report *r, struct column *c, const struct table *t,
                            int line, int row, const char *path) {
-    if (strcmp(table_field(t, line, table_column(t, "gpu", path)), c->name)) return;
+    if (strcmp(table_field(t, line, table_column(t, "gpu", path)), c->published_for)) return;
     struct beside *b = &rows_of(r, c)[row];
     b->ratio[BESIDE_PUBLISHED_OFFLINE] = number(t, line, "offline", path);
     b->ratio[BESIDE_PUBLISHED_SERVER] = number(t, line, "server", path);
+}
+
+/* Finds for which GPU what was published stands beside a column: for this one, or if there is
+ * nothing, for another of its architecture that has a column. */
+static void find_published(const struct report *r, struct column *c, const struct table *t,
+                           int line, int row, const char *path) {
+    const char *gpu = table_field(t, line, table_column(t, "gpu", path));
+    (void)row;
+    if (!strcmp(c->published_for, c->name)) return;
+    for (int i = 0; i < r->ncolumns; i++)
+        if (!strcmp(r->columns[i].name, gpu) && !strcmp(r->columns[i].arch, c->arch))
+            snprintf(c->published_for, sizeof c->published_for, "%s", gpu);
 }
 
 void beside_load(struct report *r, const char *results) {
@@ -88,6 +104,7 @@ void beside_load(struct report *r, const char *results) {
         char *theirs = text_format("%s/foreign/%s.csv", results, c->name);
         read_table(r, c, modes, take_modes);
         read_table(r, c, theirs, take_theirs);
+        read_table(r, c, published, find_published);
         read_table(r, c, published, take_published);
         free(modes), free(theirs);
     }
@@ -138,6 +155,15 @@ bool beside_shown(const struct report *r, const struct column *c) {
     return false;
 }
 
+/* The name of a way: "ours, offline, warm L2". */
+static const char *name_of(const struct column *c, int what, char name[96]) {
+    if (what == BESIDE_PUBLISHED_OFFLINE || what == BESIDE_PUBLISHED_SERVER)
+        snprintf(name, 96, way_name[what], c->published_for);
+    else
+        snprintf(name, 96, "%s", way_name[what]);
+    return name;
+}
+
 /* ---- the table ---- */
 
 /* The row of a way; nothing if no shape has it. */
@@ -146,13 +172,13 @@ static void way_row(const struct report *r, const struct column *c, int from, in
     size_t most = (size_t)(to - from) + 1;
     double *x = calloc(most, sizeof *x), *there = calloc(most, sizeof *there);
     if (!x || !there) die(KP_MACHINE, "out of memory");
+    char name[96];
     int nthere = 0, behind = 0, n = gather(r, c, from, to, what, x, there, &nthere);
     for (int i = 0; i < n; i++) behind += x[i] < slow;
     if (n) {
         struct spread all = spread_of(x, n);
-        fprintf(out, "| %s | %d | %.3f | %.3f | %d |",
-                what == BESIDES ? "ours, the headline" : way_name[what], n, all.geomean, all.median,
-                behind);
+        fprintf(out, "| %s | %d | %.3f | %.3f | %d |", name_of(c, what, name), n, all.geomean,
+                all.median, behind);
         if (nthere)
             fprintf(out, " %.3f (%d) |\n", spread_of(there, nthere).geomean, nthere);
         else
@@ -194,7 +220,9 @@ void beside_tables(const struct report *r, const struct column *c, FILE *out) {
               "modes; of what was published, cuBLASLt's auto-tuning. In brackets: how\nmany of "
               "these shapes have a headline, which is behind an emptied L2. *Offline* is back to "
               "back and *server* after gaps,\nboth with what is left in the L2 ([METHOD.md]"
-              "(../../METHOD.md), *Other modes*). What was published was not measured here.\n",
+              "(../../METHOD.md), *Other modes*). What was published was not measured here: its "
+              "authors\ntimed it with a warm L2, and part of it adds up in f16 ([published]"
+              "(../published/README.md)).\n",
               out);
         verdict_line(c, from, to, out);
     }
@@ -202,25 +230,14 @@ void beside_tables(const struct report *r, const struct column *c, FILE *out) {
 
 /* ---- the figure ---- */
 
-static int by_size(const void *x, const void *y) {
-    const double *a = x, *b = y;
-    return *a < *b ? -1 : *a > *b;
-}
-
-/* Write a curve, the slowest shape first; false if no shape has it. */
+/* Write a curve; false if no shape has it. */
 static bool curve(const struct report *r, const struct column *c, int from, int to, int what,
                   FILE *data) {
+    char name[96];
     double *x = calloc((size_t)(to - from) + 1, sizeof *x);
     if (!x) die(KP_MACHINE, "out of memory");
     int n = gather(r, c, from, to, what, x, NULL, NULL);
-    qsort(x, (size_t)n, sizeof *x, by_size);
-    if (n) {
-        fprintf(data, "# %s %s\n%s: %d shapes, %.3f\tspeedup\n", c->name, r->rows[from].suite,
-                what == BESIDES ? "ours, the headline" : way_name[what], n,
-                spread_of(x, n).geomean);
-        for (int i = 0; i < n; i++) fprintf(data, "%.4f\t%.6g\n", 100 * (i + 0.5) / n, x[i]);
-        fputs("\n\n", data);
-    }
+    curve_write(data, c->name, r->rows[from].suite, name_of(c, what, name), x, n);
     free(x);
     return n;
 }

@@ -2,6 +2,7 @@
 #include "report/markdown.h"
 #include "base/json.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,6 +38,12 @@ void put_share(int n, int of, FILE *out) {
         fprintf(out, " %.0f %% |", 100.0 * n / of);
     else
         fputs(" - |", out);
+}
+
+void put_geomean(double mean, double reach, FILE *out) {
+    fprintf(out, " %.3f", mean);
+    if (reach > 0) fprintf(out, " (%.3f to %.3f)", mean * exp(-reach), mean * exp(reach));
+    fputs(" |", out);
 }
 
 void page_write(const char *path, const char *text) {

@@ -18,6 +18,10 @@ void put_time(double us, FILE *out);
 /* Write " 45 % |": the share of n in `of`, or a dash if `of` is 0. */
 void put_share(int n, int of, FILE *out);
 
+/* Write " 1.081 (1.071 to 1.091) |": a geometric mean, and the ends that are `reach` from it in
+ * logarithms, unless reach is 0. */
+void put_geomean(double mean, double reach, FILE *out);
+
 /* Write a page: a line that says what generates it, and `text`.  The file is replaced only if it
  * would change; dies with KP_IO if it cannot be written. */
 void page_write(const char *path, const char *text);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 
 enum {
-    FIGURES = 7,
+    FIGURES = 8,
     MOST_DOTS = 200 /* of a suite in one panel; plots/style.gp says so to readers */
 };
 
@@ -313,6 +313,7 @@ int report_plots(const struct report *r, const char *plots, const char *publishe
     f.panels = published_data(published, f.d, f.t, f.c);
     finish(&f, r, &all);
     family_figure(r, &all, "shapes", shapes_data);
+    family_figure(r, &all, "curves", curves_data);
     family_figure(r, &all, "beside", beside_data);
     if (r->search) {
         figure_open(&f, "search");

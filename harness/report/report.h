@@ -80,9 +80,10 @@ struct column {              /* a GPU with recorded results */
     int nstale, nunknown;    /* without those that are said to be of another tree */
     struct tree tree[KP_MOST_TREES];
     int ntrees;
-    struct torch *torch;   /* one a row, from RESULTS/pytorch/NAME.csv; NULL without that file */
-    char *torch_from;      /* its versions and dates; NULL without that file */
-    struct beside *beside; /* one a row; NULL if nothing stands there */
+    struct torch *torch;    /* one a row, from RESULTS/pytorch/NAME.csv; NULL without that file */
+    char *torch_from;       /* its versions and dates; NULL without that file */
+    struct beside *beside;  /* one a row; NULL if nothing stands there */
+    char published_for[32]; /* the GPU for which CUDA-L2's numbers there were published; "": none */
 };
 
 struct report {
@@ -161,6 +162,8 @@ struct mean {                   /* of ratios; tasks that mean the same count onc
     int faster;                 /* of those, cells with a ratio above 1 */
     struct spread over_all;     /* missing and wrong cells count as 1.0 */
     struct spread over_correct; /* they do not count */
+    double reach; /* of the geometric mean over the correct ones, boards_mean_reach(); 0: not known,
+                   * as over PyTorch, whose times are of other boards */
 };
 
 struct aggregate {   /* counts are of cells */
@@ -205,6 +208,15 @@ int published_data(const char *published, FILE *data, FILE *titles, FILE *counts
 /* The same for the figure of families whose tasks are SUITE_M_N_K: a panel for each GPU and family
  * with at least ten shapes that count. */
 int shapes_data(const struct report *r, FILE *data, FILE *titles, FILE *counts);
+
+/* The same for the figure of their distributions: two panels for each, over each of the libraries'
+ * calls and over the fastest by size; `counts` says how many curves each has. */
+int curves_data(const struct report *r, FILE *data, FILE *titles, FILE *counts);
+
+/* Write a curve of n speedups, which are sorted: a block that its name heads, with how many they
+ * are and their geometric mean.  Nothing if n is 0. */
+void curve_write(FILE *data, const char *gpu, const char *family, const char *name, double *x,
+                 int n);
 
 /* Whether a GPU has such a panel. */
 bool shapes_shown(const struct report *r, const struct column *c);

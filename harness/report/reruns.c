@@ -30,6 +30,32 @@ static void scatter_row(const struct boards_of *of, enum bound bound, bool same,
     fputc('\n', out);
 }
 
+/* The row of a GPU's whole boards; nothing if too few share cells. */
+static void shift_row(const struct boards_of *of, FILE *out) {
+    const struct scatter *s = &of->shift;
+    if (s->freedom == 0) return;
+    struct coverage c = boards_shift_coverage(of);
+    double deviation = sqrt(s->variance);
+    fprintf(out, "| %s | %d | %d | %.2f %% | %.2f | %d |", of->gpu, s->freedom + 1, s->pairs,
+            100 * deviation, stat_student(s->freedom), c.pairs);
+    put_part(c.inside, c.pairs, out);
+    put_part(c.own, c.pairs, out);
+    fputc('\n', out);
+}
+
+/* The table of whole boards. */
+static void shift_table(const struct boards *known, FILE *out) {
+    fprintf(
+        out,
+        "\n## Means on two boards\n\nEach pair is of two boards that share %d cells or more, and "
+        "of the mean logarithm over these: what each cell does by\nitself cancels in it, what a "
+        "board does to all of them stays.\n\n| GPU | boards | pairs | scatter | t | pairs tried "
+        "| inside the prediction | inside the cells' own scatter |\n"
+        "|---|--:|--:|--:|--:|--:|--:|--:|\n",
+        SHARED_CELLS);
+    for (int i = 0; i < known->n; i++) shift_row(&known->of[i], out);
+}
+
 /* A table of all GPUs. */
 static void scatter_table(const struct boards *known, bool same, const char *units, FILE *out) {
     fprintf(out,
@@ -60,6 +86,7 @@ void report_reruns(const struct report *r, const char *results) {
         scatter_table(&r->boards, false, "boards", out);
         fputs("\n## Two runs on one board, in fresh processes\n\n", out);
         scatter_table(&r->boards, true, "reruns of boards", out);
+        shift_table(&r->boards, out);
         fclose(out);
         page_write(path, text);
     }

@@ -1,6 +1,7 @@
 /* shapes.c: families of products: how the speedup depends on a shape's M, N and K, as a figure and
  * as a table that has each of the libraries' calls beside the best. */
 #include "report/report.h"
+#include "report/markdown.h"
 #include "base/error.h"
 #include "base/json.h"
 
@@ -42,16 +43,17 @@ static int by_place(const void *x, const void *y) {
     return a->k != b->k ? (a->k < b->k ? -1 : 1) : a->area_bits - b->area_bits;
 }
 
-/* Write a line for each M N and K: the geometric mean of the n shapes there.  Returns how many. */
+/* Write a line for each M N and K: the geometric mean of the n shapes there, and the least. Returns
+ * how many. */
 static int write_bins(const struct shape *shape, int n, FILE *data) {
     int bins = 0, rank = 0;
     for (int from = 0, to; from < n; from = to, bins++) {
-        double sum = 0;
+        double sum = 0, least = INFINITY;
         rank += from == 0 || shape[from].k != shape[from - 1].k;
         for (to = from; to < n && !by_place(&shape[from], &shape[to]); to++)
-            sum += log(shape[to].ratio);
-        fprintf(data, "%d\t%d\t%d\t%.6g\t%d\n", shape[from].area_bits, rank, shape[from].k,
-                exp(sum / (to - from)), to - from);
+            sum += log(shape[to].ratio), least = fmin(least, shape[to].ratio);
+        fprintf(data, "%d\t%d\t%d\t%.6g\t%d\t%.6g\n", shape[from].area_bits, rank, shape[from].k,
+                exp(sum / (to - from)), to - from, least);
     }
     return bins;
 }
@@ -79,19 +81,32 @@ bool shapes_shown(const struct report *r, const struct column *c) {
     return shown;
 }
 
+/* How far the geometric mean of shapes reaches, boards_mean_reach(). */
+static double reach_of(const struct report *r, const struct shape *shape, int n) {
+    const struct result **cell = calloc((size_t)n + 1, sizeof *cell);
+    if (!cell) die(KP_MACHINE, "out of memory");
+    for (int i = 0; i < n; i++) cell[i] = shape[i].cell;
+    double reach = boards_mean_reach(&r->boards, cell, n);
+    free(cell);
+    return reach;
+}
+
 /* The panel of a GPU and the family whose rows begin at `from`; false if it has too few shapes. */
 static bool panel(const struct report *r, const struct column *c, int from, bool first, FILE *data,
                   FILE *titles, FILE *counts) {
     int n;
     struct shape *shape = gather(r, c, from, &n);
-    double sum = 0;
+    double sum = 0, reach = reach_of(r, shape, n);
     for (int i = 0; i < n; i++) sum += log(shape[i].ratio);
     if (n >= LEAST) {
-        fprintf(data, "# %s %s\n# log2(M N)\trank of K\tK\tspeedup\tshapes\n", c->name,
-                r->rows[from].suite);
+        fprintf(data, "# %s %s\n# log2(M N)\trank of K\tK\tspeedup\tshapes\tleast speedup\n",
+                c->name, r->rows[from].suite);
         fprintf(counts, "%s%d", first ? "" : ", ", write_bins(shape, n, data));
-        fprintf(titles, "%s\"%s, %s: %d shapes, geometric mean %.3f\"", first ? "" : ", ", c->name,
+        fprintf(titles, "%s\"%s, %s: %d shapes, geometric mean %.3f", first ? "" : ", ", c->name,
                 r->rows[from].suite, n, exp(sum / n));
+        if (reach > 0)
+            fprintf(titles, " (95 %%: %.3f to %.3f)", exp(sum / n - reach), exp(sum / n + reach));
+        fputc('"', titles);
         fprintf(data, "\n\n");
     }
     free(shape);
@@ -108,9 +123,14 @@ int shapes_data(const struct report *r, FILE *data, FILE *titles, FILE *counts) 
 
 /* ---- The table ------------------------------------------------------------------------------ */
 
-/* Powers of two that part sizes M N K. */
-static const int size_limits[] = {24, 28, 33, 36};
-enum { SIZES = 1 + sizeof size_limits / sizeof *size_limits };
+/* Sizes M N K from one power of two up to below another (0: no bound): SIZES parts, and sums. */
+static const struct {
+    int from, below;
+    const char *name;
+} sizes[] = {{0, 24, "below 2^24"},        {24, 28, "2^24 to 2^28"}, {28, 33, "2^28 to 2^33"},
+             {33, 36, "2^33 to 2^36"},     {36, 0, "2^36 and more"}, {0, 33, "**below 2^33**"},
+             {33, 0, "**2^33 and more**"}, {0, 0, "**all**"}};
+enum { SIZES = 5, ROWS = sizeof sizes / sizeof *sizes };
 /* The libraries' calls that a result may have times of (cuda_base/vendor_choice.h). */
 static const char *const calls[] = {"cublas_nn", "cublas_tn",   "lt_nn",
                                     "lt_tn",     "lt_tuned_nn", "lt_tuned_tn"};
@@ -126,60 +146,143 @@ static double over_call(const struct result *cell, int call) {
     return own > 0 && best > 0 ? cell->ratio * own / best : 0;
 }
 
-/* A row of the shapes from `least` up to below `most`, in M N K; nothing if there is none. */
-static void size_row(const struct shape *shape, int n, double least, double most, const char *name,
+/* Whether a shape is of a size. */
+static bool in_size(const struct shape *s, int size) {
+    return s->size >= ldexp(1, sizes[size].from) &&
+           (!sizes[size].below || s->size < ldexp(1, sizes[size].below));
+}
+
+/* A row of the table of n shapes; nothing if there are none. */
+static void size_row(const struct report *r, const struct shape *shape, int n, const char *name,
                      FILE *out) {
     double *x = calloc((size_t)n + 1, sizeof *x), *floors = calloc((size_t)n + 1, sizeof *floors);
-    int here = 0, behind = 0;
+    int behind = 0;
     if (!x || !floors) die(KP_MACHINE, "out of memory");
     for (int i = 0; i < n; i++) {
-        if (shape[i].size < least || shape[i].size >= most) continue;
         behind += shape[i].ratio < slow;
-        floors[here] = shape[i].cell->floor_us / shape[i].cell->candidate_us;
-        x[here++] = shape[i].ratio;
+        floors[i] = shape[i].cell->floor_us / shape[i].cell->candidate_us;
+        x[i] = shape[i].ratio;
     }
-    if (here) {
-        struct spread all = spread_of(x, here), of_floor = spread_of(floors, here);
-        fprintf(out, "| %s | %d | %.3f | %.3f | %d | %.0f %% |", name, here, all.geomean,
-                all.median, behind, 100 * of_floor.median);
+    if (n) {
+        struct spread all = spread_of(x, n), of_floor = spread_of(floors, n);
+        fprintf(out, "| %s | %d |", name, n);
+        put_geomean(all.geomean, reach_of(r, shape, n), out);
+        fprintf(out, " %.3f | %d | %.0f %% |", all.median, behind, 100 * of_floor.median);
     }
-    for (int call = 0; call < CALLS && here; call++) {
+    for (int call = 0; call < CALLS && n; call++) {
         int with = 0;
-        for (int i = 0; i < n; i++)
-            if (shape[i].size >= least && shape[i].size < most)
-                with += (x[with] = over_call(shape[i].cell, call)) > 0;
+        for (int i = 0; i < n; i++) with += (x[with] = over_call(shape[i].cell, call)) > 0;
         if (with)
             fprintf(out, " %.3f |", spread_of(x, with).geomean);
         else
             fputs(" - |", out);
     }
-    if (here) fputc('\n', out);
+    if (n) fputc('\n', out);
     free(x), free(floors);
+}
+
+/* The rows of a family's n shapes. */
+static void size_rows(const struct report *r, const struct shape *shape, int n, FILE *out) {
+    struct shape *here = calloc((size_t)n + 1, sizeof *here);
+    if (!here) die(KP_MACHINE, "out of memory");
+    for (int k = 0; k < ROWS; k++) {
+        int nhere = 0;
+        for (int i = 0; i < n; i++)
+            if (in_size(&shape[i], k)) here[nhere++] = shape[i];
+        size_row(r, here, nhere, sizes[k].name, out);
+    }
+    free(here);
 }
 
 void shapes_tables(const struct report *r, const struct column *c, FILE *out) {
     for (int row = 0, n; row < r->nrows; row = report_next_suite(r, row)) {
         struct shape *shape = gather(r, c, row, &n);
         if (n >= LEAST) {
-            fprintf(out,
-                    "\n| %s, M N K | shapes | over the best call | median | below %.2f | of floor "
-                    "|",
-                    r->rows[row].suite, slow);
+            fprintf(
+                out,
+                "\n| %s, M N K | shapes | over the best call (95 %%) | median | below %.2f | of "
+                "floor |",
+                r->rows[row].suite, slow);
             for (int i = 0; i < CALLS; i++) fprintf(out, " over %s |", calls[i]);
             fputs("\n|---|", out);
             for (int i = 0; i < 5 + CALLS; i++) fputs("--:|", out);
             fputc('\n', out);
-            for (int i = 0; i < SIZES; i++) {
-                char name[64];
-                if (i < SIZES - 1)
-                    snprintf(name, sizeof name, "below 2^%d", size_limits[i]);
-                else
-                    snprintf(name, sizeof name, "2^%d and more", size_limits[i - 1]);
-                size_row(shape, n, i ? ldexp(1, size_limits[i - 1]) : 0,
-                         i < SIZES - 1 ? ldexp(1, size_limits[i]) : INFINITY, name, out);
-            }
-            size_row(shape, n, 0, INFINITY, "**all**", out);
+            size_rows(r, shape, n, out);
+            fputs(
+                "\nGeometric means of speedups; *of floor* is a median. The best call is, for each "
+                "shape, the fastest of the libraries' calls\non the right. It alone is measured "
+                "beside the kernel: over another call, that speedup counts times what the search "
+                "for\nthe fastest measured of both.\n",
+                out);
         }
         free(shape);
     }
+}
+
+/* ---- The distributions ---------------------------------------------------------------------- */
+
+static int by_speedup(const void *x, const void *y) {
+    const double *a = x, *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+void curve_write(FILE *data, const char *gpu, const char *family, const char *name, double *x,
+                 int n) {
+    if (n == 0) return;
+    qsort(x, (size_t)n, sizeof *x, by_speedup);
+    fprintf(data, "# %s %s\n%s: %d shapes, %.3f\tspeedup\n", gpu, family, name, n,
+            spread_of(x, n).geomean);
+    for (int i = 0; i < n; i++) fprintf(data, "%.4f\t%.6g\n", 100 * (i + 0.5) / n, x[i]);
+    fputs("\n\n", data);
+}
+
+/* The curves over each call that has a time, and over the best.  Returns how many. */
+static int call_curves(const struct column *c, const char *family, const struct shape *shape, int n,
+                       double *x, FILE *data) {
+    int curves = 1;
+    for (int call = 0; call < CALLS; call++) {
+        int with = 0;
+        for (int i = 0; i < n; i++) with += (x[with] = over_call(shape[i].cell, call)) > 0;
+        curve_write(data, c->name, family, calls[call], x, with);
+        curves += with > 0;
+    }
+    for (int i = 0; i < n; i++) x[i] = shape[i].ratio;
+    curve_write(data, c->name, family, "the fastest of them", x, n);
+    return curves;
+}
+
+/* The curves of sizes that do not overlap.  Returns how many. */
+static int size_curves(const struct column *c, const char *family, const struct shape *shape, int n,
+                       double *x, FILE *data) {
+    int curves = 0;
+    for (int k = 0; k < SIZES; k++) {
+        int here = 0;
+        for (int i = 0; i < n; i++)
+            if (in_size(&shape[i], k)) x[here++] = shape[i].ratio;
+        curve_write(data, c->name, family, sizes[k].name, x, here);
+        curves += here > 0;
+    }
+    return curves;
+}
+
+int curves_data(const struct report *r, FILE *data, FILE *titles, FILE *counts) {
+    int panels = 0;
+    for (int i = 0; i < r->ncolumns; i++)
+        for (int row = 0, n; row < r->nrows; row = report_next_suite(r, row)) {
+            const struct column *c = &r->columns[i];
+            const char *family = r->rows[row].suite, *next = panels ? ", " : "";
+            struct shape *shape = gather(r, c, row, &n);
+            double *x = calloc((size_t)n + 1, sizeof *x);
+            if (!x) die(KP_MACHINE, "out of memory");
+            if (n >= LEAST) {
+                fprintf(titles, "%s\"%s, %s: over each of the libraries' calls\"", next, c->name,
+                        family);
+                fprintf(counts, "%s%d", next, call_curves(c, family, shape, n, x, data));
+                fprintf(titles, ", \"%s, %s: over the fastest call, by M N K\"", c->name, family);
+                fprintf(counts, ", %d", size_curves(c, family, shape, n, x, data));
+                panels += 2;
+            }
+            free(shape), free(x);
+        }
+    return panels;
 }

@@ -27,24 +27,28 @@ static void count_row(const struct report *r, const struct column *c, const char
     fprintf(out, " %d | %d |\n", a.other_class, a.left_out);
 }
 
-/* A row of means and quartiles, and how many of the cells have what they are of. */
+/* A row of means and quartiles, and how many of the cells have what they are of; `reach` is that of
+ * the geometric mean, or 0. */
 static void spread_row(const char *name, const char *of, int cells, int all, const struct spread *s,
-                       FILE *out) {
-    fprintf(out, "| %s | %s | %d / %d |", name, of, cells, all);
-    if (s->n)
-        fprintf(out, " %d | %.3f | %.3f | %.3f | %.3f to %.3f | %.2f |\n", s->n, s->geomean,
-                s->median, s->mean, s->q1, s->q3, s->max);
-    else
-        fputs(" 0 | - | - | - | - | - |\n", out);
+                       double reach, FILE *out) {
+    fprintf(out, "| %s | %s | %d / %d | %d |", name, of, cells, all, s->n);
+    if (s->n) {
+        put_geomean(s->geomean, reach, out);
+        fprintf(out, " %.3f | %.3f | %.3f to %.3f | %.2f |\n", s->median, s->mean, s->q1, s->q3,
+                s->max);
+    } else {
+        fputs(" - | - | - | - | - |\n", out);
+    }
 }
 
 /* suite_row: two rows of speedups, over all tasks and over the correct ones. */
 static void spread_rows(const struct report *r, const struct column *c, const char *suite,
                         FILE *out) {
     struct aggregate a = report_aggregate(r, c, suite);
+    const struct mean *m = &a.over[OVER_BASELINE];
     const char *name = suite ? suite : "**all**";
-    spread_row(name, "all tasks", a.correct, a.all, &a.over[OVER_BASELINE].over_all, out);
-    spread_row(name, "correct only", a.correct, a.all, &a.over[OVER_BASELINE].over_correct, out);
+    spread_row(name, "all tasks", a.correct, a.all, &m->over_all, 0, out);
+    spread_row(name, "correct only", a.correct, a.all, &m->over_correct, m->reach, out);
 }
 
 /* A row for each class that a kernel has and its task does not ask for. */
@@ -56,9 +60,9 @@ static void class_rows(const struct report *r, const struct column *c, FILE *out
         for (int j = 0; j < i; j++) first &= strcmp(c->cell[j].class, s.class) != 0;
         if (!first || !*s.class) continue;
         struct aggregate a = report_select(r, c, &s);
-        if (a.over[OVER_BASELINE].cells)
-            spread_row("**all**", s.class, a.over[OVER_BASELINE].cells, all,
-                       &a.over[OVER_BASELINE].over_correct, out);
+        const struct mean *m = &a.over[OVER_BASELINE];
+        if (m->cells)
+            spread_row("**all**", s.class, m->cells, all, &m->over_correct, m->reach, out);
     }
 }
 
@@ -76,20 +80,24 @@ static void suite_tables(const struct report *r, const struct column *c, FILE *o
           "is above 1. Kernels of another\nclass than their task's own (fp32; f16 or bf16 where "
           "its tensors are) count as missing. Left out are cells\nwhose task, baseline or time "
           "cannot carry a headline number (degenerate, no-influence, cannot-tell,\nweak-baseline, "
-          "control-ratio, clocks-disagree, slow-quarter, throttled, below-floor). No other column counts "
+          "control-ratio, clocks-disagree, slow-quarter, throttled, below-floor). No other column "
+          "counts "
           "them. The shapes of a\nfamily are in its row, and not in that of all.\n\n",
           out);
-    fputs("| suite | speedup over | kernels / tasks | n | geometric mean | median | mean | "
+    fputs("| suite | speedup over | kernels / tasks | n | geometric mean (95 %) | median | mean | "
           "quartiles | "
           "maximum |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n",
           out);
     each_suite(r, c, out, spread_rows);
     class_rows(r, c, out);
-    fputs("\nThese are speedups over the baseline of the class; *kernels* are those of their "
-          "tasks' class, n "
-          "counts problems. Over all tasks, "
-          "a cell that is missing,\nnot measured or wrong counts as 1.0.\n",
-          out);
+    fputs(
+        "\nThese are speedups over the baseline of the class; *kernels* are those of their "
+        "tasks' class, n "
+        "counts problems. Over all tasks, "
+        "a cell that is missing,\nnot measured or wrong counts as 1.0. In brackets: where the mean "
+        "over the same cells falls in 95 % of runs on another board\n"
+        "([reruns](../reruns/README.md); a GPU with too few boards borrows those of another).\n",
+        out);
 }
 
 /* ---- what vanishes ---- */
@@ -166,7 +174,10 @@ static void twins(const struct report *r, FILE *out) {
 void report_suites(const struct report *r, const struct column *c, FILE *out) {
     suite_tables(r, c, out);
     if (shapes_shown(r, c))
-        fputs("\n![speedup of families of products by M N and K](../../plots/shapes.svg)\n", out);
+        fputs("\n![speedup of families of products by M N and K](../../plots/shapes.svg)\n"
+              "\n![its distribution over each of the libraries' calls, and by size]"
+              "(../../plots/curves.svg)\n",
+              out);
     shapes_tables(r, c, out);
     if (beside_shown(r, c))
         fputs("\n![speedups of a family behind an emptied L2 and in other modes, and of CUDA-L2's "

@@ -91,14 +91,18 @@ check 'what is said of other tasks counts none of them' grep -q ' correct, 0 sig
 check 'nor does their curve' is "$(sed '1,/^# h200 all$/d' plots/data/fast_p.tsv | grep -c '^[0-9]') $(sed '1,/^# h200 all$/d' plots/data/fast_p.tsv | grep -c -- -)" '2 0'
 read_words shapes
 check 'each K is a row' is "$(grep -cxE '64|4096' words)" 2
-check 'each M N and K has the mean of its shapes' is "$(grep -v '^#' plots/data/shapes.tsv | cut -f1,3-5 | tr '\t\n' ' ;')" \
-    '12 64 2 1;13 64 2 2;14 64 2 2;15 64 2 1;12 4096 0.5 1;13 4096 0.5 2;14 4096 0.5 2;15 4096 0.5 1;;;'
+check 'each M N and K has the mean of its shapes, and the least' is "$(grep -v '^#' plots/data/shapes.tsv | cut -f1,3-6 | tr '\t\n' ' ;')" \
+    '12 64 2 1 2;13 64 2 2 2;14 64 2 2 2;15 64 2 1 2;12 4096 0.5 1 0.5;13 4096 0.5 2 0.5;14 4096 0.5 2 0.5;15 4096 0.5 1 0.5;;;'
+check 'the distributions over calls and by size are drawn' is "$(sed -n 's|.*<text>\(.*\)</text>.*|\1|p' plots/curves.svg | grep 'shapes, [0-9]' | paste -sd';')" \
+    'cublas_nn: 6 shapes, 3.000;lt_nn: 6 shapes, 4.000;lt_tuned_nn: 6 shapes, 2.000;the fastest of them: 12 shapes, 1.000;below 2^24: 6 shapes, 2.000;2^24 to 2^28: 6 shapes, 0.500'
+check 'and the page shows them' grep -q 'plots/curves.svg' results/h200/README.md
 check 'which is written there' is "$(grep -cx '2.00' words) $(grep -cx '0.50' words)" '4 4'
 check 'the page of the GPU shows it' grep -q 'plots/shapes.svg' results/h200/README.md
 table() { sed -n '/^| hgemm, M N K/,/^$/s/^| \(.*\) |$/\1/p' results/h200/README.md; }
-check 'a table has sizes and calls; what a call has no time of is left out' is "$(table)" 'hgemm, M N K | shapes | over the best call | median | below 0.95 | of floor | over cublas_nn | over cublas_tn | over lt_nn | over lt_tn | over lt_tuned_nn | over lt_tuned_tn
+check 'a table has sizes and calls; what a call has no time of is left out' is "$(table)" 'hgemm, M N K | shapes | over the best call (95 %) | median | below 0.95 | of floor | over cublas_nn | over cublas_tn | over lt_nn | over lt_tn | over lt_tuned_nn | over lt_tuned_tn
 below 2^24 | 6 | 2.000 | 2.000 | 0 | 50 % | 3.000 | - | 4.000 | - | 2.000 | -
-below 2^28 | 6 | 0.500 | 0.500 | 6 | 50 % | - | - | - | - | - | -
+2^24 to 2^28 | 6 | 0.500 | 0.500 | 6 | 50 % | - | - | - | - | - | -
+**below 2^33** | 12 | 1.000 | 1.250 | 6 | 50 % | 3.000 | - | 4.000 | - | 2.000 | -
 **all** | 12 | 1.000 | 1.250 | 6 | 50 % | 3.000 | - | 4.000 | - | 2.000 | -'
 # Another GPU's panel comes first, of one K: its range must not hide the others' K.
 mkdir results/h100

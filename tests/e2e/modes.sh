@@ -94,20 +94,31 @@ echo 'hgemm_7_7_7,ok,f16,true,1,1,9,1,1,1,1,9,1,1,160,abcdef,2026,1,aaaabbbbcccc
 drawn() { "$root/build/report" > "$scratch/drawn" 2>&1; sed -n 's|.*<text>\(.*\)</text>.*|\1|p' plots/beside.svg > words 2> /dev/null; }
 drawn
 ways() { sed -n '/^| hgemm | shapes | over/,/^$/s/^| \(.*\) |$/\1/p' results/h200/README.md | tail -n +2; }
-check 'modes count of the kernel whose result is recorded, and theirs of the class of the task' is "$(ways)" 'ours, the headline | 4 | 1.189 | 1.000 | 0 | 1.189 (4)
-ours, offline | 2 | 3.000 | 3.000 | 0 | 1.414 (2)
-ours, server | 2 | 3.000 | 3.000 | 0 | 1.414 (2)
-CUDA-L2'"'"'s, judged here | 2 | 1.200 | 1.250 | 1 | 1.414 (2)'
+check 'modes count of the kernel whose result is recorded, and theirs of the class of the task' is "$(ways)" 'ours, cold L2 (the headline) | 4 | 1.189 | 1.000 | 0 | 1.189 (4)
+ours, offline, warm L2 | 2 | 3.000 | 3.000 | 0 | 1.414 (2)
+ours, server, warm L2 | 2 | 3.000 | 3.000 | 0 | 1.414 (2)
+CUDA-L2'"'"'s, judged here, cold L2 | 2 | 1.200 | 1.250 | 1 | 1.414 (2)'
 check 'verdicts are counted' grep -q '^Of 4 sources of CUDA-L2 that were judged here: 1 `gate`, 3 `ok` (' results/h200/README.md
 check 'the page shows the figure' grep -q 'plots/beside.svg' results/h200/README.md
-check 'which has a curve of each' is "$(grep -E 'shapes?, [0-9.]+$' words | sed 's/&apos;/'"'/" | paste -sd';')" "ours, offline: 2 shapes, 3.000;ours, server: 2 shapes, 3.000;CUDA-L2's, judged here: 2 shapes, 1.200;ours, the headline: 4 shapes, 1.189"
+check 'which has a curve of each' is "$(grep -E 'shapes?, [0-9.]+$' words | sed 's/&apos;/'"'/" | paste -sd';')" "ours, offline, warm L2: 2 shapes, 3.000;ours, server, warm L2: 2 shapes, 3.000;CUDA-L2's, judged here, cold L2: 2 shapes, 1.200;ours, cold L2 (the headline): 4 shapes, 1.189"
 check 'the slowest shape first' is "$(sed -n "/^CUDA-L2's, judged/,/^$/p" plots/data/beside.tsv | tail -n +2 | tr '\t\n' ' ;')" '25.0000 0.9;75.0000 1.6;;'
 check 'in silence' not grep -v '^report: [0-9]* results' "$scratch/drawn"
 echo h200,hgemm_64_64_64,1.1,1.3 >> results/published/cuda_l2.csv
 echo h100,hgemm_64_64_128,1.1,1.3 >> results/published/cuda_l2.csv
 drawn
-check 'what was published stands beside, of the same GPU' is "$(ways | grep published)" "CUDA-L2's, as published, offline | 1 | 1.100 | 1.100 | 0 | 2.000 (1)
-CUDA-L2's, as published, server | 1 | 1.300 | 1.300 | 0 | 2.000 (1)"
+check 'what was published stands beside, of the same GPU' is "$(ways | grep published)" "CUDA-L2's, as published for h200, offline, warm L2 | 1 | 1.100 | 1.100 | 0 | 2.000 (1)
+CUDA-L2's, as published for h200, server, warm L2 | 1 | 1.300 | 1.300 | 0 | 2.000 (1)"
+# A GPU of which nothing was published shows what was for another of its architecture, if that has a column.
+sed -i /^h200,/d results/published/cuda_l2.csv
+drawn
+check 'without a column for that GPU nothing is shown' is "$(ways | grep published)" ''
+mkdir results/h100 && jq '.gpu = "h100"' results/h200/hgemm_64_64_64.json > results/h100/hgemm_64_64_64.json
+drawn
+check 'what was published for another GPU of the architecture says for which' is "$(ways | grep -c 'as published for h100, offline, warm L2 | 1 | 1.100')" 1
+jq '.gpu = "h100" | .kernel.arch = "sm_80" | .machine.compute_capability = "8.0"' results/h200/hgemm_64_64_64.json > results/h100/hgemm_64_64_64.json
+drawn
+check 'of another architecture it is not shown' is "$(ways | grep published)" ''
+rm -r results/h100
 rm -r results/{modes,foreign,published} plots/beside.*g
 drawn
 check 'without such tables there is no figure' [ ! -e plots/beside.svg ]

@@ -231,6 +231,71 @@ static void test_coverage(void **state) {
     boards_free(&b);
 }
 
+/* Ten cells on each of three boards, 2 % above the first and 1 % below, the second 0.3 % off either
+ * way besides; a fourth board shares nine. */
+static void write_shifts(void) {
+    FILE *f = begin("g5");
+    for (int i = 0; i < 10; i++) {
+        char task[8];
+        snprintf(task, sizeof task, "t%d", i);
+        if (i % 3) add(f, task, "s", "P", 0.1 * i, 'm'); /* in any order */
+        add(f, task, "s", "Q", 0.1 * i + 0.02 + (i % 2 ? 0.003 : -0.003), 'm');
+        if (i % 3 == 0) add(f, task, "s", "P", 0.1 * i, 'm');
+        add(f, task, "s", "R", 0.1 * i - 0.01, 'm');
+        if (i) add(f, task, "s", "S", 0.1 * i + 0.5, 'm');
+    }
+    fclose(f);
+}
+
+/* What a board does to all cells alike: a mean over many differs by that. */
+static void test_shift(void **state) {
+    (void)state;
+    struct boards b;
+    write_shifts();
+    boards_load(&b, "results");
+    const struct boards_of *of = &b.of[b.n - 1];
+    /* In %: PQ 2, PR 1, QR 3; of what has Q the variance of the mean is 0.09 / 9. */
+    const double variance = ((4 - 0.01) + 1 + (9 - 0.01)) * 1e-4 / 2 / 3;
+    assert_string_equal(of->gpu, "g5");
+    assert_int_equal(of->shift.pairs, 3);
+    assert_int_equal(of->shift.freedom, 2);
+    near(of->shift.variance, variance);
+    assert_int_equal(b.of[0].shift.freedom, 0);
+
+    struct result one = result("g5", "X", 0.7, 'm'), elsewhere = result("g9", "X", 0.7, 'm');
+    const struct result *cell[] = {&one, &one, &one, &one};
+    double each = own * own + of->between[BOUND_MEMORY].variance, t = 4.303;
+    near(boards_mean_reach(&b, cell, 4) / (t * sqrt(2 * each / 4 + 2 * variance)), 1);
+    assert_true(boards_mean_reach(&b, cell, 1) > boards_mean_reach(&b, cell, 4));
+    assert_true(boards_mean_reach(&b, cell, 0) == 0);
+    cell[0] = &elsewhere; /* a GPU without boards borrows */
+    assert_true(boards_mean_reach(&b, cell, 1) > 0);
+    struct boards none = {0};
+    assert_true(boards_mean_reach(&none, cell, 1) == 0);
+
+    struct coverage c = boards_shift_coverage(of);
+    assert_int_equal(c.pairs, 6); /* each of three, by the two that are left */
+    assert_int_equal(c.inside, 6);
+    assert_int_equal(c.own, 0); /* 1 % is beyond what their cells scatter */
+    result_free(&one), result_free(&elsewhere);
+    boards_free(&b);
+
+    /* A board that is far off is not predicted by the others, nor by itself. */
+    FILE *f = begin("g6");
+    for (int i = 0; i < 50; i++) {
+        char task[8];
+        snprintf(task, sizeof task, "t%d", i / 5);
+        add(f, task, "s", (const char *[]){"P", "Q", "R", "S", "T"}[i % 5],
+            i % 5 == 4 ? 0.05 : 1e-6 * (i % 5), 'm');
+    }
+    fclose(f);
+    boards_load(&b, "results");
+    c = boards_shift_coverage(&b.of[b.n - 1]);
+    assert_int_equal(c.pairs, 20);
+    assert_int_equal(c.inside, 16);
+    boards_free(&b);
+}
+
 /* What was recorded bears the claim: nine of ten pairs of runs on two boards lie inside the
  * prediction, for each kind of bound that enough boards ran. */
 static void test_recorded_runs(void **state) {
@@ -247,6 +312,13 @@ static void test_recorded_runs(void **state) {
                 fail_msg("%s, %s: %d of %d", b.of[i].gpu, bound_name[k], c.inside, c.pairs);
         }
     assert_true(tried > 1000);
+    for (int i = tried = 0; i < b.n; i++) {
+        struct coverage c = boards_shift_coverage(&b.of[i]);
+        tried += c.pairs;
+        if (c.inside < 0.9 * c.pairs)
+            fail_msg("%s, whole boards: %d of %d", b.of[i].gpu, c.inside, c.pairs);
+    }
+    assert_true(tried >= 40);
     boards_free(&b);
     free(results);
 }
@@ -274,8 +346,9 @@ static int enter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scatter),       cmocka_unit_test(test_prediction),
-        cmocka_unit_test(test_compare),       cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_recorded_runs), cmocka_unit_test(test_malformed)};
+        cmocka_unit_test(test_scatter),  cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_compare),  cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_shift),    cmocka_unit_test(test_recorded_runs),
+        cmocka_unit_test(test_malformed)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
