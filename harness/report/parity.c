@@ -136,8 +136,8 @@ static void absent_line(const struct report *r, const char *const *absent, const
     if (n) fputs(".\n", out);
 }
 
+static const char title[] = "\n## Baselines against PyTorch\n\n";
 static const char head[] =
-    "\n## Baselines against PyTorch\n\n"
     "Time of our fastest baseline of a class or a better one, over PyTorch's: the faster of eager "
     "call and graph\nreplay with flags of that class or a better one. A pair is of one board and "
     "one day. Above 1, a speedup over\nour baseline flatters; below 1, it is harder to get than "
@@ -153,10 +153,16 @@ void report_parity(const struct report *r, const struct column *c, FILE *out) {
     if (!c->torch) return;
     const char **absent = calloc((size_t)r->nrows + 1, sizeof *absent);
     if (!absent) die(KP_MACHINE, "out of memory");
-    fputs(head, out);
     for (int k = 0; k < CLASSES; k++) {
         of[k] = find_pairs(r, c, class[k], absent);
         n += of[k].n;
+    }
+    fputs(title, out);
+    if (n == 0)
+        fputs("Not compared: no time of PyTorch is of the board and the day of a result.\n", out);
+    else
+        fputs(head, out);
+    for (int k = 0; k < CLASSES && n; k++) {
         sum_row(r, &of[k], class[k], NULL, out);
         for (int kind = 0; kind < KP_OP_KINDS; kind++)
             sum_row(r, &of[k], class[k], kp_kind_name((enum kp_op_kind)kind), out);
@@ -167,7 +173,7 @@ void report_parity(const struct report *r, const struct column *c, FILE *out) {
               "|---|---|---|--:|--:|--:|\n",
               out);
     for (int k = 0; k < CLASSES; k++) worst_rows(r, &of[k], class[k], out), free(of[k].pair);
-    absent_line(r, absent, "of another board or day", out);
-    absent_line(r, absent, "not measured", out);
+    if (n) absent_line(r, absent, "of another board or day", out);
+    if (n) absent_line(r, absent, "not measured", out);
     free(absent);
 }
