@@ -296,6 +296,10 @@ void report_stale(const struct report *r, FILE *out);
  * nothing; valid until the next call. */
 const char *stale_remark(const struct column *c, const struct row *row, int i);
 
+/* Write "**NAME, FAMILY**: measured at commit ...", and how many of `results` have changed since.
+ */
+void tree_line(const struct tree *t, const char *name, const char *results, FILE *out);
+
 /* Write how many results of a GPU are stale or cannot tell; nothing if none is. */
 void stale_line(const struct column *c, FILE *out);
 

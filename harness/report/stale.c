@@ -122,14 +122,23 @@ void report_stale(const struct report *r, FILE *out) {
     }
 }
 
+void tree_line(const struct tree *t, const char *name, const char *results, FILE *out) {
+    fprintf(out, "**%s%s%s**: measured at commit %.12s", name, *name && *t->family ? ", " : "",
+            t->family, t->commit);
+    if (t->nown + t->nrest == 0)
+        fprintf(out, "; nothing that %s depend on has changed since.\n", results);
+    else
+        fprintf(
+            out,
+            ". Since then the kernel or the task of %d of %s\nhas changed, and the reference or "
+            "the harness of %d others.\n",
+            t->nown, results, t->nrest);
+}
+
 void stale_line(const struct column *c, FILE *out) {
     for (int i = 0; i < c->ntrees; i++) {
-        const struct tree *t = &c->tree[i];
-        fprintf(out,
-                "**%s%s %.12s**, the last whose kernels were measured on this GPU. Since then "
-                "kernel or task of %d of these\nresults have changed, as their remarks say, and of "
-                "%d others the reference or the harness.\n\n",
-                t->family, *t->family ? " of commit" : "Of commit", t->commit, t->nown, t->nrest);
+        tree_line(&c->tree[i], *c->tree[i].family ? "" : c->name, "these results", out);
+        fputc('\n', out);
     }
     if (c->nstale)
         fprintf(

@@ -68,7 +68,7 @@ static void class_rows(const struct report *r, const struct column *c, FILE *out
 
 /* Both tables of suites. */
 static void suite_tables(const struct report *r, const struct column *c, FILE *out) {
-    fputs("## Suites\n\n| suite | of its class / all | fast_0 | fast_0.5 | fast_0.8 | fast_1 | "
+    fputs("## Suites\n\n| suite | correct / all | fast_0 | fast_0.5 | fast_0.8 | fast_1 | "
           "fast_1.5 "
           "| fast_2 | significantly faster | another class | left out |\n"
           "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|\n",

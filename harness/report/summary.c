@@ -50,20 +50,21 @@ static void summary_row(const struct report *r, const struct column *c, const ch
 }
 
 static const char explained[] =
-    "\nThe first three numbers are geometric means of PyTorch's time, or the baseline's, over the "
-    "kernel's: over the\ncorrect cells, and in brackets over all cells, where a missing or wrong "
-    "one counts as 1. *PyTorch as it comes*\nhas its default flags and is the fastest of eager "
-    "call, graph replay and torch.compile; *measured* says for\nhow many cells it has a time, how "
-    "many of these are of another board than the kernel's, and how many\nlack torch.compile's. "
-    "*All TF32* is PyTorch with TF32 allowed everywhere. The *baseline* is the library\ncall, or "
-    "chain of them, of the kernel's class of error (fp32; f16 for half tensors). Tasks that are "
-    "the same\nproblem count once in means. A family, tasks that differ in their sizes alone, has "
-    "a row of its own: its shapes\nwould outnumber the others.\n\n"
-    "A cell is one task on one GPU; a kernel of another class than its task's is not counted as "
-    "correct. fast_1 is\nthe share of all cells whose kernel is correct and faster than its "
-    "baseline; significantly faster the share where\nthe whole predicted interval of that speedup "
-    "is above 1. Left out are cells whose task, baseline or time cannot\ncarry a number; no other "
-    "column counts them.\n";
+    "\n- The three speedups are geometric means over the correct cells; in brackets, over all "
+    "cells, where a missing or\n  wrong kernel counts as 1. A cell is one task on one GPU. A "
+    "kernel "
+    "whose class of error is worse than its task's\n  counts as not correct.\n"
+    "- *PyTorch as it comes* has its default flags and is the fastest of eager call, graph replay "
+    "and torch.compile.\n  *All TF32* is PyTorch with TF32 allowed everywhere. *PyTorch timed for* "
+    "counts the cells that have its time, those\n  timed on another board than the kernel, and "
+    "those without torch.compile.\n"
+    "- The *baseline* is the library call, or chain of calls, of the kernel's class of error "
+    "(fp32; f16 for half tensors).\n"
+    "- *fast_1* is the share of all cells whose kernel is correct and faster than its baseline; "
+    "*significantly faster*\n  is the share whose 95 % prediction interval lies above 1.\n"
+    "- *Left out* are cells whose task, baseline or time cannot carry a number; no other column "
+    "counts them. Tasks that are\n  the same problem count once in means. A family (tasks that "
+    "differ in their sizes alone) has a row of its own.\n";
 
 void report_summary(const struct report *r, const char *results, FILE *out) {
     if (!r->ncolumns) {
@@ -71,8 +72,8 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
         return;
     }
     fputs(
-        "| GPU | over PyTorch as it comes | measured | over PyTorch, all TF32 | over the "
-        "baseline | of its class / all | fast_1 | significantly faster | left out | every cell |\n"
+        "| GPU | over PyTorch as it comes | PyTorch timed for | over PyTorch, all TF32 | over the "
+        "baseline | correct / all | fast_1 | significantly faster | left out | page |\n"
         "|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n",
         out);
     for (int i = 0; i < r->ncolumns; i++) {
@@ -85,13 +86,10 @@ void report_summary(const struct report *r, const char *results, FILE *out) {
     int stale = 0;
     for (int i = 0; i < r->ncolumns; i++) {
         const struct column *c = &r->columns[i];
-        for (const struct tree *t = c->tree; t < c->tree + c->ntrees; t++)
-            fprintf(
-                out,
-                "\n**%s%s%s: of commit %.7s**, the last whose kernels were measured there. Since "
-                "then kernel or task of %d\nresults have changed, and of %d others the reference "
-                "or the harness.\n",
-                c->name, *t->family ? ", " : "", t->family, t->commit, t->nown, t->nrest);
+        for (const struct tree *t = c->tree; t < c->tree + c->ntrees; t++) {
+            fputc('\n', out);
+            tree_line(t, c->name, "its results", out);
+        }
         stale += c->nstale;
     }
     if (stale)

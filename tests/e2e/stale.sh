@@ -139,8 +139,8 @@ check 'and how many cannot say' grep -qF '1 result was recorded before hashes of
 check 'and README does' grep -qF '**h200: 1 by earlier rules**' README.md
 git -C "$root" rev-parse HEAD > results/h200/tree 2> /dev/null || echo 0123456789abcdef > results/h200/tree
 "$root/build/report" > "$out" 2>&1
-check 'of a GPU whose results are of another tree the page says so' grep -qE '^\*\*Of commit [0-9a-f]{12}\*\*, .* Since then kernel or task of 1 of these$' results/h200/README.md
-check 'README does, too, in the row and below' is "$(grep -cE '^\| h200 .*, of [0-9a-f]{7} \||^\*\*h200: of commit [0-9a-f]{7}\*\*, .* Since then kernel or task of 1$' README.md) $(grep -c 'Stale' README.md)" '2 0'
+check 'of a GPU whose results are of another tree the page says so' grep -qE '^\*\*h200\*\*: measured at commit [0-9a-f]{12}. Since then the kernel or the task of 1 of these results$' results/h200/README.md
+check 'README does, too, in the row and below' is "$(grep -cE '^\| h200 .*, of [0-9a-f]{7} \||^\*\*h200\*\*: measured at commit [0-9a-f]{12}. Since then the kernel or the task of 1 of its results$' README.md) $(grep -c 'Stale' README.md)" '2 0'
 check 'and the row of that result' is "$(grep -c ' its kernel or task has changed since |$' results/h200/README.md) $(grep -c '^| l1_019_relu .* its kernel or task' results/h200/README.md)" '1 1'
 check 'and none is listed' is "$(stale)" ''
 commit=$(cat results/h200/tree)
@@ -150,15 +150,19 @@ check 'of another family none is' is "$(stale | paste -sd';')" 'hgemm_64_64_64: 
 echo "$commit hgemm" > results/h200/tree
 "$root/build/report" > "$out" 2>&1
 check "of those of a family it lists the others" is "$(stale)" 'l1_019_relu: kernel'
-check 'and the page says of each how many' is "$(grep -cE '^\*\*hgemm of commit [0-9a-f]{12}\*\*, .* Since then kernel or task of 1 of these$|^\*\*Stale\*\*: what 1 result ' results/h200/README.md)" 2
-check 'as README does' is "$(grep -cE '^\| h200, hgemm, of [0-9a-f]{7} \||^\*\*h200, hgemm: of commit [0-9a-f]{7}\*\*, .* Since then kernel or task of 1$|^\*\*Stale: 1 of' README.md) $(grep -c '^| h200 .*, of ' README.md)" '3 0'
+check 'and the page says of each how many' is "$(grep -cE '^\*\*hgemm\*\*: measured at commit [0-9a-f]{12}. Since then the kernel or the task of 1 of these results$|^\*\*Stale\*\*: what 1 result ' results/h200/README.md)" 2
+check 'as README does' is "$(grep -cE '^\| h200, hgemm, of [0-9a-f]{7} \||^\*\*h200, hgemm\*\*: measured at commit [0-9a-f]{12}. Since then the kernel or the task of 1 of its results$|^\*\*Stale: 1 of' README.md) $(grep -c '^| h200 .*, of ' README.md)" '3 0'
 echo fedcba9876543210 >> results/h200/tree
 "$root/build/report" > "$out" 2>&1
-check 'the others may be of a third' is "$(stale)$(grep -cE '^\| h200.*, of [0-9a-f]{7} \||^\*\*h200.*: of commit [0-9a-f]{7}\*\*, .* Since then kernel or task of 1$' README.md)" 4
+check 'the others may be of a third' is "$(stale)$(grep -cE '^\| h200.*, of [0-9a-f]{7} \||^\*\*h200.*: measured at commit [0-9a-f]{12}. Since then the kernel or the task of 1 of its results$' README.md)" 4
 for wrong in '' e4e9abf 'e4e9abf73a7f and more' $'e4e9abf73a7f\ne4e9'; do
     echo "$wrong" > results/h200/tree
     check "a tree called '$(paste -sd' ' <<< "$wrong")' is refused in one line" is "$("$root/build/report" 2>&1 | tail -n 1)" 'report: results/h200/tree: expected up to 4 lines, each the hash of a commit, 12 to 40 hexadecimal digits, and perhaps the name of a family'
 done
+git -C "$root" rev-parse HEAD > results/h200/tree 2> /dev/null || echo 0123456789abcdef > results/h200/tree
+cp "$root/optimized/portable/l1_019_relu.cu" optimized/portable/ && cp "$root/optimized/sm_90a/hgemm.cu" optimized/sm_90a/
+"$root/build/report" > "$out" 2>&1
+check 'where nothing has changed both pages say that' is "$(grep -chE '^\*\*h200\*\*: measured at commit [0-9a-f]{12}; nothing that (its|these) results depend on has changed since\.$' README.md results/h200/README.md | paste -sd' ')" '1 1'
 rm results/h200/tree
 rm reference/cuda_ops/swoosh.cu harness/replay/timed_sample.c reference/cuda_ops/softmax.cu
 check 'a source that is gone is an error' eval "stale; grep -q 'no file of reference/cuda_ops or reference/cuda_products implements softmax' '$out'"
