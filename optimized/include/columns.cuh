@@ -4,7 +4,7 @@
  * in flight, and join through shared memory. Few columns a block make neighbouring blocks read the
  * same rows at the same time. Where rows are whole float4 a lane's columns are two of them. Bytes
  * over the read bandwidth limit it, if there are a few hundred blocks or more: one for 256 columns
- * of a batch.
+ * of a batch. Reaches 97 % of the floor (l1_048, l1_049).
  *
  * A reduction R has
  *   State                 what is known of some rows of a column

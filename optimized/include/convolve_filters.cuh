@@ -4,7 +4,9 @@
  * Idea: a tile has all filters of 256 pixels, four lanes those of a pixel: they are joined in
  * registers, before anything is stored. So of a reduction one number a pixel goes to memory. What
  * it costs: the instructions of the operation, and few shuffles, while the block multiplies
- * nothing. Filters are those of one group, at most 128. */
+ * nothing. Filters are those of one group, at most 128.
+ * Reaches 70 to 97 % of the products' floor where the least is wanted (l2_025, l2_032), 27 to 39 %
+ * with softmax (l2_049, l2_091). */
 #pragma once
 #include "convolve.cuh"
 #include "reducing_stores.cuh"

@@ -4,7 +4,9 @@
  * Idea: rows of the product are the pixels window by window, four a window. A thread has four
  * neighbouring rows of each of its columns: a window, of which it stores one number. What it costs:
  * patches of 32 neighbouring rows lie in two lines of the image instead of one. What it saves:
- * eight bytes a result, and a launch. */
+ * eight bytes a result, and a launch.
+ * Reaches, in a whole network, 89 to 91 % of the floor (l3_011, l3_012; no share of its own was
+ * measured). */
 #pragma once
 #include "convolve.cuh"
 #include "extremes.cuh"

@@ -5,7 +5,8 @@
  * at once, as whole float4; the overlap with what other threads read comes from L1 and L2. Where
  * rows of the result are no whole float4, but strips of rows are, each row has its own shift, known
  * when compiled: a thread makes the four columns that are a float4 of memory, the first threads
- * also what is left over. Bytes over the copy bandwidth limit it.
+ * also what is left over. Bytes over the copy bandwidth limit it. Reaches 96 to 97 % of the floor
+ * (l1_083, l1_082).
  *
  * Slower: where rows of the input are no whole float4 they are read value by value; where strips or
  * planes of the result are none they are stored so. depthwise_read and depthwise_sum serve a kernel

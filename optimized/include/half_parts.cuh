@@ -5,7 +5,8 @@
  * w * T::OF_WARP + i. Each of the SPLIT blocks of a cluster adds up every SPLIT-th, and sends the
  * others the rest. Where PARTS clusters share a tile and meet, a block adds up every PARTS-th of
  * its items over all of them. A thread has the same places of an item everywhere: a float4, four
- * times. */
+ * times.
+ * Reaches: see half_product.cuh. */
 #pragma once
 #include "half_tile.cuh"
 #include "named_barrier.cuh"

@@ -19,7 +19,11 @@
  * same. Where there are many, all may share those of the last round (half_last.cuh).
  *
  * A product may be multiplied TRANSPOSED: A and B change places, and each item of sums is
- * transposed as it is stored. A tall one is cut as a wide one is then. */
+ * transposed as it is stored. A tall one is cut as a wide one is then.
+ *
+ * Reaches 95 to 101 % of the floor of the 135 shapes of hgemm where that is 200 us or more, 74 to
+ * 97 % where it is 50 to 100 us, half of them 91 or more, and 65 % at most below 10 us, where time
+ * is a launch and what waits for memory (results/h200). */
 #pragma once
 #include "half_last.cuh"
 

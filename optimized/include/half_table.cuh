@@ -1,13 +1,19 @@
-/* half_table.cuh: the shapes of hgemm whose choice is measured; of others half_model() chooses.
+/* half_table.cuh: the shapes of hgemm whose choice was measured; of others half_model() chooses.
  *
  * A line is {M, N, K, way, tile_m, tile_n, split, parts, walk}, and true if it is multiplied
  * transposed, as HalfChoice in half_choice.cuh has them, and ends in a comma. The first line of a
- * shape counts; their order is free otherwise. A board is an H200 unless the line says H100. Times
- * of 96bb19, 2aa728, 715ef6 and 67107d are of today's kernel; those of a934cc and 77cba4 but for
- * what blocks share of the last round; those of b604de of L2s that fetched two lines, those of
- * 08b401 and 095972 of clusters before, those of other H200s, and those that are recorded in
- * results/h200, of slabs that threads fetched.
- */
+ * shape counts; their order is free otherwise.
+ *
+ * The comment behind a line says how long its choice took when it was tuned, and on which board, an
+ * H200 unless it says H100. Some of these times are of earlier kernels; what a shape takes today is
+ * in results/h200. By board:
+ *   96bb19, 2aa728, 715ef6, 67107d   today's kernel
+ *   a934cc               blocks did not yet share tiles of the last round
+ *   b604de               before that, the L2 fetched two lines for each that it lacked
+ *   08b401, 095972, H100 before that, blocks of a cluster sent all sums, two floats at a time
+ *   other H200s          before that, threads fetched the slabs, not the copy engine
+ * `recorded` in place of a board: no tuner timed it; the time was in results/h200 when the line was
+ * written, and is of the kernel of those other H200s. */
 {64, 64, 64, kp::HALF_DIRECT, 16, 16, 2, 1, 32}, /* 3.79 us, board b604de */
 {64, 64, 12288, kp::HALF_TOGETHER, 64, 64, 8, 8, 32}, /* 9.37 us, board b47f7a */
 {64, 64, 16384, kp::HALF_TOGETHER, 64, 64, 8, 8, 32}, /* 9.76 us, board ac38b2 */

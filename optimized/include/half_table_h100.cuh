@@ -1,5 +1,6 @@
-/* half_table_h100.cuh: as half_table.cuh, and before it: the choices that were measured on H100s.
- */
+/* half_table_h100.cuh: the shapes of hgemm whose choice was measured on H100s, for
+ * optimized/h100/hgemm.cu. Its lines are as those of half_table.cuh, which says what they mean, and
+ * count before them. Their times are of an earlier kernel, as those of the H100s there. */
 {128, 128, 16384, kp::HALF_PAIRED, 64, 64, 1, 16, 32}, /* 10.53 us, board 3b57a1 */
 {128, 256, 16384, kp::HALF_PAIRED, 64, 64, 1, 8, 32}, /* 11.64 us, board cc560d */
 {128, 512, 8192, kp::HALF_PAIRED, 64, 64, 1, 8, 32}, /* 10.71 us, board cc560d */

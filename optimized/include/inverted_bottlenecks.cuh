@@ -9,7 +9,9 @@
  * where pixels are few; all filters are split by one kernel at the start. A block is four kernels:
  * the product (pointwise.cuh), the depthwise convolution with a channel's norms before and behind
  * it (channel_depthwise.cuh), the product, its norm. The first block has few and large channels:
- * its convolution has a plane a block, and its norms are applied by what reads their values. */
+ * its convolution has a plane a block, and its norms are applied by what reads their values.
+ *
+ * Reaches 5 % of the products' floor (l3_022, l3_023), as small kernels wait for each other. */
 #pragma once
 #include <algorithm>
 #include "channel_depthwise.cuh"

@@ -5,7 +5,9 @@
  * Two teams of its threads take rows in turn: while one waits for the sums of all blocks, the other
  * reads or writes, so that memory is never idle. A team holds half of its row in registers, which
  * fill with its next row as they are written out, and finds the other half, which it has just read,
- * in the L2 cache. */
+ * in the L2 cache.
+ * Reaches 82 % of the bytes' floor (l1_040, crfm_layernorm). Spills 12 bytes a thread (stored and
+ * loaded). */
 #pragma once
 #include "layer_norm.cuh"
 

@@ -1,11 +1,15 @@
 /* linear.cuh: a linear layer, rows of features in and out: out = f(x * transpose(weight) + bias),
  * plus a residual. The product is product.cuh's, with the weight as the operand that is split
- * beforehand, so it should be the smaller one; the rest is its epilogue. All three passes are in
- * TF32, however long the sums: layers in a row pass on what rests in bf16 lose where one product is
- * all of a sum (a weight far larger than the others), 2^-20 instead of 2^-22.
+ * beforehand, so it should be the smaller one; what follows is its epilogue. All three passes are
+ * in TF32, however long the sums: layers in a row pass on what residuals of split numbers lose in
+ * bf16 where one product is all of a sum (a weight far larger than the others), 2^-20 instead of
+ * 2^-22.
  *
  * Bias and residual are read a few columns ahead of their stores: all of them at once do not fit
- * the registers. */
+ * the registers.
+ *
+ * Reaches, with attention, 81 to 89 % of the floor (l3_043, l3_044; no share of its own was
+ * measured). */
 #pragma once
 #include "operands.cuh"
 

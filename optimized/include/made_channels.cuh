@@ -5,7 +5,8 @@
  * a channel in parts, which are added first; or, where a channel is too large for shared memory
  * (MOST_HELD), the moments of 32 values each (channel_norm.cuh). What a kernel writes are operands:
  * runs are PITCH long, zeros at the end, and behind the last channel are zeros up to a whole slab,
- * so that products ask for no edge: they lack the registers. */
+ * so that products ask for no edge: they lack the registers.
+ * Reaches: see l3_022 (no share of its own was measured). */
 #pragma once
 #include "activations.cuh"
 #include "channel_norm.cuh"

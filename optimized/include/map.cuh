@@ -4,7 +4,8 @@
  * together in memory, which DRAM likes better than many loads a thread (measured on an H200: 3.00
  * ms for 12.9 GB, 3.24 with four float4 a thread). Loads and stores are plain: evict-first loads
  * cost 5 %. Bytes over the copy bandwidth limit it, as long as the functor takes fewer than about
- * 50 instructions for each element of one input. */
+ * 50 instructions for each element of one input. Reaches 100 to 101 % of the floor (l1_005,
+ * l1_022). */
 #pragma once
 
 namespace kp {

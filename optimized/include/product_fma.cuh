@@ -3,7 +3,8 @@
  *
  * Roles and tiles are those of Hopper's way: eight warps multiply, 4 rows and N / 4 columns a
  * thread, and four fetch the next slab meanwhile. Two stages, and a barrier of the block after each
- * slab. B's blocks are copies: a row of N columns for each depth. */
+ * slab. B's blocks are copies: a row of N columns for each depth.
+ * No result is of it: the H200 and the H100 take product_hopper.cuh. */
 #pragma once
 #include "product_parts.cuh"
 

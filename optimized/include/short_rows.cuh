@@ -2,7 +2,8 @@
  *
  * Idea: a warp reads a row, reduces it by shuffles, twice (the mean, then the squares of what is
  * left), maps and writes it. Rows of more than some thousand values are for row_ring.cuh.
- * What limits it: 8 bytes a value over the copy bandwidth; weight and bias stay in the cache. */
+ * What limits it: 8 bytes a value over the copy bandwidth; weight and bias stay in the cache.
+ * Reaches: see l3_044 (no share of its own was measured). */
 #pragma once
 #include "states.cuh"
 

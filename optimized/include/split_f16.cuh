@@ -7,7 +7,8 @@
  *
  * Split operands lie in global memory as the tensor cores want them in shared memory: blocks of 128
  * rows x 64 of the depth, low then high, 16 KiB each (hopper_f16.cuh has the layout within). One
- * bulk copy brings a block. The CTAs of a cluster have the same A: each copies a part for all. */
+ * bulk copy brings a block. The CTAs of a cluster have the same A: each copies a part for all.
+ * Reaches 87 % of the floor of its products and of the splitting (l1_097). */
 #pragma once
 #include "half_ring.cuh"
 #include "hopper_split.cuh"

@@ -1,10 +1,11 @@
 /* split_heads.cuh: where a linear layer leaves queries, keys and values for tensor_heads.cuh.
  *
- * Queries stay as they are. Keys and values are split in a big part of TF32 and a rest, and lie in
- * blocks of 32 keys, as the tensor cores read them (product_hopper.cuh has the same blocks): first
- * the big parts, then the rests, a column 128 bytes. Columns of keys are keys, 32 channels deep;
- * columns of values are channels, 32 keys deep. All of a head's keys, and all of its values, lie
- * one after another. Four lanes write 32 bytes of a key, eight those of a channel. */
+ * Queries stay as they are. Keys and values are split in a big part of TF32 and a residual, and lie
+ * in blocks of 32 keys, as the tensor cores read them (product_hopper.cuh has the same blocks):
+ * first the big parts, then the residuals, a column 128 bytes. Columns of keys are keys, 32
+ * channels deep; columns of values are channels, 32 keys deep. All of a head's keys, and all of its
+ * values, lie one after another. Four lanes write 32 bytes of a key, eight those of a channel.
+ * Reaches: see tensor_heads.cuh. */
 #pragma once
 #include "product.cuh"
 

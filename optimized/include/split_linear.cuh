@@ -5,9 +5,10 @@
  * applies ReLU. So a layer has as many parts as keep the multiprocessors busy and needs no kernel
  * of its own for them. 128 images are one tile: two of 64 would have each weight split in registers
  * twice, and take 1.3 times as long (l2_068). Unless a kernel says otherwise, all three passes are
- * in TF32: layers in a row pass on what rests in bf16 lose (linear.cuh).
+ * in TF32: layers in a row pass on what residuals in bf16 lose (linear.cuh).
  *
- * What limits it: with few images, a tile of 16, the bytes of the weights; else the products. */
+ * What limits it: with few images, a tile of 16, the bytes of the weights; else the products.
+ * Reaches 88 to 92 % of the floor (l3_001, l3_002). */
 #pragma once
 #include "bias_relu.cuh"
 #include "operands.cuh"

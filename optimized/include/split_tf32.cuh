@@ -3,8 +3,9 @@
  *
  * Numbers are a big part of TF32 and what that leaves; three passes add up small * B, A * small and
  * big * big, as product.cuh does. Tensor cores cut off digits while they add: sums over more than
- * 32 of the depth are to be added in fp32. Numbers below 2^-115 lose digits, as their rests are
- * below TF32's numbers; by METHOD.md those below 2^-102 may be off by 2^-126. */
+ * 32 of the depth are to be added in fp32. Numbers below 2^-115 lose digits, as their residuals are
+ * below TF32's numbers; by METHOD.md those below 2^-102 may be off by 2^-126. Kernels with it reach
+ * 37 to 67 % of their floor (l1_072, l1_075). */
 #pragma once
 #include "mma_tf32.cuh"
 

@@ -1,7 +1,8 @@
 /* stores.cuh: where the tiles of a product (product.cuh) go.
  *
  * The epilogue of a task is a function f(value, row, column), the base of a store, which may keep
- * pointers; Same leaves values as they are. A store for other results has a tile() of its own. */
+ * pointers; Same leaves values as they are. A store for other results has a tile() of its own.
+ * Reaches: see product.cuh. */
 #pragma once
 #include "product.cuh"
 

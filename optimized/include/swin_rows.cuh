@@ -4,7 +4,8 @@
  *
  * Idea: a row is in the registers of 8 or 32 lanes from its first load to its last store; what a
  * layer left in parts of the depth is added up by the kernel that normalises it.
- * What limits it: the bytes, most of which are in the L2 cache. */
+ * What limits it: the bytes, most of which are in the L2 cache. Reaches: see l3_029 (no share of
+ * its own was measured). */
 #pragma once
 #include "states.cuh"
 

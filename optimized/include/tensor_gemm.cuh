@@ -4,6 +4,7 @@
  * and B arrive in shared memory by asynchronous copies, some stages ahead of the warps that
  * multiply them as fragments of 16 x 16 by 32 bytes of the depth (the summed axis). The sums pass
  * through shared memory at the end, 16 x 16 at a time. All matrices are row-major, without gaps.
+ * Reaches a third of the f16 rate (4096^3 in 512 us, in development; no result is of it).
  *
  * An epilogue is called once for each half row of a fragment, by whole warps:
  *   void row(int m, int n, int columns, const float (&v)[8])

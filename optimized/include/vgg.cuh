@@ -6,9 +6,10 @@
  * too few pixels for all multiprocessors: PARTS parts of its depth are summed apart, and whoever
  * reads them adds them up: a small kernel between layers, or the first linear layer. These have
  * their depth in parts, too (split_linear.cuh). All three passes are in TF32: layers in a row pass
- * on what rests in bf16 lose.
+ * on what residuals in bf16 lose.
  *
- * What limits it: the convolutions' products; the bytes of the linear layers' weights. */
+ * What limits it: the convolutions' products; the bytes of the linear layers' weights. Reaches 89
+ * to 91 % of the floor (l3_011, l3_012). */
 #pragma once
 #include <algorithm>
 #include "bias_relu.cuh"

@@ -3,7 +3,7 @@
  * (pool_windows), or added up over its plane (sum_windows). A pool alone is for pools.cuh.
  *
  * A thread reads a window of each channel, as neighbours read neighbours. What limits it: 4 bytes a
- * value over the reading bandwidth.
+ * value over the reading bandwidth. Reaches: see l2_082 (no share of its own was measured).
  *
  * What windows become, R, is one of pools.cuh, or MinOfWindow. */
 #pragma once

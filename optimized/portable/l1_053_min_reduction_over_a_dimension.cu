@@ -3,8 +3,8 @@
  *
  * Idea: blocks of 256 columns, sixteen warps deep, each with four rows in flight (columns.cuh).
  * NaN wins, as in PyTorch.
- * Floor: 4 bytes an element over the read bandwidth, 1888 us.
- * Measured: 1925 us on an H200, 98 % of the floor. */
+ * Floor: 4 bytes an element over the read bandwidth (4.68 TB/s), 1835 us.
+ * Measured: 1889 us on an H200, 97 % of the floor. */
 #include "task.h"
 #include "columns.cuh"
 

@@ -5,8 +5,8 @@
  * Idea: sums of small tiles, joined in double (mean_of_terms.cuh). The logarithm of the quotient is
  * one logarithm instead of two, and more accurate than their difference; where the quotient is
  * outside the range of normal numbers, or a target is 0, the definition is followed.
- * Floor: 8 bytes an element over the read bandwidth, 472 us.
- * Measured: 498.5 us on an H200, 95 % of the floor. */
+ * Floor: 8 bytes an element over the read bandwidth (4.68 TB/s), 459 us.
+ * Measured: 488.9 us on an H200, 94 % of the floor. */
 #include "task.h"
 #include "mean_of_terms.cuh"
 

@@ -4,8 +4,8 @@
  *
  * Idea: sums of tiles eight rows high, so that a thread reads its targets once and keeps them;
  * joined in double (mean_of_terms.cuh).
- * Floor: 4 bytes an element over the read bandwidth, 944 us.
- * Measured: 939.4 us on an H200, 100 % of the floor. */
+ * Floor: 4 bytes an element over the read bandwidth (4.68 TB/s), 917 us.
+ * Measured: 918.4 us on an H200, 100 % of the floor. */
 #include "task.h"
 #include "mean_of_terms.cuh"
 

@@ -6,7 +6,7 @@
  * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
  * results in scratch memory. A block adds up the windows of a plane (window_maps.cuh). Floor: two
  * products in TF32 and one in bf16, 3771 us; 2.00 GiB read, 2.00 GiB written and read, 1416 us.
- * Measured: 5907 us on an H200, 64 % of the floor. */
+ * Measured: 5748 us on an H200, 66 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
 #include "convolve.cuh"

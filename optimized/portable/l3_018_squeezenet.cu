@@ -6,11 +6,11 @@
  * Idea: products at fp32 accuracy in turn, with bias and ReLU in their epilogues (convolve.cuh).
  * The two halves of a fire module are one product: columns of its 1 x 1 half have the slabs of the
  * filter's middle alone. The means of the last layer are gathered by its stores
- * (convolve_means.cuh). All three passes are in TF32: layers in a row pass on what rests in bf16
- * lose, and most sums are short.
+ * (convolve_means.cuh). All three passes are in TF32: layers in a row pass on what residuals in
+ * bf16 lose, and most sums are short.
  * Floor: 573 GFLOP of products, three times over the TF32 rate, 4.2 ms; this method moves 14 GB,
  * 3.1 ms.
- * Measured on an H200: 7.78 ms, 54 % of the floor. */
+ * Measured on an H200, when it was right: 7.78 ms, 54 % of the floor. The recorded run is wrong. */
 #include "task.h"
 #include <algorithm>
 #include "bias_relu.cuh"

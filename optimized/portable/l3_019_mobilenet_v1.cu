@@ -10,7 +10,7 @@
  * a plane a block, and channel_norm.cuh's statistics before and after it.
  * Floor: 11.4 GFLOP of products, three passes in TF32, 69 us; 0.4 GiB moved, 90 us; 32 kernels wait
  * for each other.
- * Measured on an H200: 428 us; 300 predicted. */
+ * Measured on an H200: 431 us, 21 % of the floor of what is moved; 300 predicted. */
 #include "task.h"
 #include "activations.cuh"
 #include "channel_norm.cuh"

@@ -10,7 +10,7 @@
  * depthwise convolution of one pixel, one of its weights, are its epilogue. A norm of two values
  * makes errors up to 316 times as large: 1 / sqrt(eps).
  * Floor: 27 MiB, 6 us; 0.27 GFLOP of products. 27 kernels wait for each other.
- * Measured on an H200: 147 us; 95 predicted. */
+ * Measured on an H200: 149 us, 4 % of the bytes' floor; 95 predicted. */
 #include "task.h"
 #include "channel_depthwise.cuh"
 #include "convolve.cuh"

@@ -5,7 +5,7 @@
  * (recurrent.cuh).
  * Floor: 512 steps, in each of which 96 of 132 multiprocessors do 0.49 MFLOP: 0.56 ms; and the way
  * of a word to the others, about 1 us a step, half of which products hide.
- * Measured: 1428 us on an H200, 0 % of the floor. */
+ * Measured: 1428 us on an H200, 39 % of the floor without the way of words. */
 #include "task.h"
 #include "recurrent.cuh"
 

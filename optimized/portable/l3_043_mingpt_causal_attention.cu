@@ -7,7 +7,7 @@
  * its declared contents, of any distribution, are the lower triangle.
  * Floor: 309 GFLOP of products, three times over the TF32 rate, 2.24 ms; 58 GFLOP of attention over
  * the fp32 rate, 1.14 ms.
- * Measured: 4191 us on an H200. */
+ * Measured: 4174 us on an H200, 81 % of the sum of these. */
 #include "task.h"
 #include "attention.cuh"
 #include "linear.cuh"

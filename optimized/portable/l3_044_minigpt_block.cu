@@ -8,7 +8,7 @@
  * declared contents, of any distribution, are the lower triangle.
  * Floor: 0.93 TFLOP of products, three times over the TF32 rate, 6.71 ms; 58 GFLOP of attention
  * over the fp32 rate, 1.14 ms; two norms, 0.19 ms.
- * Measured: 9068 us on an H200. */
+ * Measured: 9060 us on an H200, 89 % of the sum of these. */
 #include "task.h"
 #include "activations.cuh"
 #include "attention.cuh"

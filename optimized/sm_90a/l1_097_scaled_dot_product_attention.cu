@@ -5,9 +5,10 @@
  * K and the columns of V are split first. The product with K stores exp(score - top), split again,
  * where top is a row's maximum over 128 keys only; the product with V has the tops and sums of all
  * four such parts, and weighs each part by exp(top - maximum) / sum.
- * Floor: 3 x 4 B S S D flops over the f16 rate (B heads of S x D), 4.3 ms at 770 TFLOP/s; bytes
+ * Floor: 3 x 4 B S S D flops over the f16 rate (B heads of S x D), 4.1 ms at 805 TFLOP/s; bytes
  * hide behind them, but for those of the splitting, 12.9 GB, 3.0 ms at the rate of a copy. Measured
- * on an H200: 8.47 ms, 0.86 of the sum; cuBLAS in fp32 beside it 22.4 ms. */
+ * on an H200: 8.15 ms, 0.87 of the sum; cuBLAS in fp32 beside it 22.2 ms.
+ * Spills 8 bytes a thread (stored and loaded) in the product of the values. */
 #include "task.h"
 #include "split_f16.cuh"
 
