@@ -4,7 +4,7 @@
  * Weights W: CAUSAL, whether a query sees no keys behind its own place; weigh(rows, score, scale,
  * behind), by which scores become weights, as weigh_keys() of attention.cuh says.
  * Tensors: qkv [BATCH][LENGTH][3][HEADS][WIDTH], out [BATCH][LENGTH][HEADS][WIDTH].
- * No result is of it: the H200 and the H100 take tensor_heads.cuh. */
+ * No result is of it: the H200 and the H100 take tensor_heads.cuh; tests/e2e/emulate.sh runs it. */
 #pragma once
 #include "attention.cuh"
 

@@ -19,7 +19,7 @@ while read -r kernel headers; do included[$kernel]=${headers// /$'\n'}; done < <
         for (i = 1; i <= n; i++) if (!seen[name[i]]++) { all = all " " name[i]; walk("optimized/include/" name[i]) }
     }
     END { for (i = 1; i < ARGC; i++) if (ARGV[i] ~ /\.cu$/) { delete seen; all = ""; walk(ARGV[i]); print ARGV[i] all } }
-' optimized/include/*.cuh optimized/*/*.cu)
+' optimized/include/*.cuh optimized/*/*.cu tests/gpu/*.cu)
 # The hash of headers, given by name.
 sums() { (cd optimized/include && sha256sum "$@") | sha256sum | cut -d' ' -f1; }
 # hash_of < NAMES - the hash of these headers, or null.
@@ -87,11 +87,22 @@ few() {
     check 'kernels that were not measured compile' [ $? = 0 ]
     printf '%s\n' include_system fork printf_device grid_id ok_scary_comments ok_layout grid_id_layout | xargs -P"$(nproc)" -n1 tests/specimens/compile 90
 }
-# The headers of the library, but for the two ways of a product, in one file.
+# Each header but a table is run by a test of tests/gpu, by a kernel that was measured and is right, or by one that the
+# emulator runs.
+tested() {
+    local kernel name
+    local -A run
+    while read -r kernel; do
+        for name in ${included[$kernel]-}; do run[$name]=1; done
+    done < <(ls tests/gpu/*.cu; grep -o 'optimized/[^ ]*\.cu' tests/e2e/emulate.sh; jq -r '(.of // .) | select((.verdict // "ok") == "ok") | .kernel.path // empty' results/*/*.json* | sort -u)
+    check 'each header is run by a GPU test, the emulator or a kernel whose recorded verdict is ok' is \
+        "$(for name in optimized/include/*.cuh; do [[ $name == *_table* ]] || [ -n "${run[${name##*/}]-}" ] || echo "${name##*/}"; done)" ''
+}
+# The headers of the library, but for tables and the two ways of a product, in one file.  Templates are not instantiated.
 together() {
     local arch
     # shellcheck disable=SC2046  # names without spaces
-    printf '#include "%s"\n' $(cd optimized/include && grep -l '^namespace kp' ./*.cuh | grep -v 'product_\(fma\|hopper\)') | sed 's/"\.\//"/' > "$scratch/all.cu"
+    printf '#include "%s"\n' $(cd optimized/include && printf '%s\n' *.cuh | grep -v -e '_table' -e 'product_\(fma\|hopper\)') > "$scratch/all.cu"
     for arch in 80 90a; do
         check "the headers of the library compile in one file for sm_$arch" \
             "$NVCC" -std=c++17 -Ioptimized/include -gencode "arch=compute_$arch,code=sm_$arch" -cubin -o "$scratch/all.cubin" "$scratch/all.cu"
@@ -139,5 +150,6 @@ case ${KERNELS-} in
     all) as_users_do 9999 ;;
     *) as_users_do "$KERNELS" ;;
 esac
+tested
 together
 seen
