@@ -338,6 +338,12 @@ check 'such as the rows of an image, which is padded' is "$(of_shipped level1/l1
 check 'but no axis that is fixed otherwise' is "$(KP_SMALL_MB=1 of_shipped crfm/crfm_layernorm)" '[[[1,64,256,256],[64,256,256],[64,256,256]],["t1[1,64,256,256]"]]'
 check 'the longest name of a task becomes no longer' is "$(of_shipped level1/l1_077_conv_transpose3d_square_input_square_kernel_padded_dilat)" \
     '[[[2,32,16,32,32],[32,64,3,3,3]],["t1[2,64,33,65,65]"]]'
+check 'where that is not enough all layers become narrower' is "$(of_shipped level3/l3_001_mlp)" \
+    '[[[4,1024],[4096,1024],[4096],[4096,4096],[4096],[2048,4096],[2048]],["t1[4,4096]","t2[4,4096]","t3[4,4096]","t4[4,4096]","t5[4,2048]"]]'
+size() { awk '$3 <= 128e6 && $4 <= 5e9 { print "small" }' size; }
+for deep in l3_002_shallow_wide_mlp l3_012_vgg19; do
+    check "$deep too" is "$(of_shipped "level3/$deep" > /dev/null; size)" small
+done
 KP_SMALL_MB=few harness/inspect/shrink tasks/fake/rows.json smaller > "$out" 2>&1
 check 'a limit that is no number is an error' fails 2 $?
 check 'in one line' one '^shrink: KP_SMALL_MB, '
