@@ -420,7 +420,7 @@ json=tasks/fake/relu64.json cell=build/h200/relu64
 verified
 rm -rf runs
 NVCCFLAGS=-g1 sanitize
-check 'a kernel with a variant for racecheck is checked' one '^h200/relu64: memcheck clean; racecheck clean$'
+check 'a kernel with a variant for racecheck is checked, and its line says so' one '^h200/relu64: memcheck clean; racecheck clean \(KP_RACECHECK\)$'
 check 'the variant is compiled as the kernel is' is "$(cat compiled)" "$json build/race/h200/relu64 90a kernel.c -g1 -DKP_RACECHECK"
 check 'for the same task' [ ! -e build/tasks/relu64 ]
 check 'verified' is "$(jq -r .verdict build/race/h200/relu64.verify.json)" ok
@@ -477,7 +477,7 @@ json=tasks/fake/tall.json cell=build/h200/tall
 verified
 rm -f events
 SMALL=1 KP_SMALL_MB=1 sanitize
-check 'the variant is checked at a smaller size as the kernel is' one '^h200/tall: memcheck clean; racecheck clean \(at \[1024,64\] of \[4096,64\]\)$'
+check 'the variant is checked at a smaller size as the kernel is' one '^h200/tall: memcheck clean; racecheck clean \(KP_RACECHECK\) \(at \[1024,64\] of \[4096,64\]\)$'
 check 'being that of the smaller one' is "$(tail -n 2 argv | tr '\n' ' ')" 'build/small/fake/tall_small.json build/race/h200/tall_small '
 check 'for which both are compiled' is "$(sed 's/.* build/build/' compiled | tr '\n' ';')" \
     'build/small/h200/tall_small 90a kernel.c;build/race/h200/tall_small 90a kernel.c -DKP_RACECHECK;'
