@@ -134,6 +134,19 @@ static void begin_title(struct figure *f, const struct column *c, const struct a
             a->all);
 }
 
+/* Add to a title the families, which no other number of it counts: "; hgemm of 3d32b62 1.081". */
+static void add_families(struct figure *f, const struct report *r, const struct column *c) {
+    for (int i = 0; i < r->nrows; i = report_next_suite(r, i)) {
+        const struct row *row = &r->rows[i];
+        if (!row->family) continue;
+        struct aggregate a = report_aggregate(r, c, row->suite);
+        const struct tree *tree = report_tree(c, row->suite);
+        if (!a.correct) continue;
+        fprintf(f->t, "; %s%s%.7s %.3f", row->suite, tree ? " of " : "", tree ? tree->commit : "",
+                a.over[OVER_BASELINE].over_correct.geomean);
+    }
+}
+
 /* Add to a line the cell's speedup over PyTorch and its place among n dots sorted by that. */
 static void add_torch(struct figure *f, const struct dot *torch, int n, int row) {
     int i = 0;
@@ -171,6 +184,7 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
             a.over[OVER_BASELINE].over_correct.geomean);
     const struct mean *m = &a.over[OVER_TORCH];
     if (m->cells) fprintf(f->t, ", %.3f over PyTorch as it comes", m->over_correct.geomean);
+    add_families(f, r, c);
     fprintf(f->t, "\"");
     panel_end(f, n);
 }

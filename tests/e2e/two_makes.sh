@@ -54,8 +54,7 @@ check 'nothing half written is left' is "$(find build -name '*+')" ''
 rm -r build/h200
 begin one time TASKS=l1_019 & one=$!
 until_is grep -q ^verify steps.log
-kill -9 $one
-wait $one 2> /dev/null
+{ kill -9 $one && wait $one; } 2> /dev/null
 mk time TASKS=l1_019
 check 'after a make that was killed the next goes on' exits 0 $?
 check 'at once' not waiting "$out"
