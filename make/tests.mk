@@ -69,9 +69,9 @@ mutations: test
 gpu_c_tests  := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/test_*.c))
 gpu_cu_tests := $(patsubst tests/gpu/%.cu,build/tests/gpu/%,$(wildcard tests/gpu/test_*.cu))
 test_gpu     := $(firstword $(gpus))
-test-gpu: $(gpu_c_tests) $(gpu_cu_tests) $(programs:%=build/%) $(all_tasks:%=build/tasks/%/task.h) build/cells | $(INSTALL)
+test-gpu: $(gpu_c_tests) $(gpu_cu_tests) build/tests/gpu/ballast $(programs:%=build/%) $(all_tasks:%=build/tasks/%/task.h) build/cells | $(INSTALL)
 	@$(call given,$(gpus),:)
-	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(or $(RUN.$(test_gpu)),$(RUN))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered tests/gpu/modules
+	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(or $(RUN.$(test_gpu)),$(RUN))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered tests/gpu/memory tests/gpu/modules
 
 $(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(wildcard tests/gpu/*.cuh)
 # Without a GPU they are only compiled, and so are kernels: not optimised, and for the GPU alone (whose
@@ -91,7 +91,7 @@ $(gpu_cu_tests) $(compiled_tests) $(compiled_kernels): $(wildcard optimized/incl
 	@mkdir -p $(@D) && echo "  NVCC $@"
 	$Q$(NVCC) -std=c++17 $(optimised) -Ioptimized/include -Ibuild/tasks/$(call tested_task,$(@F)) -gencode arch=compute_$(tested_arch)$(,)code=sm_$(tested_arch) -o $@+ $(filter %.cu,$^) && mv $@+ $@
 
-$(gpu_c_tests): build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device $(reference)) build/cuda.flags
+$(gpu_c_tests) build/tests/gpu/ballast: build/tests/gpu/%: build/obj/tests/gpu/%.o $(call archive,measure replay cuda gpu device $(reference)) build/cuda.flags
 	@mkdir -p $(@D) && echo "  LD $@"
 	$Q$(CXX) $(LINK) -o $@+ $(call grouped,$^) $(CUDA_LIBS) && mv $@+ $@
 build/obj/tests/gpu/%.o: HOST_FLAGS += $(CUDA_FLAGS) -iquote tests/unit

@@ -1,4 +1,4 @@
-# lib.sh: what tests/gpu/modules and tests/gpu/tampered share.
+# lib.sh: what tests/gpu/memory, tests/gpu/modules and tests/gpu/tampered share.
 # shellcheck shell=bash
 
 passed=0 failed=0
