@@ -8,7 +8,7 @@
 # What is recorded is of every task, and whatever differs is explained where it was tried again.
 verdicts() { grep -hv -e '^#' -e '^task,' "$@" | awk -F, '{ print $1, $6 }'; }
 check 'every task of KernelBench has its row' is "$(verdicts "$root"/results/h200/conformance.csv | cut -d' ' -f1 | sort)" \
-    "$(cd "$root/tasks" && ls level[123] v0 | sed -n 's/\.json$//p' | sort)"
+    "$(basename -s .json "$root"/tasks/{level[123],v0}/*.json | sort)"
 check 'none failed' is "$(verdicts "$root"/results/*/conformance.csv | cut -d' ' -f2 | sort -u | paste -sd' ')" 'agrees differs explained'
 check 'and each that differs is explained' is "$(verdicts "$root"/results/*/conformance.csv | sed -n 's/ differs//p' | sort)" \
     "$(verdicts "$root"/results/*/conformance.csv | sed -n 's/ explained//p' | sort)"
