@@ -2,8 +2,9 @@
 # chooses:
 #
 #   ways     one task for each way to shorten an axis of the first input together with some axes of
-#            the same length, which may have to stay equal; fewest axes first.  A line is "AXIS AXES
-#            LENGTH PARAMETERS SET TASK": the axis, all shortened axes of the first input, their
+#            the same length, which may have to stay equal; fewest axes first.  An axis of three
+#            stays: an image's three colours save little, and many filters are three wide.  A line is
+#            "AXIS AXES LENGTH PARAMETERS SET TASK": the axis, all shortened axes of the first input, their
 #            length, the number of shortened axes of parameters, the set of all shortened axes as
 #            [[TENSOR,AXIS],...], and the task with these at the longest divisor of the length
 #            The last line has "w" for the axes: the widths of all layers at once, axes of parameters
@@ -20,7 +21,7 @@ def subsets: map([[], [.]]) | [choices | add // []];
 def shorten($set; $of; $to): reduce $set[] as [$name, $axis] (.; (.inputs[], .parameters[]?) |= if .name == $name then .shape[$axis] *= $to / $of else . end);
 def divisor: . as $n | $n / first(range(2; $n + 1) | select($n % . == 0));
 
-def ways: . as $task | .inputs[0] as $x | range($x.shape | length) as $axis | $x.shape[$axis] as $n | select($n > 1) |
+def ways: . as $task | .inputs[0] as $x | range($x.shape | length) as $axis | $x.shape[$axis] as $n | select($n > 1 and $n != 3) |
     [[.inputs[], .parameters[]? | .name as $name | [.shape | to_entries[] | select(.value == $n) | [$name, .key]]
         | subsets | if $name == $x.name then map(select(index([[$name, $axis]]))) else . end]
         | limit(1000; choices) | add]
