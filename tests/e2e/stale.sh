@@ -68,6 +68,7 @@ changed 'so does a header that it includes' 'l1_023_softmax: kernel' "$header" '
 table=optimized/include/half_table.cuh
 changed "a table's line of another shape changes nothing" '' $table '$a {64, 64, 640, kp::HALF_DIRECT, 16, 16, 1, 1, 32},'
 measured hgemm/hgemm_64_64_128
+check 'two shapes of a kernel each have the hash of their own line' is "$(stale)" ''
 changed 'that of its own does' 'hgemm_64_64_64: kernel' $table '0,/^\{/s/^\{/{64, 64, 64, kp::HALF_DIRECT, 32, 32, 1, 1, 32},\n{/'
 rm results/h200/hgemm_64_64_128.json
 # A kernel for one kind of GPU names a table of its own, which is kept as such.
