@@ -16,7 +16,7 @@
 #   import      a PyTorch module as a task, tasks/my/NAME.json: MODULE=file.py NAME=my_task; or all of
 #               KernelBench: KERNELBENCH=checkout.  PYTHON as for pytorch
 #   conformance KernelBench's modules against the oracle, in float64: KERNELBENCH=checkout
-#   tasks       the chosen tasks: ops, bytes, flops, floor, memory, where they have kernels
+#   tasks       the chosen tasks: ops, bytes, flops, floor, memory, recorded verdict, kernels, flags
 #   gen         ask a model for one more kernel of each cell; keep it where it is better
 #   search      spend a budget on finding the best kernel: MODE=branching, contrastive, repair or
 #               best_of_n (a control, which SEED_KERNEL=1 shows the cell's kernel).  Only gen,

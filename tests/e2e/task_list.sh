@@ -16,17 +16,19 @@ task product '[]' '["y[1024,1024] = matmul(x, x)"]'
 jq '.task = "fam_{N}" | .suite = "fam" | .shape = ["N"] | .inputs[0].shape = ["{N}", "{N}"] | .graph = ["y[{N},{N}] = relu(x)"]' tasks/my/product.json > tasks/fam/template.json
 touch optimized/{portable,sm_90a}/product.cu optimized/portable/{fam,other}.cu
 echo '{"machine": {"peaks": {"read_gbs": 2000, "copy_gbs": 1000, "f16_tflops": 300, "fp32_tflops": 10}}}' > results/h200/x.json
+echo '{"task": "product", "verdict": "wrong", "flags": ["cannot-tell: x", "noisy", "no-influence: a", "no-influence: b"]}' > results/h200/product.json
 list() { "$root/build/report" --tasks-of "$1" > "$out" 2>&1; }
 row() { awk -v task="$1" '$2 == task { for (i = 3; i <= NF; i++) printf "%s%s", $i, i < NF ? " " : "\n" }' "$out"; }
 
 printf 'my chain\nmy product\nfam fam_2048\n' | list h200
 check 'a heading, and a row a task' is "$(wc -l < "$out") $(head -n 1 "$out" | awk '{ print $1, $2 }')" '4 suite task'
 # x stays, a and d live as long as their views, c is gone when y comes: x, a, d, and c or y.
-check 'ops, bytes, flops, floor of bytes, memory, no kernel, flags' is "$(row chain)" '6 8 MiB 4.19e+06 8.39 16 MiB - no-influence, degenerate'
-check 'the floor of products, kernels of two folders' is "$(row product)" '1 8 MiB 2.15e+09 21.5 8 MiB portable,sm_90a'
-check 'a shape of a family, and the kernel of its suite' is "$(row fam_2048)" '1 32 MiB 4.19e+06 33.6 32 MiB portable'
+check 'ops, bytes, flops, floor of bytes, memory, no result, no kernel, flags' is "$(row chain)" '6 8 MiB 4.19e+06 8.39 16 MiB - - no-influence,degenerate'
+check 'the floor of products, the recorded verdict and its flags that count, each once, kernels of two folders' is "$(row product)" \
+    '1 8 MiB 2.15e+09 21.5 8 MiB wrong portable,sm_90a cannot-tell,no-influence'
+check 'a shape of a family, and the kernel of its suite' is "$(row fam_2048)" '1 32 MiB 4.19e+06 33.6 32 MiB - portable'
 echo 'my product' | list l40
-check 'without recorded peaks there is no floor' is "$(row product)" '1 8 MiB 2.15e+09 - 8 MiB portable,sm_90a'
+check 'without recorded peaks there is no floor' is "$(row product)" '1 8 MiB 2.15e+09 - 8 MiB - portable,sm_90a'
 echo 'my product' | list ''
 check 'nor without a GPU' is "$(row product | cut -d' ' -f5)" -
 echo 'my none' | list h200
