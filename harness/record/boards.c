@@ -171,16 +171,18 @@ struct coverage boards_shift_coverage(const struct boards_of *of) {
     const struct board_pairs *p = of->boards;
     struct coverage c = {0};
     double mean, variance;
-    for (int i = 0; p && i < p->n; i++)
+    for (int i = 0; p && i < p->n; i++) {
+        struct scatter s = estimate_shift(p, i);
+        if (s.freedom == 0) continue;
         for (int j = 0; j < p->n; j++) {
-            struct scatter s = estimate_shift(p, i);
-            if (i == j || s.freedom == 0) continue;
+            if (i == j) continue;
             if (!mean_of_pair(&p->of[i < j ? i * p->n + j : j * p->n + i], &mean, &variance))
                 continue;
             c.pairs++;
             c.inside += fabs(mean) <= reach(&s, sqrt(variance), 0);
             c.own += fabs(mean) <= normal * sqrt(variance);
         }
+    }
     return c;
 }
 

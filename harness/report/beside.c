@@ -9,12 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const way_name[BESIDES + 1] = {"ours, offline, warm L2",
-                                                  "ours, server, warm L2",
-                                                  "CUDA-L2's, judged here, cold L2",
-                                                  "CUDA-L2's, as published for %s, offline, warm L2",
-                                                  "CUDA-L2's, as published for %s, server, warm L2",
-                                                  "ours, cold L2 (the headline)"};
+/* %s is the GPU for which was published; the headline's is last. */
+static const char *const way_name[BESIDES + 1] = {
+    "ours, offline, warm L2",
+    "ours, server, warm L2",
+    "CUDA-L2's, judged here, cold L2",
+    "CUDA-L2's, as published for %s, offline, warm L2",
+    "CUDA-L2's, as published for %s, server, warm L2",
+    "ours, cold L2 (the headline)"};
 static const double slow = 0.95;
 
 /* ---- reading ---- */
@@ -33,18 +35,25 @@ static struct beside *rows_of(const struct report *r, struct column *c) {
     return c->beside;
 }
 
-/* Read a table with a row a task: what take() makes of each. */
-static void read_table(const struct report *r, struct column *c, const char *path,
-                       void (*take)(const struct report *r, struct column *c, const struct table *t,
-                                    int line, int row, const char *path)) {
-    struct table t;
-    if (table_load(&t, path)) {
-        int task = table_column(&t, "task", path);
-        for (int i = 0; i < t.nrows; i++) {
-            int row = row_of(r, table_field(&t, i, task));
-            if (row >= 0) take(r, c, &t, i, row, path);
-        }
+typedef void take_row(const struct report *r, struct column *c, const struct table *t, int line,
+                      int row, const char *path);
+
+/* Call take() for each row of a table that has one a task.  That of no file has none. */
+static void each_task(const struct report *r, struct column *c, const struct table *t,
+                      const char *path, take_row *take) {
+    if (!t->ncolumns) return;
+    int task = table_column(t, "task", path);
+    for (int i = 0; i < t->nrows; i++) {
+        int row = row_of(r, table_field(t, i, task));
+        if (row >= 0) take(r, c, t, i, row, path);
     }
+}
+
+/* The same of a table that is to be read. */
+static void read_table(const struct report *r, struct column *c, const char *path, take_row *take) {
+    struct table t;
+    table_load(&t, path);
+    each_task(r, c, &t, path, take);
     table_free(&t);
 }
 
@@ -97,18 +106,21 @@ static void find_published(const struct report *r, struct column *c, const struc
 }
 
 void beside_load(struct report *r, const char *results) {
-    char *published = text_format("%s/published/cuda_l2.csv", results);
+    char *path = text_format("%s/published/cuda_l2.csv", results);
+    struct table published;
+    table_load(&published, path);
     for (int i = 0; i < r->ncolumns; i++) {
         struct column *c = &r->columns[i];
         char *modes = text_format("%s/modes/%s.csv", results, c->name);
         char *theirs = text_format("%s/foreign/%s.csv", results, c->name);
         read_table(r, c, modes, take_modes);
         read_table(r, c, theirs, take_theirs);
-        read_table(r, c, published, find_published);
-        read_table(r, c, published, take_published);
+        each_task(r, c, &published, path, find_published);
+        each_task(r, c, &published, path, take_published);
         free(modes), free(theirs);
     }
-    free(published);
+    table_free(&published);
+    free(path);
 }
 
 /* ---- numbers ---- */
@@ -157,10 +169,7 @@ bool beside_shown(const struct report *r, const struct column *c) {
 
 /* The name of a way: "ours, offline, warm L2". */
 static const char *name_of(const struct column *c, int what, char name[96]) {
-    if (what == BESIDE_PUBLISHED_OFFLINE || what == BESIDE_PUBLISHED_SERVER)
-        snprintf(name, 96, way_name[what], c->published_for);
-    else
-        snprintf(name, 96, "%s", way_name[what]);
+    snprintf(name, 96, way_name[what], c->published_for);
     return name;
 }
 

@@ -146,6 +146,13 @@ static double over_call(const struct result *cell, int call) {
     return own > 0 && best > 0 ? cell->ratio * own / best : 0;
 }
 
+/* The speedups over a call of those of n shapes that have its time.  Returns how many. */
+static int over_calls(const struct shape *shape, int n, int call, double *x) {
+    int with = 0;
+    for (int i = 0; i < n; i++) with += (x[with] = over_call(shape[i].cell, call)) > 0;
+    return with;
+}
+
 /* Whether a shape is of a size. */
 static bool in_size(const struct shape *s, int size) {
     return s->size >= ldexp(1, sizes[size].from) &&
@@ -170,8 +177,7 @@ static void size_row(const struct report *r, const struct shape *shape, int n, c
         fprintf(out, " %.3f | %d | %.0f %% |", all.median, behind, 100 * of_floor.median);
     }
     for (int call = 0; call < CALLS && n; call++) {
-        int with = 0;
-        for (int i = 0; i < n; i++) with += (x[with] = over_call(shape[i].cell, call)) > 0;
+        int with = over_calls(shape, n, call, x);
         if (with)
             fprintf(out, " %.3f |", spread_of(x, with).geomean);
         else
@@ -241,8 +247,7 @@ static int call_curves(const struct column *c, const char *family, const struct 
                        double *x, FILE *data) {
     int curves = 1;
     for (int call = 0; call < CALLS; call++) {
-        int with = 0;
-        for (int i = 0; i < n; i++) with += (x[with] = over_call(shape[i].cell, call)) > 0;
+        int with = over_calls(shape, n, call, x);
         curve_write(data, c->name, family, calls[call], x, with);
         curves += with > 0;
     }

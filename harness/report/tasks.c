@@ -75,66 +75,28 @@ static void put_kernels(const struct kernels *all, const char *suite, const char
     if (!*last) fputc('-', out);
 }
 
-/* ---- what was recorded ---- */
+/* ---- this machine's peaks ---- */
 
-struct standing { /* of a task on a GPU */
-    char task[64], verdict[16];
-    char *flags; /* "no-influence,cannot-tell": those that leave it out of aggregates */
-};
-
-struct standings {
-    int n;
-    struct standing *of;
-    cJSON *peaks; /* the GPU's measured rates; NULL if no result has them */
-};
-
-/* Add the name of a flag, which a colon may end, to a list without it; a new string. */
-static char *with_flag(char *list, const char *flag) {
-    char *name = text_format("%.*s", (int)strcspn(flag, ":"), flag);
-    char *longer = strstr(list, name) ? text_format("%s", list)
-                                      : text_format("%s%s%s", list, *list ? "," : "", name);
-    free(name), free(list);
-    return longer;
-}
-
-/* recorded_use: keep how a task stands, and the peaks of the first result that has them. */
-static bool take_standing(void *state, const char *where, const char *as, cJSON *json) {
-    struct standings *all = state;
+/* recorded_use: keep the peaks of the first result that has them. */
+static bool take_peaks(void *state, const char *where, const char *as, cJSON *json) {
+    cJSON **peaks = state;
     cJSON *machine = cJSON_GetObjectItemCaseSensitive(json, "machine");
-    const cJSON *flag;
     (void)where, (void)as;
-    if (!json) return true;
-    all->of = realloc(all->of, ((size_t)all->n + 1) * sizeof *all->of);
-    if (!all->of) die(KP_MACHINE, "out of memory");
-    struct standing *s = &all->of[all->n++];
-    snprintf(s->task, sizeof s->task, "%s", json_text(json, "task", ""));
-    snprintf(s->verdict, sizeof s->verdict, "%s", json_text(json, "verdict", ""));
-    s->flags = text_format("%s", "");
-    cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(
-                                 json, "flags")) if (cJSON_IsString(flag) &&
-                                                     flag_kind(flag->valuestring) != FLAG_REMARK)
-        s->flags = with_flag(s->flags, flag->valuestring);
-    if (!all->peaks) all->peaks = cJSON_DetachItemFromObjectCaseSensitive(machine, "peaks");
-    if (cJSON_IsNull(all->peaks)) cJSON_Delete(all->peaks), all->peaks = NULL;
+    *peaks = cJSON_DetachItemFromObjectCaseSensitive(machine, "peaks");
+    if (cJSON_IsNull(*peaks)) cJSON_Delete(*peaks), *peaks = NULL;
     cJSON_Delete(json);
-    return true;
+    return !*peaks;
 }
 
-/* What was recorded of a GPU; nothing where nothing was. */
-static struct standings find_standings(const char *results, const char *gpu) {
-    struct standings all = {0};
+/* What was recorded of a GPU's rates; NULL if nothing was. */
+static cJSON *find_peaks(const char *results, const char *gpu) {
+    cJSON *peaks = NULL;
     struct recorded from;
-    if (!is_name(gpu)) return all;
+    if (!is_name(gpu)) return NULL;
     recorded_open(&from, results, gpu);
-    recorded_each(&from, take_standing, &all);
+    recorded_each(&from, take_peaks, &peaks);
     recorded_close(&from);
-    return all;
-}
-
-static void free_standings(struct standings *all) {
-    for (int i = 0; i < all->n; i++) free(all->of[i].flags);
-    free(all->of);
-    cJSON_Delete(all->peaks);
+    return peaks;
 }
 
 /* ---- tasks ---- */
@@ -193,13 +155,32 @@ static struct kp_task *read_task(const char *tasks, const char *suite, const cha
     return t;
 }
 
-/* The row of a task.  What a kernel's floor rests on is its class: fp32, or that of half tensors.
- */
-static void task_row(const struct kp_task *t, const struct standings *recorded,
-                     const struct kernels *kernels, FILE *out) {
-    const cJSON *peaks = recorded->peaks;
-    const struct standing *now = NULL;
+/* Add the name of a flag, which a colon may end, to a list without it.  Returns the list. */
+static char *with_flag(char *list, const char *flag) {
+    char *name = text_format("%.*s", (int)strcspn(flag, ":"), flag), *longer = list;
+    if (!strstr(list, name)) {
+        longer = text_format("%s%s%s", list, *list ? "," : "", name);
+        free(list);
+    }
+    free(name);
+    return longer;
+}
+
+/* "no-influence,cannot-tell": the flags of a task's result that are more than a remark, and those
+ * of its file; a new string. */
+static char *flags_of(const struct kp_task *t, const struct result *r) {
     char *flags = text_format("%s", "");
+    for (int i = 0; i < r->nflags; i++)
+        if (flag_kind(r->flags[i]) != FLAG_REMARK) flags = with_flag(flags, r->flags[i]);
+    for (int i = 0; i < t->nflags; i++) flags = with_flag(flags, t->flags[i]);
+    return flags;
+}
+
+/* The row of a task, with its result, all zero if it has none.  What a kernel's floor rests on is
+ * its class: fp32, or that of half tensors. */
+static void task_row(const struct kp_task *t, const struct result *r, const cJSON *peaks,
+                     const struct kernels *kernels, FILE *out) {
+    char *flags = flags_of(t, r);
     char bytes[TASK_TEXT_BYTES], memory[TASK_TEXT_BYTES], floor[32] = "-";
     struct kp_cost c = task_cost(t);
     enum kp_dtype type = task_float_type(t);
@@ -208,13 +189,9 @@ static void task_row(const struct kp_task *t, const struct standings *recorded,
         double us = f.bytes_us > f.flops_us ? f.bytes_us : f.flops_us;
         snprintf(floor, sizeof floor, us < 1000 ? "%.3g" : "%.0f", us);
     }
-    for (int i = 0; i < recorded->n && !now; i++)
-        if (!strcmp(recorded->of[i].task, t->name)) now = &recorded->of[i];
-    if (now) flags = with_flag(flags, now->flags);
-    for (int i = 0; i < t->nflags; i++) flags = with_flag(flags, t->flags[i]);
     fprintf(out, "%-8s %-52s %4d %10s %9.3g %9s %10s  %-10s ", t->suite, t->name, t->nops,
             task_text_bytes(c.bytes_in + c.bytes_out, bytes), c.flops, floor,
-            task_text_bytes(peak_bytes(t), memory), now ? now->verdict : "-");
+            task_text_bytes(peak_bytes(t), memory), *r->verdict ? r->verdict : "-");
     put_kernels(kernels, t->suite, t->name, out);
     fprintf(out, "%s%s\n", *flags ? "  " : "", flags);
     free(flags);
@@ -223,15 +200,21 @@ static void task_row(const struct kp_task *t, const struct standings *recorded,
 void report_tasks(FILE *chosen, const char *tasks, const char *results, const char *gpu,
                   const char *optimized, FILE *out) {
     char suite[64], name[128];
-    struct standings recorded = find_standings(results, gpu);
+    cJSON *peaks = find_peaks(results, gpu);
     struct kernels kernels = find_kernels(optimized);
+    struct recorded from;
+    recorded_open(&from, results, gpu);
     fprintf(out, "%-8s %-52s %4s %10s %9s %9s %10s  %-10s %s\n", "suite", "task", "ops", "bytes",
             "flops", "floor, us", "memory", "recorded", "kernels  flags");
     while (fscanf(chosen, "%63s %127s", suite, name) == 2) {
         struct kp_task *t = read_task(tasks, suite, name);
-        task_row(t, &recorded, &kernels, out);
+        struct result r = {0};
+        if (is_name(gpu)) recorded_find(&from, name, &r);
+        task_row(t, &r, peaks, &kernels, out);
+        result_free(&r);
         task_free(t);
     }
-    free_standings(&recorded);
+    recorded_close(&from);
+    cJSON_Delete(peaks);
     free(kernels.kernel);
 }

@@ -16,7 +16,7 @@ task product '[]' '["y[1024,1024] = matmul(x, x)"]'
 jq '.task = "fam_{N}" | .suite = "fam" | .shape = ["N"] | .inputs[0].shape = ["{N}", "{N}"] | .graph = ["y[{N},{N}] = relu(x)"]' tasks/my/product.json > tasks/fam/template.json
 touch optimized/{portable,sm_90a}/product.cu optimized/portable/{fam,other}.cu
 echo '{"machine": {"peaks": {"read_gbs": 2000, "copy_gbs": 1000, "f16_tflops": 300, "fp32_tflops": 10}}}' > results/h200/x.json
-echo '{"task": "product", "verdict": "wrong", "flags": ["cannot-tell: x", "noisy", "no-influence: a", "no-influence: b"]}' > results/h200/product.json
+echo '{"schema": 1, "suite": "my", "gpu": "h200", "task": "product", "verdict": "wrong", "flags": ["cannot-tell: x", "noisy", "no-influence: a", "no-influence: b"]}' > results/h200/product.json
 list() { "$root/build/report" --tasks-of "$1" > "$out" 2>&1; }
 row() { awk -v task="$1" '$2 == task { for (i = 3; i <= NF; i++) printf "%s%s", $i, i < NF ? " " : "\n" }' "$out"; }
 

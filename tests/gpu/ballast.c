@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static const size_t least_piece = (size_t)1 << 21;
+
 /* Bytes that are free. */
 static size_t free_bytes(void) {
     size_t left, all;
@@ -25,12 +27,11 @@ int main(int argc, char **argv) {
     if (argc != 2 || !(atof(argv[1]) > 0)) die(KP_INPUT, "usage: ballast GB");
     size_t left = (size_t)(atof(argv[1]) * 1e9);
     device_check(cudaFree(NULL), "context");
-    /* In halves, as the last piece may not fit where memory is in pieces. */
-    for (size_t most = free_bytes(); most > (size_t)1 << 21 && free_bytes() > left;) {
+    /* In smaller and smaller pieces, as the last may not fit where memory is in pieces. */
+    for (size_t most = free_bytes(); most >= least_piece && free_bytes() >= left + least_piece;) {
         size_t rest = free_bytes() - left, bytes = rest < most ? rest : most;
         void *piece;
         if (cudaMalloc(&piece, bytes)) most = bytes / 2, (void)cudaGetLastError();
-        if (bytes < (size_t)1 << 21) break;
     }
     printf("%.1f\n", (double)free_bytes() * 1e-9);
     if (fflush(stdout)) die(KP_IO, "cannot write standard output");

@@ -219,20 +219,23 @@ static void test_classes(void **state) {
     report_free(&r);
 }
 
+struct flag_case {
+    const char *flag;
+    int left_out;
+};
+
 /* Flags that take a cell out of every aggregate, by the words of earlier and later results,
  * whatever else is flagged. */
 static void test_flags(void **state) {
-    static const struct {
-        const char *flag;
-        int left_out;
-    } cases[] = {{"\"below-floor\"", 1},   {"\"decoy-ratio\"", 1},
-                 {"\"control-ratio\"", 1}, {"\"slow-quarter: 5 %\"", 1},
-                 {"\"cannot-tell\"", 1},   {"\"clocks-disagree\"", 1},
-                 {"\"degenerate\"", 1},    {"\"no-influence: x\"", 1},
-                 {"\"weak-baseline\"", 1}, {"\"noisy\",\"latency-bound\",\"below-floor\"", 1},
-                 {"\"noisy\"", 0},         {"\"latency-bound\"", 0},
-                 {"\"few-controls\"", 0},  {"\"nondeterministic\"", 0},
-                 {"\"slow-quarters\"", 0}, {"\"throttled: thermal\"", 1}};
+    static const struct flag_case cases[] = {
+        {"\"below-floor\"", 1},   {"\"decoy-ratio\"", 1},
+        {"\"control-ratio\"", 1}, {"\"slow-quarter: 5 %\"", 1},
+        {"\"cannot-tell\"", 1},   {"\"clocks-disagree\"", 1},
+        {"\"degenerate\"", 1},    {"\"no-influence: x\"", 1},
+        {"\"weak-baseline\"", 1}, {"\"noisy\",\"latency-bound\",\"below-floor\"", 1},
+        {"\"noisy\"", 0},         {"\"latency-bound\"", 0},
+        {"\"few-controls\"", 0},  {"\"nondeterministic\"", 0},
+        {"\"slow-quarters\"", 0}, {"\"throttled: thermal\"", 1}};
     (void)state;
     five_tasks();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -255,13 +258,11 @@ static void test_flags(void **state) {
 /* That a declared constant has no influence leaves nothing out: it never varies.  One that inputs
  * replace does, and so does any other tensor. */
 static void test_constants(void **state) {
-    static const struct {
-        const char *flag;
-        int left_out;
-    } cases[] = {{"\"no-influence: mask\"", 0}, {"\"no-influence: x\"", 1},
-                 {"\"no-influence: ones\"", 1}, {"\"no-influence: mas\"", 1},
-                 {"\"no-influence\"", 1},       {"\"no-influence: mask\",\"degenerate\"", 1},
-                 {"\"degenerate: mask\"", 1}};
+    static const struct flag_case cases[] = {
+        {"\"no-influence: mask\"", 0}, {"\"no-influence: x\"", 1},
+        {"\"no-influence: ones\"", 1}, {"\"no-influence: mas\"", 1},
+        {"\"no-influence\"", 1},       {"\"no-influence: mask\",\"degenerate\"", 1},
+        {"\"degenerate: mask\"", 1}};
     (void)state;
     file_replace(
         "tasks/s/k.json",
