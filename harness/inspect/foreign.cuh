@@ -7,6 +7,10 @@
  * - tensors: sizes and an address
  * - the null stream: a recording has one stream, to which launches, memsets and copies go
  * - memory from cudaMalloc: part of the scratch that launch is given; freeing it does nothing
+ * - variables that outlive a call: launch finds them as they were loaded. It is recorded twice, with
+ *   other addresses, and a source that keeps its memory would use the first recording's in the second
+ * - the stack below a call: zeros. CUTLASS leaves gaps in its kernels' parameters as it finds them,
+ *   and parameters must be the same in both recordings
  * - waiting for the device, which launch need not, as what comes next is on the same stream
  * - failed checks: what throws aborts; nothing is printed
  *
@@ -44,6 +48,7 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+#include <elf.h>
 
 #ifndef KP_FOREIGN_SCRATCH
 #define KP_FOREIGN_SCRATCH 0 /* bytes; the source asks for memory where it is more */
@@ -66,6 +71,36 @@ template <class T> inline cudaError_t take(T **to, size_t bytes, cudaStream_t = 
     *to = (T *)(scratch + scratch_used);
     scratch_used += whole;
     return cudaSuccess;
+}
+
+/* Make all variables of this library what they were at the first call. They are its writable segment,
+ * without what the loader protects; the library's first page, which says where that is, lies a few
+ * pages before its code. */
+__attribute__((noinline)) static void forget() {
+    static char *kept;
+    const uintptr_t page = 4096;
+    uintptr_t file = (uintptr_t)&forget & -page, first = 0, last = 0, fixed = 0;
+    while (memcmp((const char *)file, ELFMAG, SELFMAG)) file -= page;
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)file;
+    const Elf64_Phdr *p = (const Elf64_Phdr *)(file + header->e_phoff);
+    for (int i = 0; i < header->e_phnum; i++, p++) {
+        const uintptr_t begin = file + p->p_vaddr, end = begin + p->p_memsz;
+        if (p->p_type == PT_LOAD && p->p_flags & PF_W) first = begin, last = end;
+        if (p->p_type == PT_GNU_RELRO) fixed = (end + page - 1) & -page;
+    }
+    if (first < fixed) first = fixed;
+    char *copy = kept ? kept : new char[last - first];
+    if (kept) memcpy((char *)first, copy, last - first);
+    else memcpy(copy, (const char *)first, last - first);
+    kept = copy;
+    asm volatile("" ::: "memory");
+}
+
+/* Fill with zeros what the next call's variables and those of its callees lie in. */
+__attribute__((noinline)) static void clear_stack() {
+    char below[1 << 17];
+    memset(below, 0, sizeof below);
+    asm volatile("" ::"r"(below) : "memory");
 }
 
 template <class Kernel>
@@ -203,17 +238,23 @@ using kp::silent;
 #define cudaDeviceSynchronize()     cudaSuccess
 #define cudaStreamSynchronize(s)    cudaSuccess
 
-/* Their function by the contract of a kernel.  Bt is what they call b_col_major, said to be K x N.
- */
+/* Their function by the contract of a kernel.  Bt is what they call b_col_major, said to be K x N. The
+ * call of it is not inlined: its variables would lie above the stack that is cleared. */
 #define KP_FOREIGN(function)                                                                 \
     extern "C" size_t scratch_bytes(void) {                                                  \
         return KP_FOREIGN_SCRATCH;                                                           \
     }                                                                                        \
-    extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *memory, \
-                           cudaStream_t stream) {                                            \
-        kp::stream = stream, kp::scratch = (char *)memory, kp::scratch_used = 0;             \
+    __attribute__((noinline)) static void call(const struct Inputs *in,                      \
+                                               const struct Outputs *out) {                  \
         function({(void *)in->A, A_DIM0, A_DIM1, {}}, {(void *)in->B, B_DIM0, B_DIM1, {}},   \
                  {(void *)in->Bt, B_DIM0, B_DIM1, {}},                                       \
                  {(void *)out->out, OUT_DIM0, OUT_DIM1, {}});                                \
+    }                                                                                        \
+    extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *memory, \
+                           cudaStream_t stream) {                                            \
+        kp::forget();                                                                        \
+        kp::stream = stream, kp::scratch = (char *)memory, kp::scratch_used = 0;             \
+        kp::clear_stack();                                                                   \
+        call(in, out);                                                                       \
     }
 #endif

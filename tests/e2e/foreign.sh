@@ -124,7 +124,11 @@ END_OF
 source_of 64_64_64 float ''
 source_of 64_64_128 half 'static void *x, *y;
     if (!x) cudaMalloc(&x, 100), cudaMalloc((float **)&y, 100);
-    cudaMemset(x, 0, 1), cudaMemsetAsync(y, 0, 2, at::cuda::getCurrentCUDAStream()), cudaMemsetAsync(y, 0, 3, (cudaStream_t)9);'
+    struct alignas(64) { int set; } gap;
+    gap.set = 0;
+    size_t found = 1;
+    for (int i = 0; i < 64; i++) found += ((volatile unsigned char *)&gap)[i];
+    cudaMemset(x, 0, found), cudaMemsetAsync(y, 0, 2, at::cuda::getCurrentCUDAStream()), cudaMemsetAsync(y, 0, 3, (cudaStream_t)9);'
 source_of 64_128_64 float 'no_such_function();'
 source_of 128_64_64 float 'cudaHostAlloc((void **)&a, 4, 0);'
 mkdir -p "$scratch/run/build/foreign" "$scratch/run/results" && cd "$scratch/run" && ln -s "$root"/{harness,make,optimized,tasks} . && ln -s "$root"/build/{task,gate,confine} build/ || exit
@@ -176,17 +180,28 @@ cat > main.c << 'END_OF'
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
+static void leave_behind(void) { /* what the stack has of others */
+    volatile char below[1 << 16];
+    for (size_t i = 0; i < sizeof below; i++) below[i] = 85;
+}
 int main(int n, char **path) {
     void *library = dlopen(path[1], RTLD_NOW);
     if (!library) return puts(dlerror());
     void *in[] = {(void *)1, (void *)2, (void *)3}, *out[] = {(void *)4};
     if (((size_t(*)(void))dlsym(library, "scratch_bytes"))() != 256 << 20) return 2;
-    ((void (*)(void **, void **, void *, void *))dlsym(library, "launch"))(in, out, (void *)4096, (void *)7);
+    void (*launch)(void **, void **, void *, void *) = (void (*)(void **, void **, void *, void *))dlsym(library, "launch");
+    launch(in, out, (void *)4096, (void *)7);
+    leave_behind();
+    launch(in, out, (void *)8192, (void *)7);
     return 0;
 }
 END_OF
 gcc -w -shared -fPIC -isystem "$real_cuda/include" -o runtime.so runtime.c && gcc -w -o main main.c -ldl
-check 'the null stream is that of the recording, memory is scratch' is "$(LD_PRELOAD=$PWD/runtime.so ./main build/foreign/h200/hgemm_64_64_128.so 2>&1)" 'memset on 7: 4096 1
+check 'the null stream is that of the recording, memory is scratch, and a second recording is as the first' is "$(LD_PRELOAD=$PWD/runtime.so ./main build/foreign/h200/hgemm_64_64_128.so 2>&1)" 'memset on 7: 4096 1
 memset on 7: 4352 2
 memset on 9: 4352 3
+launch on 7: 1 3 4 64 128
+memset on 7: 8192 1
+memset on 7: 8448 2
+memset on 9: 8448 3
 launch on 7: 1 3 4 64 128'
