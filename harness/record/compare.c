@@ -37,10 +37,11 @@ static int machine_differs(const struct result *a, const struct result *b, char 
 }
 
 /* Say in `why` how two kernels differ.  Returns false if they do not: if their sources are equal,
- * or if what was compiled of them is. */
+ * but for comments, or if what was compiled of them is. */
 static bool kernel_differs(const struct result *a, const struct result *b, char *why, size_t size) {
     bool kernel = strcmp(a->sha256, b->sha256) != 0;
     bool headers = strcmp(a->headers, b->headers) != 0;
+    if (*a->sources && !strcmp(a->sources, b->sources)) return false;
     if (*a->code && !strcmp(a->code, b->code)) return false;
     if (kernel && headers)
         snprintf(why, size, "the kernel and the headers that it includes differ");

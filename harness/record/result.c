@@ -120,6 +120,7 @@ static bool load_fields(const char *path, struct result *r, char *why, size_t si
     word(r->sha256, sizeof r->sha256, kernel, "sha256");
     word(r->headers, sizeof r->headers, kernel, "headers_sha256");
     word(r->code, sizeof r->code, kernel, "code_sha256");
+    word(r->sources, sizeof r->sources, cJSON_GetObjectItemCaseSensitive(json, "inputs"), "kernel");
     r->floor_us = positive(json, "floor_us");
     load_flags(r);
 

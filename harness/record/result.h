@@ -21,6 +21,7 @@ struct result {
     char sha256[80];   /* of the kernel; "" if there was none */
     char headers[80];  /* headers_sha256: of those that it includes; "" if there are none */
     char code[80];     /* code_sha256: of what was compiled; "" if the result does not say */
+    char sources[80];  /* inputs.kernel: of its sources without comments; the same */
     char class[16];    /* "" unless verified */
     char against[16];  /* baseline that the speedup is quoted against */
     double ratio, low,

@@ -65,8 +65,8 @@ static double number(const struct table *t, int line, const char *name, const ch
 /* Other modes: of the kernel whose result is recorded, and no earlier one. */
 static void take_modes(const struct report *r, struct column *c, const struct table *t, int line,
                        int row, const char *path) {
-    const char *code = table_field(t, line, table_column(t, "code", path));
-    if (!*code || strncmp(code, c->cell[row].code, strlen(code))) return;
+    const char *kernel = table_field(t, line, table_column(t, "kernel", path));
+    if (!*kernel || strncmp(kernel, c->cell[row].sources, strlen(kernel))) return;
     struct beside *b = &rows_of(r, c)[row];
     b->ratio[BESIDE_OFFLINE] = number(t, line, "offline_ratio", path);
     b->ratio[BESIDE_SERVER] = number(t, line, "server_ratio", path);

@@ -15,7 +15,7 @@ echo "modes ${prefix#build/}" >> steps.log
 ! grep -q WRONG optimized/portable/"${prefix##*/}".cu || { verdict=wrong reason='"server: out[7] is 1,\nnot 2"'; }
 jq -n --arg task "${prefix##*/}" --arg verdict "$verdict" --argjson reason "$reason" '
     def mode($ratio): {beyond_l2: true, time_us: {candidate: {midmean: 10}, fp32: {midmean: (10 * $ratio)}}, speedup: {against: "fp32", ratio: $ratio, low: ($ratio - 0.1), high: ($ratio + 0.1)}};
-    {$task, $verdict, $reason, class: "fp32", kernel: {code_sha256: "0123456789abcdef"}, machine: {uuid_hash: "abcdef012345"}, harness: {rounds: 160, date: "2026-01-01T00:00:00Z", commit: "1234567"}}
+    {$task, $verdict, $reason, class: "fp32", inputs: {kernel: "0123456789abcdef"}, machine: {uuid_hash: "abcdef012345"}, harness: {rounds: 160, date: "2026-01-01T00:00:00Z", commit: "1234567"}}
     + if $verdict == "ok" then {modes: {offline: mode(1.2), server: mode(1.5)}} else {} end' > "$prefix.modes.json"
 END_OF
 chmod +x pretend/time
@@ -82,7 +82,7 @@ echo gpu,task,offline,server > results/published/cuda_l2.csv
 shape() {
     echo "$1" >> tasks/hgemm/shapes
     jq --arg task "hgemm_$1" --argjson ratio "$2" '.suite = "hgemm" | .task = $task | .class = "f16" | .flags = [] |
-        .kernel.code_sha256 = "aaaabbbbccccdddd" | .speedup += {$ratio, low: $ratio, high: $ratio}' "$root/results/h200/l1_019_relu.json" > "results/h200/hgemm_$1.json"
+        .inputs.kernel = "aaaabbbbccccdddd" | .speedup += {$ratio, low: $ratio, high: $ratio}' "$root/results/h200/l1_019_relu.json" > "results/h200/hgemm_$1.json"
     [ -z "$4" ] || echo "hgemm_$1,ok,f16,true,1,1,$4,1,1,1,1,$4,1,1,160,abcdef,2026,1,$3," >> results/modes/h200.csv
     [ -z "$5" ] || echo "hgemm_$1,h100_F32F16F16F32,$5,abcdef,2026,1,\"x, y\"" >> results/foreign/h200.csv
 }

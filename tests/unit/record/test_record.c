@@ -118,11 +118,12 @@ static void test_runs(void **state) {
     static const char run[] =
         "{\"schema\":1,\"task\":\"again\",\"gpu\":\"g1\",\"verdict\":\"%s\",\"speedup\":{\"ratio\":"
         "2.00000049,\"low\":1.9,\"high\":2.1},\"time_us\":{\"candidate\":{\"midmean\":30}},"
-        "\"floor_bytes_us\":9,\"floor_flops_us\":1.5,%s\"kernel\":{\"code_sha256\":\"0123456789\"},"
+        "\"floor_bytes_us\":9,\"floor_flops_us\":1.5,%s"
         "\"machine\":{\"uuid_hash\":\"%s\",\"memory_bytes\":5,\"driver\":\"5,8\",\"ecc\":true},"
         "\"harness\":{\"date\":\"D\",\"commit\":\"C\",\"wall_seconds\":1.5}}";
     static const char hashes[] =
-        "\"inputs\":{\"reference\":\"abcdefghij\",\"harness\":\"ABCDEFGHIJ\"},";
+        "\"inputs\":{\"kernel\":\"0123456789\",\"reference\":\"abcdefghij\",\"harness\":"
+        "\"ABCDEFGHIJ\"},";
     static const char row[] =
         "again,01234567/abcdefgh/ABCDEFGH/5/null/true/null/5_8/null/null/null,"
         "%s,D,C,2,1.9,2.1,30,9,1.5,1.5\n";

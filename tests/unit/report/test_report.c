@@ -284,7 +284,7 @@ static void test_kernels(void **state) {
     assert_string_equal(why, "the kernel and the headers that it includes differ");
 }
 
-/* Kernels from other sources are the same if what was compiled is. */
+/* Kernels from other sources are the same if only comments differ, or if what was compiled is the same. */
 static void test_same_code(void **state) {
     struct result a = {
         .verdict = "ok", .sha256 = "1", .headers = "2", .ratio = 1, .low = 1, .high = 1};
@@ -297,6 +297,11 @@ static void test_same_code(void **state) {
     assert_int_equal(compare_results(&a, &b, &nothing, why, sizeof why), NOT_COMPARABLE);
     strcpy(b.code, "5");
     assert_int_equal(compare_results(&a, &b, &nothing, why, sizeof why), NOT_COMPARABLE);
+    strcpy(a.sources, "6"), strcpy(b.sources, "7");
+    assert_int_equal(compare_results(&a, &b, &nothing, why, sizeof why), NOT_COMPARABLE);
+    strcpy(b.sources, "6"); /* another host compiler made other code of them */
+    assert_int_equal(compare_results(&a, &b, &nothing, why, sizeof why), REPRODUCED);
+    strcpy(b.sources, "7");
     strcpy(b.code, "4");
     assert_int_equal(compare_results(&a, &b, &nothing, why, sizeof why), REPRODUCED);
     b.ratio = b.low = b.high = 2;
