@@ -7,10 +7,12 @@
  * - tensors: sizes and an address
  * - the null stream: a recording has one stream, to which launches, memsets and copies go
  * - memory from cudaMalloc: part of the scratch that launch is given; freeing it does nothing
- * - variables that outlive a call: launch finds them as they were loaded. It is recorded twice, with
- *   other addresses, and a source that keeps its memory would use the first recording's in the second
- * - the stack below a call: zeros. CUTLASS leaves gaps in its kernels' parameters as it finds them,
- *   and parameters must be the same in both recordings
+ * - variables that outlive a call: launch finds them as they were loaded. It is recorded twice,
+ * with other addresses, and a source that keeps its memory would use the first recording's in the
+ * second
+ * - the stack below the source's functions: zeros, at the start and after each call of CUDA's.
+ * CUTLASS leaves gaps in its kernels' parameters as it finds them, and these must be the same in
+ * both recordings
  * - waiting for the device, which launch need not, as what comes next is on the same stream
  * - failed checks: what throws aborts; nothing is printed
  *
@@ -73,9 +75,9 @@ template <class T> inline cudaError_t take(T **to, size_t bytes, cudaStream_t = 
     return cudaSuccess;
 }
 
-/* Make all variables of this library what they were at the first call. They are its writable segment,
- * without what the loader protects; the library's first page, which says where that is, lies a few
- * pages before its code. */
+/* Make all variables of this library what they were at the first call. They are its writable
+ * segment, without what the loader protects; the library's first page, which says where that is,
+ * lies a few pages before its code. */
 __attribute__((noinline)) static void forget() {
     static char *kept;
     const uintptr_t page = 4096;
@@ -90,8 +92,10 @@ __attribute__((noinline)) static void forget() {
     }
     if (first < fixed) first = fixed;
     char *copy = kept ? kept : new char[last - first];
-    if (kept) memcpy((char *)first, copy, last - first);
-    else memcpy(copy, (const char *)first, last - first);
+    if (kept)
+        memcpy((char *)first, copy, last - first);
+    else
+        memcpy(copy, (const char *)first, last - first);
     kept = copy;
     asm volatile("" ::: "memory");
 }
@@ -101,6 +105,27 @@ __attribute__((noinline)) static void clear_stack() {
     char below[1 << 17];
     memset(below, 0, sizeof below);
     asm volatile("" ::"r"(below) : "memory");
+}
+
+/* Call a function, and clear what it left. */
+template <class Function> inline auto cleared(Function f) {
+    const auto result = f();
+    clear_stack();
+    return result;
+}
+
+/* The driver's function that makes tensor maps, which is found at run time; and the same, cleared.
+ */
+static decltype(&cuTensorMapEncodeTiled) encode_tiled;
+template <class... T> inline CUresult encode_and_clear(T... arguments) {
+    return cleared([&] { return encode_tiled(arguments...); });
+}
+inline cudaError_t instead(cudaError_t e, const char *name, void **found) {
+    if (e || strcmp(name, "cuTensorMapEncodeTiled")) return e;
+    const decltype(encode_tiled) ours = encode_and_clear;
+    encode_tiled = (decltype(encode_tiled))*found;
+    *found = (void *)ours;
+    return e;
 }
 
 template <class Kernel>
@@ -235,11 +260,23 @@ using kp::silent;
 #define cudaMallocAsync             kp::take
 #define cudaFree(p)                 cudaSuccess
 #define cudaFreeAsync(p, s)         cudaSuccess
-#define cudaDeviceSynchronize()     cudaSuccess
-#define cudaStreamSynchronize(s)    cudaSuccess
+#define cudaGetDriverEntryPoint(name, found, ...) \
+    kp::instead(cudaGetDriverEntryPoint(name, found, __VA_ARGS__), name, found)
+#define cudaGetDriverEntryPointByVersion(name, found, ...) \
+    kp::instead(cudaGetDriverEntryPointByVersion(name, found, __VA_ARGS__), name, found)
+#define KP_CLEARED(call)            kp::cleared([&] { return call; })
+#define cudaGetDevice(...)          KP_CLEARED(cudaGetDevice(__VA_ARGS__))
+#define cudaDeviceGetAttribute(...) KP_CLEARED(cudaDeviceGetAttribute(__VA_ARGS__))
+#define cudaFuncSetAttribute(...)   KP_CLEARED(cudaFuncSetAttribute(__VA_ARGS__))
+#define cudaFuncGetAttributes(...)  KP_CLEARED(cudaFuncGetAttributes(__VA_ARGS__))
+#define cudaOccupancyMaxActiveBlocksPerMultiprocessor(...) \
+    KP_CLEARED(cudaOccupancyMaxActiveBlocksPerMultiprocessor(__VA_ARGS__))
+#define cudaOccupancyMaxActiveClusters(...) KP_CLEARED(cudaOccupancyMaxActiveClusters(__VA_ARGS__))
+#define cudaDeviceSynchronize()             cudaSuccess
+#define cudaStreamSynchronize(s)            cudaSuccess
 
-/* Their function by the contract of a kernel.  Bt is what they call b_col_major, said to be K x N. The
- * call of it is not inlined: its variables would lie above the stack that is cleared. */
+/* Their function by the contract of a kernel.  Bt is what they call b_col_major, said to be K x N.
+ * The call of it is not inlined: its variables would lie above the stack that is cleared. */
 #define KP_FOREIGN(function)                                                                 \
     extern "C" size_t scratch_bytes(void) {                                                  \
         return KP_FOREIGN_SCRATCH;                                                           \
