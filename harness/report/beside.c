@@ -196,6 +196,23 @@ static void way_row(const struct report *r, const struct column *c, int from, in
     free(x), free(there);
 }
 
+/* What was published for those whose ratio was found here, too; nothing if nothing was. */
+static void published_line(const struct column *c, int from, int to, FILE *out) {
+    double *x[2] = {calloc((size_t)(to - from), sizeof **x),
+                    calloc((size_t)(to - from), sizeof **x)};
+    if (!x[0] || !x[1]) die(KP_MACHINE, "out of memory");
+    int n = 0;
+    for (int i = from; i < to; i++) {
+        const double *ratio = c->beside[i].ratio;
+        if (!(ratio[BESIDE_THEIRS] > 0 && ratio[BESIDE_PUBLISHED_OFFLINE] > 0)) continue;
+        x[0][n] = ratio[BESIDE_PUBLISHED_OFFLINE], x[1][n++] = ratio[BESIDE_PUBLISHED_SERVER];
+    }
+    if (n)
+        fprintf(out, "Published for the %d with a speedup here: %.3f offline, %.3f server.\n", n,
+                spread_of(x[0], n).geomean, spread_of(x[1], n).geomean);
+    free(x[0]), free(x[1]);
+}
+
 /* What became of the sources that were judged; nothing if none was. */
 static void verdict_line(const struct column *c, int from, int to, FILE *out) {
     int judged = 0, said = 0;
@@ -212,6 +229,7 @@ static void verdict_line(const struct column *c, int from, int to, FILE *out) {
     fputs(" ([reasons](../foreign)). `gate` and `tape` say\nthat host code does what a recording "
           "cannot hold, not that the product is wrong.\n",
           out);
+    published_line(c, from, to, out);
 }
 
 void beside_tables(const struct report *r, const struct column *c, FILE *out) {
