@@ -31,20 +31,47 @@ static int is_built(const struct dirent *e) {
     return step && !strcmp(step, ".build.json");
 }
 
-/* Load the result of the last step that a cell reached.  Returns false after one line on stderr if
- * that file cannot be used. */
-static bool load_furthest(const char *folder, const char *task, struct result *r) {
-    static const char *const steps[] = {"time", "verify", "build"};
-    char *path = NULL, why[256];
-    for (int i = 0; i < 3; i++) {
-        free(path);
-        path = text_format("%s/%s.%s.json", folder, task, steps[i]);
-        if (access(path, F_OK) == 0) break;
-    }
-    bool loaded = result_load(path, r, why, sizeof why);
-    if (!loaded) warn("%s %s", path, why);
+/* Give a result what another says under `key`. */
+static void take_word(cJSON *to, const cJSON *from, const char *key) {
+    cJSON_DeleteItemFromObjectCaseSensitive(to, key);
+    cJSON_AddStringToObject(to, key, json_text(from, key, ""));
+}
+
+/* What the last step that a cell reached says of it; a verify.json does not say of which cell it
+ * is, so it is the build.json with that verdict.  `path` is the file.  NULL, and why in `why`, if
+ * one cannot be read. */
+static cJSON *load_furthest(const char *cell, char **path, char *why, size_t size) {
+    *path = text_format("%s.time.json", cell);
+    if (access(*path, F_OK) == 0) return json_load(*path, why, size);
+    free(*path);
+    *path = text_format("%s.build.json", cell);
+    cJSON *built = json_load(*path, why, size);
+    char *next = text_format("%s.verify.json", cell);
+    if (!built || access(next, F_OK)) return free(next), built;
+    free(*path);
+    *path = next;
+    cJSON *verified = json_load(next, why, size);
+    if (!verified) return cJSON_Delete(built), NULL;
+    take_word(built, verified, "verdict"), take_word(built, verified, "reason");
+    cJSON_Delete(verified);
+    return built;
+}
+
+/* Say what failed in a cell, in one line; the file that cannot be used on stderr.  Returns whether
+ * it failed. */
+static bool report_failure(const char *cell, const struct boards *known, FILE *out) {
+    struct result r;
+    char why[256], *path;
+    cJSON *json = load_furthest(cell, &path, why, sizeof why);
+    bool usable = json && result_take(json, path, &r, why, sizeof why), failed = false;
+    if (!usable) warn("%s %s", path, why);
     free(path);
-    return loaded;
+    if (usable) {
+        failed = !result_ok(&r);
+        if (failed) report_cell(&r, known, out);
+        result_free(&r);
+    }
+    return failed;
 }
 
 int report_failed(const char *build, const struct boards *known, FILE *out) {
@@ -54,12 +81,10 @@ int report_failed(const char *build, const struct boards *known, FILE *out) {
         char *folder = text_format("%s/%s", build, gpu[i]->d_name);
         int ncell = scandir(folder, &cell, is_built, alphasort);
         for (int j = 0; j < ncell; j++) {
-            struct result r;
             *strchr(cell[j]->d_name, '.') = '\0';
-            if (load_furthest(folder, cell[j]->d_name, &r)) {
-                if (!result_ok(&r)) report_cell(&r, known, out), failed++;
-                result_free(&r);
-            }
+            char *path = text_format("%s/%s", folder, cell[j]->d_name);
+            failed += report_failure(path, known, out);
+            free(path);
             free(cell[j]);
         }
         if (ncell >= 0) free(cell);

@@ -152,13 +152,15 @@ static void test_lines(void **state) {
     size_t size = 0;
     (void)state;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(report_failed(HERE "/build", &nothing, out), 1); /* built, no more */
+    assert_int_equal(report_failed(HERE "/build", &nothing, out), 2);
     struct report r;
     load(&r);
     for (int i = 0; i < r.nrows; i++)
         if (*r.columns[0].cell[i].verdict) report_cell(&r.columns[0].cell[i], &nothing, out);
     fclose(out);
     assert_non_null(strstr(text, "testgpu/absent build: error: no such thing\n"));
+    assert_non_null(strstr(text, "testgpu/mistaken wrong: out[3] is 0\n")); /* not timed, nor is: */
+    assert_null(strstr(text, "checked"));
     assert_non_null(strstr(text, "testgpu/twice ok 2.00x +-1.0%\n"));
     assert_non_null(strstr(text, "testgpu/wrong wrong: out[7] is 3, expected 4\n"));
     assert_non_null(strstr(text, "testgpu/weak ok 10.00x +-1.0% [weak-baseline: no cuDNN]\n"));
