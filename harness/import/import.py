@@ -22,7 +22,7 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from checkout import commit_of  # noqa: E402 (without bytecode, too)
+from checkout import LEVELS, commit_of  # noqa: E402 (without bytecode, too)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -94,12 +94,17 @@ class Source:
 
 
 def kernelbench(checkout, suite):
-    """The sources of a checkout, in order."""
-    paths = [p for level in (1, 2, 3) for p in
-             glob.glob(os.path.join(checkout, "KernelBench", "level%d" % level, "[0-9]*_*.py"))]
+    """The sources of a checkout, in order; says which levels it lacks."""
+    levels = {level: glob.glob(os.path.join(checkout, "KernelBench", level, "[0-9]*_*.py"))
+              for level in LEVELS}
+    paths = sum(levels.values(), [])
     if not paths:
         fail("%s: no KernelBench/level1/1_....py; expected a checkout of KernelBench" % checkout)
     commit = commit_of(checkout, fail)
+    absent = [level for level in LEVELS if not levels[level]]
+    if absent:
+        print("import: %s has nothing in %s: these tasks stay as they are" %
+              (checkout, " and ".join(absent)), file=sys.stderr)
     with open(os.path.join(HERE, "kernelbench.json"), encoding="ascii") as f:
         remarks = json.load(f)
     sources = []

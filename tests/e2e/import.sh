@@ -20,6 +20,20 @@ PYTHONPATH=$PWD/none mk import MODULE=a.py NAME=a PYTHON="$python"
 check 'and of one that is too old, which' says 'PyTorch is 2\.4\.1\+cpu; 2\.5 or newer is needed'
 check 'nothing is written' unwritten
 
+mkdir -p part/KernelBench/level2
+touch part/KernelBench/level2/1_A.py
+echo 423217d > part/COMMIT
+"$python" - "$root/harness/import" > "$out" 2>&1 << 'PY'
+import importlib.util, sys
+sys.path.insert(0, sys.argv[1])
+spec = importlib.util.spec_from_file_location("importer", sys.argv[1] + "/import.py")
+importer = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(importer)
+print([s.task for s in importer.kernelbench("part", "")])
+PY
+check 'a checkout without some levels says so' says '^import: part has nothing in level1 and level3: these tasks stay as they are$'
+check 'and gives what it has' says "^\['l2_001_a'\]$"
+
 if ! "$python" -c 'import torch; assert tuple(map(int, torch.__version__.split("+")[0].split(".")[:2])) >= (2, 5)' 2> /dev/null; then
     skip 'modules' "no PyTorch of 2.5 or newer in $python"
     exit
