@@ -23,7 +23,7 @@ do for [g = 1:panels] {
         top = (S_max > T_max ? S_max : T_max); top = (top > 1.7 ? top : 1.7) * 1.15
     }
     rows = counts[g] > 0 ? counts[g] : 1
-    set title titles[g] font ",11"
+    set title titles[g] font ",10" # more would not fit
     eval place
     if (named(g)) {
         set xrange [low:top]

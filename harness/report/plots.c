@@ -180,7 +180,7 @@ static void speedup_panel(struct figure *f, const struct report *r, const struct
     free(torch);
     begin_title(f, c, &a);
     fprintf(f->t, ", %d significantly faster, %d slower\\n", a.significant, a.slower);
-    fprintf(f->t, "geometric mean of the correct %.3f over the baseline",
+    fprintf(f->t, "geometric means: %.3f over the baseline",
             a.over[OVER_BASELINE].over_correct.geomean);
     const struct mean *m = &a.over[OVER_TORCH];
     if (m->cells) fprintf(f->t, ", %.3f over PyTorch as it comes", m->over_correct.geomean);
