@@ -11,9 +11,9 @@ set logscale y
 set yrange [0.7:2]
 set ytics (0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.5, 1.7, 2)
 set xlabel "shapes, slowest first (%)"
-set ylabel "speedup (times)"
+set ylabel "speedup (times)" offset 1
 set key top left Left reverse samplen 2 opaque font ",8"
-set lmargin 8
+set lmargin 9
 set rmargin 4
 set arrow 1 from graph 0, first 1 to graph 1, first 1 nohead linecolor rgb black linewidth 1
 set multiplot layout panels/2,2

@@ -10,7 +10,7 @@ set xlabel "p (times as fast as the baseline)"
 set ylabel "correct and faster than p (% of cells)"
 set ytics 20
 set xtics 0.5
-set key top right samplen 4 opaque
+set key at graph 0.01, 0.8 left top Left reverse samplen 4 # where curves rarely are
 set lmargin 9
 set rmargin 2
 set arrow 1 from first 1, graph 0 to first 1, graph 1 nohead linecolor rgb black linewidth 1.5
