@@ -8,11 +8,10 @@
  * - the null stream: a recording has one stream, to which launches, memsets and copies go
  * - memory from cudaMalloc: part of the scratch that launch is given; freeing it does nothing
  * - variables that outlive a call: launch finds them as they were loaded. It is recorded twice,
- * with other addresses, and a source that keeps its memory would use the first recording's in the
- * second
+ *   with other addresses; a source that keeps its memory would use the first recording's again
  * - the stack below the source's functions: zeros, at the start and after each call of CUDA's.
- * CUTLASS leaves gaps in its kernels' parameters as it finds them, and these must be the same in
- * both recordings
+ *   CUTLASS leaves gaps in its kernels' parameters as it finds them, and both recordings must have
+ *   the same there
  * - waiting for the device, which launch need not, as what comes next is on the same stream
  * - failed checks: what throws aborts; nothing is printed
  *
@@ -114,8 +113,7 @@ template <class Function> inline auto cleared(Function f) {
     return result;
 }
 
-/* The driver's function that makes tensor maps, which is found at run time; and the same, cleared.
- */
+/* The driver's function that makes tensor maps, found at run time; and the same, cleared. */
 static decltype(&cuTensorMapEncodeTiled) encode_tiled;
 template <class... T> inline CUresult encode_and_clear(T... arguments) {
     return cleared([&] { return encode_tiled(arguments...); });
