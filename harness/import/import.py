@@ -97,8 +97,7 @@ def kernelbench(checkout, suite):
     """The sources of a checkout, in order; says which levels it lacks."""
     levels = {level: glob.glob(os.path.join(checkout, "KernelBench", level, "[0-9]*_*.py"))
               for level in LEVELS}
-    paths = sum(levels.values(), [])
-    if not paths:
+    if not any(levels.values()):
         fail("%s: no KernelBench/level1/1_....py; expected a checkout of KernelBench" % checkout)
     commit = commit_of(checkout, fail)
     absent = [level for level in LEVELS if not levels[level]]
@@ -108,15 +107,14 @@ def kernelbench(checkout, suite):
     with open(os.path.join(HERE, "kernelbench.json"), encoding="ascii") as f:
         remarks = json.load(f)
     sources = []
-    for path in paths:
-        level = int(os.path.basename(os.path.dirname(path))[5:])
+    for level, path in ((level, path) for level in LEVELS for path in levels[level]):
         number, name = os.path.basename(path)[:-3].split("_", 1)
-        of = "level%d/%s" % (level, number)
+        of = "%s/%s" % (level, number)
         title = re.sub(r"[_\s]+", " ", name).strip()
         known = remarks.get(of, {})
         known = {"flags": known.get("flags", [])} if suite else known
-        full = "%sl%d_%03d_%s" % (suite + "_" if suite else "", level, int(number), slug(name))
-        sources.append(Source(path, suite or "level%d" % level, full[:63].rstrip("_"), title,
+        full = "%sl%s_%03d_%s" % (suite + "_" if suite else "", level[5:], int(number), slug(name))
+        sources.append(Source(path, suite or level, full[:63].rstrip("_"), title,
                               "KernelBench %s %s" % (commit, of), remarks=known))
     return sorted(sources, key=lambda s: s.task)
 

@@ -95,7 +95,7 @@ __attribute__((noinline)) static void forget() {
         memcpy((char *)first, copy, last - first);
     else
         memcpy(copy, (const char *)first, last - first);
-    kept = copy;
+    kept = copy; /* it is one of these variables */
     asm volatile("" ::: "memory");
 }
 

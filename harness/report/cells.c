@@ -61,16 +61,17 @@ static cJSON *load_furthest(const char *cell, char **path, char *why, size_t siz
  * it failed. */
 static bool report_failure(const char *cell, const struct boards *known, FILE *out) {
     struct result r;
+    bool failed = false;
     char why[256], *path;
     cJSON *json = load_furthest(cell, &path, why, sizeof why);
-    bool usable = json && result_take(json, path, &r, why, sizeof why), failed = false;
-    if (!usable) warn("%s %s", path, why);
-    free(path);
-    if (usable) {
+    if (!json || !result_take(json, path, &r, why, sizeof why))
+        warn("%s %s", path, why);
+    else {
         failed = !result_ok(&r);
         if (failed) report_cell(&r, known, out);
         result_free(&r);
     }
+    free(path);
     return failed;
 }
 

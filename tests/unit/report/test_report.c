@@ -286,7 +286,8 @@ static void test_kernels(void **state) {
     assert_string_equal(why, "the kernel and the headers that it includes differ");
 }
 
-/* Kernels from other sources are the same if only comments differ, or if what was compiled is the same. */
+/* Kernels from other sources are the same if only comments differ, or if what was compiled is the
+ * same. */
 static void test_same_code(void **state) {
     struct result a = {
         .verdict = "ok", .sha256 = "1", .headers = "2", .ratio = 1, .low = 1, .high = 1};
