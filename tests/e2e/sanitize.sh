@@ -260,10 +260,18 @@ check 'too little memory is an error' fails 4 $?
 check 'in the words of the replay, too' one '^sanitize: h200/relu64: memcheck fails: replay: relu64 needs .* not free$'
 jq '.verdict = "wrong"' $cell.verify.json > wrong && cp wrong $cell.verify.json
 rm -f runs
+sanitize
+check 'a kernel that is wrong is checked: what is found may be why' fails 0 $?
+check 'by each tool' is "$(sed 's/ .*//' runs | tr '\n' ' ')" 'memcheck racecheck '
+check 'which says so' one '^h200/relu64: memcheck clean; racecheck clean \(the verdict is wrong\)$'
+check 'so does the result' is "$(of '[.verdict, .tools.memcheck.verdict] | join(" ")')" 'wrong clean'
+check 'nothing else can be done with one' is "$("$bin/replay" $json $cell 2>&1)" "replay: $cell.verify.json: the kernel is not right: there is nothing to profile"
+jq 'del(.tape_sha256)' wrong > $cell.verify.json
+rm -f runs
 SANITIZER=$scratch/bin/none sanitize
-check 'a kernel that is wrong is not run' fails 0 $?
+check 'one that was not recorded is not run' fails 0 $?
 check 'by no tool' [ ! -e runs ]
-check 'which is the result' is "$(tool memcheck)" "not run null null the kernel's verdict is wrong"
+check 'which is the result' is "$(tool memcheck)" 'not run null null the kernel was not recorded: its verdict is wrong'
 rm $cell.verify.json
 sanitize
 check 'before verification there is nothing to check' fails 3 $?
@@ -392,6 +400,13 @@ verified
 SMALL=1 KP_SMALL_MB=1 sanitize
 check 'one that is wrong at a size is checked at the next' one '^h200/tall: memcheck clean; racecheck clean \(at \[2048,64\] of \[4096,64\]\)$'
 check 'which the result says' is "$(of '.refused[] | "\(.shape) \(.why)"' | sed 's/wrong: .*/wrong/')" '[1024,64] wrong'
+cp kernel.c large.c
+sed -i 's/COUNT > 100000 ? COUNT : COUNT - 1/COUNT - 1/' kernel.c
+verified
+SMALL=1 KP_SMALL_MB=1 sanitize
+check 'one that is wrong at all sizes is checked at the smallest' one '^h200/tall: memcheck clean; racecheck clean \(at \[1024,64\] of \[4096,64\]\) \(the verdict is wrong\)$'
+mv large.c kernel.c
+verified
 touch compile.dies
 SMALL=1 KP_SMALL_MB=1 sanitize
 check 'a compiler that fails is an error' fails 4 $?
