@@ -5,7 +5,7 @@
  *
  * Floor: 2 (M K + K N + M N) bytes over the copy bandwidth, or 2 M N K flops over the f16 rate; at
  * least a launch.
- * Measured: see results/. */
+ * Not measured in a recorded run: those of results/h100 took optimized/sm_90a/hgemm.cu. */
 #define KP_HALF_TABLE "half_table_h100.cuh"
 #include "task.h"
 #include "half_gemm.cuh"

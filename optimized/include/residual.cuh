@@ -7,7 +7,7 @@
  * Idea: the first convolution's epilogue gathers its statistics (channel_norm.cuh), and the pool
  * applies its norm. Behind others a block has a channel: it adds the parts, normalises, adds the
  * residual, ReLU, and stores, or makes means. What limits it: bytes, most of them in the L2 cache,
- * and the launches. Reaches 12 to 19 % of the products' floor (l3_009, l3_010). */
+ * and the launches. Reaches 14 to 25 % of the products' floor (l3_009, l3_010). */
 #pragma once
 #include "activations.cuh"
 #include "convolve.cuh"

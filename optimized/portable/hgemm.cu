@@ -5,8 +5,8 @@
  * these fill the chip, else of 64 x 64 with deeper slabs. Where even those are few, or the depth is
  * short, time is latency: tiles of 16 x 16 straight from memory, whose depth warps share
  * (half_direct.cuh). Floor: 2 (M K + K N + M N) bytes over the copy bandwidth, or 2 M N K flops
- * over the f16 rate; at least a launch. Not measured: the H200 and the H100 take the kernel of
- * sm_90a. */
+ * over the f16 rate; at least a launch. Not measured: the H200 and the H100 have kernels of
+ * their own. */
 #include "task.h"
 #include "half_direct.cuh"
 #include "tensor_gemm.cuh"

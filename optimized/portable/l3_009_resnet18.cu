@@ -8,9 +8,9 @@
  * the operand A; all these filters are split by one kernel at the start. From 256 filters on the
  * filters are the larger operand and A, and patches are gathered and split. The 1 x 1 convolution
  * beside a block's first 3 x 3 one is more columns of that: it reads the tap in the middle.
- * Floor: 7.3 GFLOP of products, three passes in TF32, 44 us; 46 MiB read, 10 us; but 44 kernels
+ * Floor: 7.3 GFLOP of products, three passes in TF32, 52 us; 46 MiB read, 10 us; but 44 kernels
  * wait for each other, and each takes 2 us and more.
- * Measured: 379.7 us on an H200, 12 % of the products' floor; most of it is waiting. */
+ * Measured: 379.7 us on an H200, 14 % of the products' floor; most of it is waiting. */
 #include "task.h"
 #include <algorithm>
 #include "few_rows.cuh"

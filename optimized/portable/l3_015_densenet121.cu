@@ -9,10 +9,10 @@
  * with its norm's moments from the epilogue (channel_norm.cuh); norm, ReLU and pool make the first
  * lines. Before a 1 x 1 convolution its input is halved: a quarter of the work, and the same. All
  * filters are split by one kernel at the start.
- * Floor: 55 GFLOP of products in three passes in TF32, 0.33 ms (201: 120 GFLOP, 0.73 ms); filters
+ * Floor: 56 GFLOP of products in three passes in TF32, 0.41 ms (201: 104 GFLOP, 0.75 ms); filters
  * read, split and read again, 0.05 ms (0.13); but 58 (98) layers wait for each other, and each
  * takes 6 us and more beside its products.
- * Measured on an H200: 1.60 ms, 24 % of the floor; l3_016: 2.81 ms, 31 %. */
+ * Measured on an H200: 1.60 ms, 29 % of the floor; l3_016: 2.81 ms, 31 %. */
 #include "task.h"
 #include <algorithm>
 #include "convolve.cuh"

@@ -3,9 +3,9 @@
  * x [10][3][224][224] -> [10][1000].
  *
  * Idea: inverted_bottlenecks.cuh: four kernels a block.
- * Floor: 6.3 GFLOP of products, three passes in TF32, 38 us; 21 MB, 5 us. This method moves 0.4 GB
+ * Floor: 6.3 GFLOP of products, three passes in TF32, 45 us; 21 MB, 5 us. This method moves 0.4 GB
  * besides, much of it in L2, and its 59 kernels wait for each other.
- * Measured on an H200: 719 us, 5 % of the products' floor; 340 predicted.
+ * Measured on an H200: 719 us, 6 % of the products' floor; 340 predicted.
  * Spills 36 to 332 bytes a thread (stored and loaded) in depthwise convolutions with stride 2, on
  * sm_90a. */
 #include "task.h"

@@ -3,9 +3,9 @@
  * own statistics: x [10][3][240][240] -> [10][1000].
  *
  * Idea: inverted_bottlenecks.cuh: four kernels a block.
- * Floor: 4.4 GFLOP of products, three passes in TF32, 27 us; 17 MB, 4 us. This method moves 0.5 GB
+ * Floor: 4.4 GFLOP of products, three passes in TF32, 31 us; 17 MB, 4 us. This method moves 0.5 GB
  * besides, some of it in L2, and its 37 kernels wait for each other.
- * Measured on an H200: 522 us, 5 % of the products' floor; 300 predicted.
+ * Measured on an H200: 522 us, 6 % of the products' floor; 300 predicted.
  * Spills 76 to 216 bytes a thread (stored and loaded) in depthwise convolutions with stride 2, on
  * sm_90a. */
 #include "task.h"

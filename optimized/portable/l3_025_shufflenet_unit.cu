@@ -9,9 +9,9 @@
  * output. The last convolution, of depth 40, is computed twice instead of being stored and read:
  * for its statistics, then with its norm, ReLU and the normalised shortcut in its epilogue. Its
  * operand finds shuffled channels where they are.
- * Floor: 146 GFLOP of products in three passes in TF32, 885 us; 1.34 GiB, 320 us. This method moves
- * 5.2 GB, 1.2 ms, half of it beside products, and multiplies 1.25 times as much.
- * Measured on an H200: 3.06 ms, 29 % of the floor; 2.3 predicted. */
+ * Floor: 146 GFLOP of products in three passes in TF32, 1052 us; 1.34 GiB, 320 us. This method
+ * moves 5.2 GB, 1.2 ms, half of it beside products, and multiplies 1.25 times as much. Measured on
+ * an H200: 3.06 ms, 34 % of the floor; 2.3 predicted. */
 #include "task.h"
 #include "activations.cuh"
 #include "channel_norm.cuh"

@@ -13,10 +13,10 @@
  * rest into the weight of one more channel, of ones. That convolution is computed twice instead of
  * being stored and read: for its statistics, then with norm, ReLU and residual in its epilogue, in
  * place. All filters but these are split at the start.
- * Floor: 144 GFLOP of products in three passes in TF32, 872 us; little from memory. This method
+ * Floor: 144 GFLOP of products in three passes in TF32, 1038 us; little from memory. This method
  * multiplies 1.4 times as much, as depths of 21, 41 and 81 fill slabs, and moves 4.4 GB, 1 ms, most
  * of it beside small products; 112 kernels wait for each other.
- * Measured on an H200: 3.32 ms, 26 % of the floor; 2.45 predicted.
+ * Measured on an H200: 3.32 ms, 31 % of the floor; 2.45 predicted.
  * Spills 112 bytes a thread (stored and loaded) in the last product, on sm_90a. */
 #include "task.h"
 #include "activations.cuh"
