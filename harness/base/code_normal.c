@@ -105,3 +105,37 @@ char *code_normal(const char *source) {
     free(text);
     return s.out;
 }
+
+/* The first token at `p` or behind that says anything. */
+static struct lex next_token(const char *p) {
+    struct lex l;
+    while (l = lex_at(p), l.kind == LEX_SPACE || l.kind == LEX_NEWLINE || l.kind == LEX_JOIN ||
+                              l.kind == LEX_COMMENT)
+        p += l.n;
+    return l;
+}
+
+/* The end of what follows the word static_assert, with its semicolon; NULL if it is no such
+ * declaration. */
+static const char *end_of_assert(const char *p) {
+    struct lex l = next_token(p);
+    int depth = lex_is(l, "(");
+    while (depth && (l = next_token(l.at + l.n)).kind != LEX_END)
+        depth += lex_is(l, "(") - lex_is(l, ")");
+    if (!lex_is(l, ")")) return NULL;
+    l = next_token(l.at + l.n);
+    return lex_is(l, ";") ? l.at + l.n : NULL;
+}
+
+char *code_unasserted(const char *source) {
+    char *text = lex_lines(source), *to = text;
+    struct lex l;
+    for (const char *p = text, *end; l = lex_at(p), l.kind != LEX_END; p += l.n) {
+        if (l.kind == LEX_WORD && lex_is(l, "static_assert") && (end = end_of_assert(p + l.n)))
+            l.n = (size_t)(end - p);
+        else
+            memmove(to, p, l.n), to += l.n;
+    }
+    *to = 0;
+    return text;
+}

@@ -7,4 +7,7 @@
  * form are the same kernel.  Free it. */
 char *code_normal(const char *source);
 
+/* The source without its static_assert(...);, which decide only whether it compiles.  Free it. */
+char *code_unasserted(const char *source);
+
 #endif

@@ -33,6 +33,7 @@ static const char *const implements[] = {"KP_IMPL(%s,", "ELEMENTWISE(%s,"};
 
 struct source {
     char *path, *text; /* its normal form */
+    char *code;        /* that of what code is made of: without static_assert */
 };
 
 struct group { /* sources that are hashed together */
@@ -66,9 +67,13 @@ static const struct source *source_at(struct sources *s, const char *path) {
     if (access(path, R_OK)) die(KP_INPUT, "%s: no such source: results depend on it", path);
     struct source *read = malloc(sizeof *read);
     if (!read) die(KP_MACHINE, "out of memory");
-    char *text = file_read(path, NULL);
-    *read = (struct source){text_format("%s", path), code_normal(text)};
+    long size;
+    char *text = file_read(path, &size), *unasserted = code_unasserted(text);
+    if (strlen(text) != (size_t)size)
+        die(KP_INPUT, "%s: a NUL byte in it, which would hide what follows: remove it", path);
+    *read = (struct source){text_format("%s", path), code_normal(text), code_normal(unasserted)};
     free(text);
+    free(unasserted);
     append(&s->all, read);
     return read;
 }
@@ -119,6 +124,7 @@ void sources_close(struct sources *s) {
     for (int i = 0; i < s->all.n; i++) {
         free(s->all.of[i]->path);
         free(s->all.of[i]->text);
+        free(s->all.of[i]->code);
         free((struct source *)s->all.of[i]);
     }
     free(s->all.of);
@@ -181,13 +187,14 @@ static void hash_kernel(struct text *all, struct sources *s, const char *kernel,
     append(&g, source_at(s, kernel));
     for (int i = 0; i < g.n; i++) {
         const struct source *of = g.of[i];
-        if (is_table(of->path))
-            add_line(all, of->text, shape);
+        if (i > 0 && is_table(of->path))
+            add_line(all, of->code, shape);
         else
-            add_text(all, of->text);
-        for (const char *end = of->text; (end = strstr(end, ".cuh\"")); end++) {
+            add_text(all, of->code);
+        for (const char *end = of->code; (end = strstr(end, ".cuh")); end++) {
             const char *name = end;
-            while (name > of->text && !strchr("\"\n", name[-1])) name--;
+            if (end[4] != '"' && end[4] != '>') continue;
+            while (name > of->code && !strchr("\"<\n", name[-1])) name--;
             char *path = text_format("%s/%.*s.cuh", headers, (int)(end - name), name);
             if (!has(&g, path) && access(path, F_OK) == 0) append(&g, source_at(s, path));
             free(path);
@@ -304,20 +311,24 @@ static int by_text(const void *x, const void *y) {
 /* The ops of a graph, each once, by name and with a blank before each.  Free it. */
 static char *ops_of(const cJSON *graph) {
     const char *const letters = "abcdefghijklmnopqrstuvwxyz0123456789_";
-    char *op[256];
-    int n = 0;
+    char **op = calloc((size_t)cJSON_GetArraySize(graph) + 1, sizeof *op);
+    size_t n = 0;
     struct text all = {0};
     const cJSON *line;
+    if (!op) die(KP_MACHINE, "out of memory");
     cJSON_ArrayForEach(line, graph) {
-        const char *p = cJSON_IsString(line) ? strstr(line->valuestring, "= ") : NULL;
-        if (p && n < 256) op[n++] = text_format("%.*s", (int)strspn(p + 2, letters), p + 2);
+        const char *p = cJSON_IsString(line) ? strchr(line->valuestring, '=') : NULL;
+        if (!p) continue;
+        p += 1 + strspn(p + 1, " \t");
+        op[n++] = text_format("%.*s", (int)strspn(p, letters), p);
     }
-    qsort(op, (size_t)n, sizeof *op, by_text);
+    qsort(op, n, sizeof *op, by_text);
     add_text(&all, "");
-    for (int i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (i == 0 || strcmp(op[i], op[i - 1])) add_text(&all, " "), add_text(&all, op[i]);
     }
-    for (int i = 0; i < n; i++) free(op[i]);
+    for (size_t i = 0; i < n; i++) free(op[i]);
+    free(op);
     return all.s;
 }
 

@@ -2,7 +2,7 @@
  * since.
  *
  * Any machine can tell, without nvcc and without a GPU.  Comments and blanks are not hashed (see
- * base/code_normal.h).  What a hash is of:
+ * base/code_normal.h), nor a kernel's static_asserts: they make no code.  What a hash is of:
  *
  * - task: the task file without its title, source and notes
  * - kernel: the .cu, and what it includes of optimized/include

@@ -21,6 +21,7 @@ template <int M_, int N_, int K_, int TILE_M_, int TILE_N_, int WARPS_> struct D
     static constexpr int FRAGS_M = TILE_M / 16, FRAGS_N = TILE_N / 8;
     static_assert(M % TILE_M == 0 && N % TILE_N == 0 && K % (32 * WARPS) == 0, "whole tiles");
     static_assert(WARPS * TILE_M * PITCH * 4 <= 96 * 1024, "shared memory");
+    static_assert((M > N ? M : N) * (long long)(N > K ? N : K) < 1ll << 31, "32-bit offsets");
 };
 
 /* A chunk of 32 of the depth, as a lane has it. */
@@ -59,6 +60,7 @@ __global__ void __launch_bounds__(T::THREADS)
     const __half *pb = bt + (n + g) * T::K + warp * 32 + t * 8;
     float sums[T::FRAGS_M][T::FRAGS_N][4] = {};
     constexpr int EACH = T::CHUNKS < T::AT_ONCE ? T::CHUNKS : T::AT_ONCE;
+    static_assert(T::CHUNKS % EACH == 0, "a warp's chunks are whole groups");
     for (int chunk = 0; chunk < T::CHUNKS; chunk += EACH) {
         DirectChunk<T> c[EACH];
 #pragma unroll

@@ -9,7 +9,9 @@ namespace kp {
 /* out = a * transpose(bt), as Choice::C says; `scratch` has scratch_bytes(). */
 template <class Choice> struct HalfGemm {
     static constexpr HalfChoice C = half_multiplied(Choice::C);
-    static_assert(half_possible(C), "sizes are multiples of 64, and a line is right");
+    static_assert(half_possible(C), "a line is right");
+    static_assert(C.m % 64 == 0 && C.n % 64 == 0 && C.k % 64 == 0, "multiples of 64");
+    static_assert((long long)C.m * C.n < 1ll << 31, "results are counted in 32 bits");
     static constexpr bool DIRECT = C.way == HALF_DIRECT;
     using Sizes = HalfSizes<C.m, C.n, C.k>;
     using Tile = HalfTile<Sizes, C.way, C.tile_m, C.tile_n, C.split, C.parts, C.walk, C.transposed>;

@@ -88,7 +88,7 @@ __device__ __forceinline__ void half_add_pieces(float4 *scratch, const HalfLast 
 template <class T> __device__ unsigned half_steps; /* 0 after each launch */
 
 /* Called by who fetches before the n-th slab of a block: every 16 slabs of the whole rounds, which
- * have so many, it waits until no cluster is more than 32 behind. */
+ * have so many, it waits until all clusters have come, on average, to within 32 of that. */
 template <class T>
 __device__ __forceinline__ void half_step(const HalfWork<T> &work, int n, int slabs) {
     if (n % 16 || n == 0 || n >= slabs || work.rank) return;

@@ -63,7 +63,7 @@ static inline size_t layer_norm_scratch(int rows, long long columns) {
 }
 
 /* Enqueues the layer norm of ROWS rows, a multiple of NORM_ROWS, of `columns` values each, a
- * multiple of NORM_CHUNK. Meant for few, very long rows. */
+ * multiple of NORM_CHUNK below 2^26. Meant for few, very long rows. */
 template <int ROWS>
 static void layer_norm(const float *x, const float *weight, const float *bias, float *y,
                        int columns, double eps, void *scratch, cudaStream_t stream) {

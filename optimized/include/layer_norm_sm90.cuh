@@ -139,6 +139,7 @@ static void layer_norm_once(const float *x, const float *weight, const float *bi
                             double eps, void *scratch, cudaStream_t stream) {
     constexpr int FOURS = COLUMNS / 4 / SLICES / TEAM, SHARED = 2 * KEPT * TEAM * sizeof(float4);
     static_assert(COLUMNS == FOURS * 4 * SLICES * TEAM && ROWS >= 2, "whole slices");
+    static_assert(COLUMNS < 1 << 26, "what layer_norm() can do");
     int device = 0, processors = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);

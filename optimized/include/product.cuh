@@ -107,6 +107,7 @@ static void multiply(const A &a, B b, const Store &store, cudaStream_t stream) {
 template <class S, class T, class A, class B, class Store>
 static void product(const A &a, const B &b, const Store &store, void *scratch,
                     cudaStream_t stream) {
+    static_assert(S::B_BATCHES < 65536 && (S::COLUMNS + T::N - 1) / T::N < 65536, "a grid's y, z");
     split_kernel<T, A::ALONG_DEPTH>
         <<<dim3(S::SLABS, (S::COLUMNS + T::N - 1) / T::N, S::B_BATCHES), 256, 0, stream>>>(
             b, (float *)scratch);

@@ -47,7 +47,7 @@ struct LogSumExp {
         const float top = fmaxf(a.top, b.top);
         return {top, a.sum * expf(a.top - top) + b.sum * expf(b.top - top)};
     }
-    /* Of a row with inf: inf, as the definition has it. */
+    /* Of a row with inf: inf, as the definition has it; also if there is a NaN beside it. */
     static __device__ __forceinline__ float value(State s) {
         return s.top == INFINITY ? s.top : s.top + logf(s.sum);
     }

@@ -53,6 +53,7 @@ template <int DEPTH>
 __global__ void __launch_bounds__(256)
     split_rows_kernel(const float *__restrict__ x, unsigned char *__restrict__ to,
                       float *__restrict__ inverse) {
+    static_assert(DEPTH % 256 == 0, "whole lanes");
     constexpr int EIGHTS = DEPTH / 256; /* a lane */
     const int row = blockIdx.x * 8 + threadIdx.x / 32, lane = threadIdx.x % 32;
     const float4 *from = (const float4 *)(x + (long long)row * DEPTH);
@@ -88,6 +89,7 @@ template <int DEPTH, int WIDTH>
 __global__ void __launch_bounds__(256)
     split_columns_kernel(const float *__restrict__ x, unsigned char *__restrict__ to,
                          float *__restrict__ inverse) {
+    static_assert(DEPTH % BLOCK_DEPTH == 0 && WIDTH % BLOCK_ROWS == 0, "whole blocks");
     constexpr int BLOCKS = DEPTH / BLOCK_DEPTH, PIECE = 32 * ROW_BYTES;
     extern __shared__ __align__(128) unsigned char shared[]; /* BLOCKS x low, high x 32 rows */
     __shared__ float tops[8][32];

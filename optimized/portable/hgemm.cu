@@ -14,17 +14,18 @@
 constexpr int ROWS = A_DIM0, DEPTH = A_DIM1, COLUMNS = B_DIM1;
 static_assert(ROWS % 64 == 0 && COLUMNS % 64 == 0 && DEPTH % 64 == 0, "whole tiles");
 
-/* How many warps share the depth of a tile: up to 16, each with 64 or more. */
+/* How many warps share the depth of a tile: up to 16, each with at most four chunks of 32 or a
+ * multiple of four; 0 if no number does it. */
 constexpr int warps(int k) {
     int most = k / 64 < 16 ? k / 64 : 16;
-    while (k % (32 * most)) most--;
+    while (most && (k % (32 * most) || (k > 128 * most && k % (128 * most)))) most--;
     return most;
 }
 
 /* What a shape is computed by: 0 tiles of 128 x 128, 1 of 64 x 64, 2 straight from memory. */
 template <int M, int N, int K> constexpr int way() {
     constexpr long long tiles = (long long)M / 64 * (N / 64);
-    if (tiles <= 16 || (tiles <= 64 && K <= 512)) return 2;
+    if (warps(K) && (tiles <= 16 || (tiles <= 64 && K <= 512))) return 2;
     return M % 128 == 0 && N % 128 == 0 && tiles / 4 >= 100 ? 0 : 1;
 }
 

@@ -12,6 +12,7 @@
 
 constexpr int HEADS = Q_DIM0 * Q_DIM1, QUERIES = Q_DIM2, KEYS = K_DIM2, WIDTH = Q_DIM3;
 constexpr int WARPS = 8, FOURS = KEYS / 128; /* warps a block; float4 of a row a lane */
+static_assert(QUERIES % 128 == 0, "heads of whole tiles");
 static_assert(KEYS % 128 == 0 && HEADS * QUERIES % WARPS == 0, "whole rows in registers");
 
 /* The scores' factor, 1 / sqrt(WIDTH). */

@@ -20,6 +20,7 @@ constexpr int KEY_BLOCKS = KEYS / BLOCK_DEPTH, WIDTH_BLOCKS = WIDTH / BLOCK_DEPT
 constexpr float SCORE = 1.0f / 32; /* 1 / sqrt(WIDTH) */
 constexpr float LOG2_E = 1.44269504f;
 static_assert(WIDTH == 32 * 32 && PARTS == 4, "the root in SCORE; parts of a row in a float4");
+static_assert(QUERIES % BLOCK_ROWS == 0 && KEYS % BLOCK_ROWS == 0, "heads of whole blocks");
 
 /* What a cluster works on, where COLUMNS of a head are the second operand's rows. */
 template <int COLUMNS> struct Place {

@@ -82,7 +82,18 @@ rm -r optimized/h200 $table && measured hgemm/hgemm_64_64_64
 cp "$header" whole && echo 'int a;' > optimized/include/deeper.cuh
 sed -i '1i #include "deeper.cuh"' "$header" && measured level1/l1_023_softmax
 changed 'and one that a header includes' 'l1_023_softmax: kernel' optimized/include/deeper.cuh '$a int more;'
+sed -i '1s/.*/#include <deeper.cuh>/' "$header" && measured level1/l1_023_softmax
+changed 'however that is written' 'l1_023_softmax: kernel' optimized/include/deeper.cuh '$a int more;'
 cp whole "$header" && measured level1/l1_023_softmax
+changed 'what decides only whether it compiles changes nothing' '' "$header" '$a static_assert (sizeof(")") == 2 /* ); */,\n"two");'
+changed 'what follows that does' 'l1_023_softmax: kernel' "$header" '$a static_assert(1); int more;'
+mkdir -p tasks/my && jq '.task = "my_table" | .suite = "my"' tasks/level1/l1_019_relu.json > tasks/my/my_table.json
+cp optimized/portable/l1_019_relu.cu optimized/portable/my_table.cu && measured my/my_table
+changed 'a kernel that is named as a table is none' 'my_table: kernel' optimized/portable/my_table.cu '$a int more;'
+printf '// \0\n' >> optimized/portable/my_table.cu
+"$root/build/inputs" tasks/my/my_table.json optimized/portable/my_table.cu > "$out" 2>&1
+check 'a kernel with a byte that hides what follows is refused' is "$? $(cat "$out")" '3 inputs: optimized/portable/my_table.cu: a NUL byte in it, which would hide what follows: remove it'
+rm -r tasks/my optimized/portable/my_table.cu results/h200/my_table.json
 mkdir optimized/h200 && echo 'int other;' > optimized/h200/l1_019_relu.cu
 check 'a kernel that overrules it' is "$(stale)" 'l1_019_relu: kernel'
 rm -r optimized/h200
@@ -104,6 +115,11 @@ changed 'what a tensor is filled with does' 'l1_019_relu: task' tasks/level1/l1_
 changed 'so does the template of a family' 'hgemm_64_64_64: task' tasks/hgemm/template.json 's/"fill": "[^"]*"/"fill": "constant(1)"/'
 
 changed 'an op changes the tasks that use it' 'l1_023_softmax: reference' reference/cuda_ops/softmax.cu '$a int more;'
+jq '.graph[0] |= sub(" = "; "=")' tasks/level1/l1_023_softmax.json > tight.json
+check 'however its line is written' is "$("$root/build/inputs" tight.json | jq -r .reference)" "$("$root/build/inputs" tasks/level1/l1_023_softmax.json | jq -r .reference)"
+measured level3/l3_016_densenet201
+changed 'the last op of a long graph, too' 'l3_016_densenet201: reference' reference/cuda_ops/pool_adaptive.cu '$a int more;'
+rm results/h200/l3_016_densenet201.json
 measured crfm/crfm_conv2d_relu_maxpool
 for part in products/conv.c ops/pool.cu; do
     changed "each op of a graph: $part" 'crfm_conv2d_relu_maxpool: reference' "reference/cuda_$part" '$a int more;'
