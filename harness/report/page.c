@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     BIG_SUITE = 100,  /* a suite with more recorded cells is not listed whole */
@@ -250,15 +251,16 @@ void report_page(const struct report *r, const struct column *c, FILE *out) {
     report_parity(r, c, out);
 }
 
-/* Write the page of searches. */
+/* Write the page of searches.  If none is recorded, a page that is there says so. */
 static void search_page(const struct report *r, const char *results) {
     char *text = NULL, *path = text_format("%s/search/README.md", results);
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     if (!out) die(KP_MACHINE, "out of memory");
     search_table(r->search, out);
+    if (!r->search) fputs("# Searches\n\nNone is recorded.\n", out);
     fclose(out);
-    page_write(path, text);
+    if (r->search || access(path, F_OK) == 0) page_write(path, text);
     free(text);
     free(path);
 }
@@ -275,5 +277,5 @@ void report_pages(const struct report *r, const char *results) {
         free(text);
         free(path);
     }
-    if (r->search) search_page(r, results);
+    search_page(r, results);
 }

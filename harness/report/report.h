@@ -317,8 +317,8 @@ void report_page(const struct report *r, const struct column *c, FILE *out);
 /* Write the tables that sum up the cells of a GPU (suites.c). */
 void report_suites(const struct report *r, const struct column *c, FILE *out);
 
-/* Write RESULTS/GPU/README.md for each GPU, and RESULTS/search/README.md if there are searches.  A
- * page that would not change is not written. */
+/* Write RESULTS/GPU/README.md for each GPU, and RESULTS/search/README.md if there are searches or
+ * it is there.  A page that would not change is not written. */
 void report_pages(const struct report *r, const char *results);
 
 /* Write PLOTS/data/ and draw every figure (plots.c).  Returns KP_OK, also if gnuplot is not

@@ -210,10 +210,23 @@ static int is_folder(const struct dirent *e) {
     return is_name(e->d_name);
 }
 
-/* scandir filter: *.csv whose name can be a task. */
+/* scandir filter: *.csv. */
 static int is_csv(const struct dirent *e) {
     size_t n = strlen(e->d_name);
-    return n > 4 && n < 60 && e->d_name[0] != '.' && !strcmp(e->d_name + n - 4, ".csv");
+    return n > 4 && e->d_name[0] != '.' && !strcmp(e->d_name + n - 4, ".csv");
+}
+
+/* Read a file of a GPU's folder: TASK.csv.  One whose name is too long for a task is left out with
+ * a line on stderr.  Cuts the end off `file`. */
+static void load_file(struct search_calls *s, const char *folder, const char *gpu, char *file) {
+    char *path = text_format("%s/%s", folder, file);
+    *strrchr(file, '.') = '\0';
+    if (strlen(file) < sizeof s->calls->task)
+        read_file(s, path, gpu, file);
+    else
+        warn("%s: expected a task's name of up to %zu bytes before .csv; it is left out", path,
+             sizeof s->calls->task - 1);
+    free(path);
 }
 
 struct search_calls *search_load(const char *results) {
@@ -226,10 +239,7 @@ struct search_calls *search_load(const char *results) {
         char *folder = text_format("%s/%s", root, gpu[i]->d_name);
         int nfile = scandir(folder, &file, is_csv, alphasort);
         for (int j = 0; j < nfile; j++) {
-            char *path = text_format("%s/%s", folder, file[j]->d_name);
-            *strrchr(file[j]->d_name, '.') = '\0';
-            read_file(s, path, gpu[i]->d_name, file[j]->d_name);
-            free(path);
+            load_file(s, folder, gpu[i]->d_name, file[j]->d_name);
             free(file[j]);
         }
         if (nfile >= 0) free(file);

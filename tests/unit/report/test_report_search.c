@@ -388,6 +388,42 @@ static void test_page(void **state) {
     holds(text, "](../../plots/search.svg)");
     free(text);
     search_free(r.search);
+    r.search = NULL; /* once there are none, what was said of them goes */
+    report_pages(&r, ".");
+    text = file_read("search/README.md", NULL);
+    holds(text, "# Searches\n\nNone is recorded.\n");
+    assert_null(strstr(text, "a100"));
+    free(text);
+    unlink("search/README.md");
+    report_pages(&r, "."); /* nor is there a page of none */
+    assert_int_equal(access("search/README.md", F_OK), -1);
+}
+
+#define X63 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+/* For ends(): read the files of the current folder, which hold no call. */
+static void load_none(void) {
+    if (search_load(".")) die(KP_BUG, "a call was read");
+}
+
+/* A task's name has up to 63 characters; a file with a longer one is left out, and named. */
+static void test_names_of_tasks(void **state) {
+    (void)state;
+    unlink("search/h200/relu.csv");
+    unlink("search/h200/softmax.csv");
+    unlink("search/a100/relu.csv");
+    file_replace("search/a100/" X63 ".csv",
+                 NAMES "a100," X63 ",repair,1,1,repair.r1a1,m,cut,,,,,,,7,8,0" END);
+    struct search_calls *s = search_load(".");
+    assert_non_null(s);
+    struct texts t = texts_of(s);
+    holds(t.table, "| a100 | m | repair | 1 | 1 |");
+    texts_free(&t);
+    search_free(s);
+    rename("search/a100/" X63 ".csv", "search/a100/" X64 ".csv");
+    ends(load_none, 0,
+         X64 ".csv: expected a task's name of up to 63 bytes before .csv; it is left out");
+    unlink("search/a100/" X64 ".csv");
 }
 
 int main(void) {
@@ -398,6 +434,6 @@ int main(void) {
         cmocka_unit_test(test_models),      cmocka_unit_test(test_names),
         cmocka_unit_test(test_long_names),  cmocka_unit_test(test_left_out),
         cmocka_unit_test(test_malformed),   cmocka_unit_test(test_doubtful),
-        cmocka_unit_test(test_page)};
+        cmocka_unit_test(test_page),        cmocka_unit_test(test_names_of_tasks)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
