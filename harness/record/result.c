@@ -1,5 +1,6 @@
 /* result.c: see result.h. */
 #include "record/result.h"
+#include "base/error.h"
 #include "base/json.h"
 
 #include <errno.h>
@@ -90,12 +91,13 @@ static bool load_numbers(struct result *r, char *why, size_t size) {
     return true;
 }
 
-/* Copy the flags, as many as there is room for. */
+/* List the flags. */
 static void load_flags(struct result *r) {
-    const cJSON *flag;
-    cJSON_ArrayForEach(flag, cJSON_GetObjectItemCaseSensitive(r->json, "flags")) {
-        if (!cJSON_IsString(flag) || r->nflags == RESULT_FLAGS) continue;
-        snprintf(r->flags[r->nflags++], sizeof r->flags[0], "%s", flag->valuestring);
+    const cJSON *flags = cJSON_GetObjectItemCaseSensitive(r->json, "flags"), *flag;
+    r->flags = calloc((size_t)cJSON_GetArraySize(flags) + 1, sizeof *r->flags);
+    if (!r->flags) die(KP_MACHINE, "out of memory");
+    cJSON_ArrayForEach(flag, flags) {
+        if (cJSON_IsString(flag)) r->flags[r->nflags++] = flag->valuestring;
     }
 }
 
@@ -156,6 +158,8 @@ bool result_load(const char *path, struct result *r, char *why, size_t size) {
 }
 
 void result_free(struct result *r) {
+    free(r->flags);
+    r->flags = NULL, r->nflags = 0;
     cJSON_Delete(r->json);
     r->json = NULL;
 }
@@ -192,6 +196,16 @@ enum flag_kind flag_kind(const char *flag) {
         if (!strncmp(flag, known[i].name, n) && (!flag[n] || flag[n] == ':')) return known[i].kind;
     }
     return FLAG_REMARK;
+}
+
+bool flag_is_listed(const struct result *r, int i) {
+    enum { LISTED = 12 };
+    size_t n = strcspn(r->flags[i], ":");
+    int same = 0;
+    while (same < i && (strncmp(r->flags[same], r->flags[i], n) ||
+                        (r->flags[same][n] && r->flags[same][n] != ':')))
+        same++;
+    return i < LISTED || same == i;
 }
 
 const char *result_flag(const cJSON *json, enum flag_kind kind) {

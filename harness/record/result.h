@@ -8,8 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { RESULT_FLAGS = 12 };
-
 struct cJSON;
 
 struct result {
@@ -30,7 +28,7 @@ struct result {
     double against_us;   /* the same of that baseline; 0 if not recorded */
     double floor_us;     /* 0 if not recorded */
     int nflags;
-    char flags[RESULT_FLAGS][120];
+    const char **flags; /* all of them, as `json` has them */
     struct cJSON *json; /* the whole result */
 };
 
@@ -77,6 +75,10 @@ enum flag_kind {
 
 /* The kind of a flag; what follows a colon does not matter. */
 enum flag_kind flag_kind(const char *flag);
+
+/* Whether a list of a result's flags has room for flags[i]: the first 12, and those after them
+ * whose name, up to a colon, is new. */
+bool flag_is_listed(const struct result *r, int i);
 
 /* The first flag of this kind in a result; NULL if there is none. */
 const char *result_flag(const struct cJSON *json, enum flag_kind kind);

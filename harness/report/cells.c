@@ -16,8 +16,8 @@ void report_cell(const struct result *r, const struct boards *known, FILE *out) 
     } else if (*r->reason)
         fprintf(out, ": %s", r->reason);
     for (int i = 0; i < r->nflags; i++)
-        fprintf(out, "%s%s%s", i ? ", " : " [", r->flags[i], i + 1 < r->nflags ? "" : "]");
-    fputc('\n', out);
+        if (flag_is_listed(r, i)) fprintf(out, "%s%s", i ? ", " : " [", r->flags[i]);
+    fputs(r->nflags ? "]\n" : "\n", out);
 }
 
 /* scandir filter: folders of GPUs. */

@@ -68,6 +68,7 @@ static void remarks(const struct report *r, const struct column *c, int row, FIL
     if (c->stale && c->stale[row].newer)
         fprintf(out, "%sits kernel is newer, and not measured", said++ ? "; " : "");
     for (int i = 0; i < cell->nflags; i++) {
+        if (!flag_is_listed(cell, i)) continue;
         if (said++) fputs("; ", out);
         put_plain(cell->flags[i], 80, out);
     }

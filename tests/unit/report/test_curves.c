@@ -36,7 +36,7 @@ static void test_curves(void **state) {
         strcpy(cells[i].task, rows[i].task);
         cells[i].ratio = cells[i].low = cells[i].high = ratio[i], cells[i].candidate_us = 100;
     }
-    strcpy(cells[2].flags[cells[2].nflags++], "control-ratio");
+    cells[2].flags = (const char *[]){"control-ratio"}, cells[2].nflags = 1;
     strcpy(cells[3].verdict, "wrong");
     assert_int_equal(report_plots(&report, "plots", "no such folder"), 0);
     char *text = file_read("plots/data/fast_p.tsv", NULL);

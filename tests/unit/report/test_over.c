@@ -219,6 +219,29 @@ static void test_classes(void **state) {
     report_free(&r);
 }
 
+/* A result may have any number of flags.  Each counts; a page lists a dozen, and of those after
+ * them what is new by its name. */
+static void test_many_flags(void **state) {
+#define SIX(flag) flag "," flag "," flag "," flag "," flag "," flag ","
+#define NOISY     "\"noisy: 1\""
+    (void)state;
+    five_tasks();
+    cell("c", "fp32", 2, "b1", SIX(NOISY) SIX(NOISY) SIX(NOISY) "\"noisy: 2\"");
+    struct report r = loaded();
+    assert_false(report_left_out(&r, &r.columns[0], row_of(&r, "c")));
+    report_free(&r);
+    cell("c", "fp32", 2, "b1",
+         SIX(NOISY) SIX(NOISY) "\"noisy: 2\",\"slow-quarter: 5 %\",\"noisy: 3\",\"no\"");
+    r = loaded();
+    assert_true(report_left_out(&r, &r.columns[0], row_of(&r, "c")));
+    char *text = page_of(&r);
+    holds(text, "| noisy: 1; noisy: 1;");
+    holds(text, "; noisy: 1; slow-quarter: 5 %; no |\n");
+    assert_null(strstr(text, "noisy: 2"));
+    free(text);
+    report_free(&r);
+}
+
 struct flag_case {
     const char *flag;
     int left_out;
@@ -347,6 +370,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_twins, enter, leave),
         cmocka_unit_test_setup_teardown(test_classes, enter, leave),
         cmocka_unit_test_setup_teardown(test_flags, enter, leave),
+        cmocka_unit_test_setup_teardown(test_many_flags, enter, leave),
         cmocka_unit_test_setup_teardown(test_constants, enter, leave),
         cmocka_unit_test(test_kinds),
         cmocka_unit_test_setup_teardown(test_family, enter, leave)};

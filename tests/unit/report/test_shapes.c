@@ -77,7 +77,8 @@ static void test_which(void **state) {
     (void)state;
     fill();
     strcpy(cells[0].class, "other"); /* of a lesser class */
-    strcpy(cells[1].flags[cells[1].nflags++], "control-ratio");
+    cells[1].flags = calloc(1, sizeof *cells[1].flags);
+    cells[1].flags[cells[1].nflags++] = "control-ratio";
     char *text = tables();
     holds(text, "| **all** | 10 | 2.000 |");
     free(text);
