@@ -133,14 +133,23 @@ static void load_task(struct report *r, const char *path) {
     cJSON_Delete(json);
 }
 
-/* A task of a family.  NULL if its template is no whole task. */
-static struct kp_task *family_task(const char *template, const cJSON *json, const char *task) {
-    char why[256];
-    if (!cJSON_HasObjectItem(json, "shape") || !cJSON_HasObjectItem(json, "graph")) return NULL;
-    char *text = family_expand(template, task);
-    struct kp_task *t = task_parse(text, template, why, sizeof why);
+/* Add a row for a task of a family.  One that its template, which is `json`, cannot be expanded to
+ * is left out with a line on stderr; `said` is the last such line, as what is wrong with the
+ * template is said once. */
+static void add_shape(struct report *r, const char *template, const cJSON *json, const char *task,
+                      const char *suite, char said[1024]) {
+    char why[1024], *text = NULL;
+    bool whole = cJSON_HasObjectItem(json, "shape") && cJSON_HasObjectItem(json, "graph");
+    if (whole && !(text = family_expand_error(template, task, why, sizeof why))) {
+        if (strcmp(why, said)) warn("%s; it is left out", why);
+        strcpy(said, why);
+        return;
+    }
+    struct row *row = add_row(r, task, suite);
+    row->left_out = task_left_out(json);
+    row->family = true;
+    describe_task(row, text ? task_parse(text, template, why, sizeof why) : NULL);
     free(text);
-    return t;
 }
 
 /* Add a row for each word of a family's list.  A word that cannot be one is left out with a line on
@@ -156,19 +165,14 @@ static void load_family(struct report *r, const char *folder, const char *suite)
     else if (access(shapes, R_OK))
         warn("%s cannot be read; the family is left out", shapes);
     else {
-        char *text = file_read(shapes, NULL), *rest = text, *word;
-        bool left_out = task_left_out(json);
+        char *text = file_read(shapes, NULL), *rest = text, *word, said[1024] = "";
         while ((word = strsep(&rest, " \t\r\n"))) {
             if (!*word) continue;
             char *task = text_format("%s_%s", suite, word);
             if (!fits(task, sizeof row->task) || find_row(r, task) >= 0)
                 warn("%s: %.80s cannot be a task, or is one already; it is left out", shapes, word);
-            else {
-                row = add_row(r, task, suite);
-                row->left_out = left_out;
-                row->family = true;
-                describe_task(row, family_task(template, json, task));
-            }
+            else
+                add_shape(r, template, json, task, suite, said);
             free(task);
         }
         free(text);

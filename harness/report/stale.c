@@ -9,14 +9,15 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The text of a task's file, which may be one of a family.  NULL if there is none.  Free it. */
+/* The text of a task's file, which may be one of a family.  NULL if there is none, or the family's
+ * template is malformed, as report_load() says then.  Free it. */
 static char *task_text(const char *tasks, const struct row *row) {
     char *own = text_format("%s/%s/%s.json", tasks, row->suite, row->task);
-    char *family = text_format("%s/%s/template.json", tasks, row->suite), *text = NULL;
+    char *family = text_format("%s/%s/template.json", tasks, row->suite), *text = NULL, why[256];
     if (access(own, R_OK) == 0)
         text = file_read(own, NULL);
     else if (access(family, R_OK) == 0)
-        text = family_expand(family, row->task);
+        text = family_expand_error(family, row->task, why, sizeof why);
     free(own);
     free(family);
     return text;

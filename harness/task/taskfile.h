@@ -187,8 +187,12 @@ void task_free(struct kp_task *t);
  * that is nothing but "{M}" becomes a number.
  *
  * The task NAME of the template at PATH, as the JSON text of a task file.  Free it.  Ends the
- * program with KP_INPUT where the template is malformed or NAME is none of its tasks. */
+ * program with KP_INPUT where the template is malformed or NAME is none of its tasks;
+ * family_expand_error() returns NULL instead and stores the message, unless the template is no
+ * JSON.
+ */
 char *family_expand(const char *path, const char *name);
+char *family_expand_error(const char *path, const char *name, char *message, size_t size);
 
 /* Index of the value called `name`, or -1. */
 int value_find(const struct kp_task *t, const char *name);

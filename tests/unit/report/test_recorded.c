@@ -97,6 +97,40 @@ static void test_tasks(void **state) {
     file_replace("tasks/fam/shapes", "64_64 128_64 256_64 512_64 1_1 2_2 3_3 4_4 5_5");
 }
 
+/* A word that is none of its family's costs a line and is left out; so does a template in which a
+ * size has no name, once for all of its words. */
+static void test_words(void **state) {
+#define TEMPLATE(title)                                                                            \
+    "{\"schema\":1,\"task\":\"fam_{M}_{K}\",\"suite\":\"fam\",\"shape\":[\"M\",\"K\"],\n"          \
+    "\"title\":\"" title "\",\"inputs\":[\n{\"name\":\"x\",\"shape\":[\"{M}\",\"{K}\"],\"dtype\":" \
+    "\"f32\",\"fill\":\"normal(0,1)\"}],\n\"graph\":[\n\"y[{M},{K}] = "                            \
+    "relu(x)\"],\"outputs\":[\"y\"]}\n"
+    struct report r;
+    (void)state;
+    file_replace("tasks/fam/template.json", TEMPLATE("one"));
+    file_replace("tasks/fam/shapes", "64_64\n64\n064_1\n128_64\n");
+    char *said = stderr_of(load, &r);
+    assert_int_equal(lines(said), 2);
+    holds(said, "fam_64 is no task of tasks/fam/template.json: expected fam_ and 2 numbers");
+    holds(said, "look at the list beside the template; it is left out\n");
+    free(said);
+    assert_int_equal(r.nrows, 3);
+    assert_string_equal(r.rows[0].task, "fam_128_64");
+    assert_non_null(r.rows[0].meaning);
+    report_free(&r);
+    file_replace("tasks/fam/template.json", TEMPLATE("{K} by {N}"));
+    file_replace("tasks/fam/shapes", "64_64\n128_64\n");
+    said = stderr_of(load, &r);
+    assert_int_equal(lines(said), 1);
+    holds(said,
+          "tasks/fam/template.json: {N}: no size has this name; see \"shape\"; it is left out");
+    free(said);
+    assert_int_equal(r.nrows, 1);
+    report_free(&r);
+    file_replace("tasks/fam/template.json", "{\"suite\":\"fam\",\"flags\":[]}");
+    file_replace("tasks/fam/shapes", "64_64 128_64 256_64 512_64 1_1 2_2 3_3 4_4 5_5");
+}
+
 /* A line is completed by the parts that it names; where both have a key, its own counts. */
 static void test_parts(void **state) {
     struct recorded from;
@@ -275,8 +309,9 @@ static int enter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tasks),      cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_file_first), cmocka_unit_test(test_broken_lines),
-        cmocka_unit_test(test_committed),  cmocka_unit_test(test_own_suites)};
+        cmocka_unit_test(test_tasks),        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_parts),        cmocka_unit_test(test_file_first),
+        cmocka_unit_test(test_broken_lines), cmocka_unit_test(test_committed),
+        cmocka_unit_test(test_own_suites)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

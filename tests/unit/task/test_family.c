@@ -59,6 +59,9 @@ static void test_other_names_are_refused(void **state) {
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         bad_name = names[i];
         ends(bad, KP_INPUT, "is no task of");
+        char message[256] = "";
+        assert_null(family_expand_error(path, names[i], message, sizeof message));
+        assert_non_null(strstr(message, "expected f_ and 2 numbers with _ between them"));
     }
 }
 
