@@ -7,6 +7,7 @@
  * the tokens of all calls.  Prints for each mode the geometric mean over tasks (of seeds within a
  * task) with its 95 % interval, a bootstrap over tasks; then, after all calls, the
  * probability that the mode of the row beats that of the column, as these bootstraps find it. */
+#include "record/result.h"
 #include "base/error.h"
 #include "base/groups.h"
 
@@ -52,9 +53,12 @@ static void read_lines(void) {
         struct arms *a = arms[m];
         if (a->n == MOST) die(KP_INPUT, "more than %d searches of a mode", MOST);
         for (int p = 0; p < POINTS; p++) {
-            if (!(b[p] > 0)) die(KP_INPUT, "%s %s: %g is no speedup", task, mode, b[p]);
+            if (!(usable_number(b[p]) > 0))
+                die(KP_INPUT, "%s %s: %g is no speedup", task, mode, b[p]);
             a->gain[p][a->n] = log2(b[p]);
         }
+        if (!(tokens >= 0 && isfinite(tokens)))
+            die(KP_INPUT, "%s %s: %g is no number of tokens", task, mode, tokens);
         a->tokens += tokens;
         a->task[a->n++] = number_of(&tasks, task);
     }
@@ -112,7 +116,8 @@ static void print_beats(void) {
 
 int main(int argc, char **argv) {
     kp_program("modes");
-    if (argc != 2 || !(atof(argv[1]) > 0)) die(KP_USAGE, "usage: modes BUDGET < LINES");
+    if (argc != 2 || !(usable_number(atof(argv[1])) > 0))
+        die(KP_USAGE, "usage: modes BUDGET < LINES");
     read_lines();
     check_all();
     print_means(atof(argv[1]));

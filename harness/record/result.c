@@ -45,10 +45,13 @@ cJSON *json_load(const char *path, char *why, size_t size) {
     return json;
 }
 
-/* The positive number at `key`, or 0 when there is none. */
+double usable_number(double x) {
+    return x >= 1e-12 && x <= 1e12 ? x : 0;
+}
+
+/* The usable number at `key`, or 0 when there is none. */
 static double positive(const cJSON *object, const char *key) {
-    double x = json_number(object, key, 0);
-    return isfinite(x) && x > 0 ? x : 0;
+    return usable_number(json_number(object, key, 0));
 }
 
 bool is_name(const char *s) {
@@ -85,7 +88,7 @@ static bool load_numbers(struct result *r, char *why, size_t size) {
         return false;
     }
     if (!(r->candidate_us > 0)) {
-        snprintf(why, size, "is ok but has no time_us.candidate.midmean");
+        snprintf(why, size, "is ok but has no usable time_us.candidate.midmean");
         return false;
     }
     return true;

@@ -36,6 +36,10 @@ struct result {
  * no JSON object. */
 struct cJSON *json_load(const char *path, char *why, size_t size);
 
+/* A time in microseconds or a ratio, if it can be one: if it is from 1e-12 to 1e12.  Else 0: sums
+ * and quotients of such numbers are finite, and those of others need not be. */
+double usable_number(double x);
+
 /* Whether s is a name as used for tasks, suites and GPUs: [a-z0-9_]+. */
 bool is_name(const char *s);
 

@@ -1,5 +1,6 @@
 /* table.c: see table.h. */
 #include "record/table.h"
+#include "record/result.h"
 #include "base/error.h"
 #include "base/json.h"
 
@@ -42,11 +43,12 @@ bool table_load(struct table *t, const char *path) {
             for (t->ncolumns = 1, c = line; (c = strchr(c, ',')); c++) t->ncolumns++;
         size_t n = (size_t)t->ncolumns;
         t->field = realloc(t->field, ((size_t)t->nrows + 2) * n * sizeof *t->field);
-        if (!t->field) die(KP_MACHINE, "out of memory");
+        t->line = realloc(t->line, ((size_t)t->nrows + 2) * sizeof *t->line);
+        if (!t->field || !t->line) die(KP_MACHINE, "out of memory");
         int found = cut(line, t->field + (size_t)t->nrows * n, t->ncolumns);
         if (found != t->ncolumns)
             die(KP_INPUT, "%s:%d: %d fields, expected %d", path, number, found, t->ncolumns);
-        t->nrows++;
+        t->line[t->nrows++] = number;
     }
     if (t->nrows == 0) die(KP_INPUT, "%s: no line names the columns", path);
     t->nrows--; /* the names */
@@ -55,6 +57,7 @@ bool table_load(struct table *t, const char *path) {
 
 void table_free(struct table *t) {
     free(t->field);
+    free(t->line);
     free(t->text);
     memset(t, 0, sizeof *t);
 }
@@ -67,4 +70,14 @@ int table_column(const struct table *t, const char *name, const char *path) {
 
 const char *table_field(const struct table *t, int row, int column) {
     return t->field[(size_t)(row + 1) * (size_t)t->ncolumns + (size_t)column];
+}
+
+double table_number(const struct table *t, int row, int column, const char *path) {
+    const char *field = table_field(t, row, column);
+    char *end;
+    double x = usable_number(strtod(field, &end));
+    if (!*field || (x > 0 && !*end)) return x;
+    warn("%s:%d: %s: expected a number from 1e-12 to 1e12, found \"%.40s\"; it is left out", path,
+         t->line[row + 1], t->field[column], field);
+    return 0;
 }

@@ -11,6 +11,7 @@ struct table {
     char *text;
     int ncolumns, nrows;
     char **field; /* names, then nrows * ncolumns fields */
+    int *line;    /* of the names, then of each row: its number in the file */
 };
 
 /* Read a table.  Returns false, with an empty table, if there is no such file; dies with KP_INPUT
@@ -26,5 +27,9 @@ int table_column(const struct table *t, const char *name, const char *path);
 
 /* A field; rows are counted from 0, without the line of names. */
 const char *table_field(const struct table *t, int row, int column);
+
+/* The time or ratio in a field; 0 if it is empty.  Anything else that is no usable_number() counts
+ * as empty and costs a line on stderr.  `path` is where `t` was read from. */
+double table_number(const struct table *t, int row, int column, const char *path);
 
 #endif

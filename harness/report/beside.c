@@ -59,7 +59,7 @@ static void read_table(const struct report *r, struct column *c, const char *pat
 
 /* A number of a line; 0 if it has none. */
 static double number(const struct table *t, int line, const char *name, const char *path) {
-    return atof(table_field(t, line, table_column(t, name, path)));
+    return table_number(t, line, table_column(t, name, path), path);
 }
 
 /* Other modes: of the kernel whose result is recorded, and no earlier one. */

@@ -87,7 +87,7 @@ int published_data(const char *published, FILE *data, FILE *titles, FILE *counts
                 die(KP_INPUT, "%s: %s, %s: expected letters and digits", path, name, sm);
             for (; i < t.nrows && !strcmp(table_field(&t, i, gpu), name); i++) {
                 const char *id = table_field(&t, i, task);
-                double speedup = atof(table_field(&t, i, eager));
+                double speedup = table_number(&t, i, eager, path);
                 if (speedup > 0)
                     point[n++] = (struct point){speedup, id, known_bad(&bad, badpath, name, id)};
             }

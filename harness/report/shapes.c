@@ -149,7 +149,8 @@ static double over_call(const struct result *cell, int call) {
 /* The speedups over a call of those of n shapes that have its time.  Returns how many. */
 static int over_calls(const struct shape *shape, int n, int call, double *x) {
     int with = 0;
-    for (int i = 0; i < n; i++) with += (x[with] = over_call(shape[i].cell, call)) > 0;
+    for (int i = 0; i < n; i++)
+        with += (x[with] = usable_number(over_call(shape[i].cell, call))) > 0;
     return with;
 }
 

@@ -17,11 +17,17 @@ const char *const torch_way_name[TORCH_WAYS] = {"eager", "graph", "compiled"};
 
 /* ---- reading ---- */
 
+/* The index of a column; -1 if there is none of this name. */
+static int column_of(const struct table *t, const char *name) {
+    for (int i = 0; i < t->ncolumns; i++)
+        if (!strcmp(t->field[i], name)) return i;
+    return -1;
+}
+
 /* A field of a row by the name of its column; "" if there is no such column. */
 static const char *field(const struct table *t, int row, const char *name) {
-    for (int i = 0; i < t->ncolumns; i++)
-        if (!strcmp(t->field[i], name)) return table_field(t, row, i);
-    return "";
+    int column = column_of(t, name);
+    return column < 0 ? "" : table_field(t, row, column);
 }
 
 /* Whether a row was measured on the board of a result, and whether on its day, too. */
@@ -34,13 +40,15 @@ static enum torch_beside beside(const struct table *t, int row, const struct res
                                                                  : TORCH_SAME_BOARD;
 }
 
-/* Take a row of the table. */
-static void take(struct torch *to, const struct table *t, int row, const struct result *cell) {
+/* Take a row of the table, which was read from `path`. */
+static void take(struct torch *to, const struct table *t, int row, const struct result *cell,
+                 const char *path) {
     for (int f = 0; f < TORCH_FLAGS; f++)
         for (int w = 0; w < TORCH_WAYS; w++) {
             char name[32];
             snprintf(name, sizeof name, "%s_%s", torch_way_name[w], torch_flags_name[f]);
-            double us = atof(field(t, row, name));
+            int column = column_of(t, name);
+            double us = column < 0 ? 0 : table_number(t, row, column, path);
             if (us > 0) to->us[f][w] = us, to->beside[f][w] = beside(t, row, cell);
         }
 }
@@ -66,7 +74,7 @@ void torch_load(const struct report *r, struct column *c, const char *path) {
         int row = 0;
         while (row < r->nrows && strcmp(r->rows[row].task, table_field(&t, i, task))) row++;
         if (row == r->nrows) continue; /* of a task that is no more */
-        take(&c->torch[row], &t, i, &c->cell[row]);
+        take(&c->torch[row], &t, i, &c->cell[row], path);
         add_source(&from, &t, i);
     }
     text_add(&from, "", 0);

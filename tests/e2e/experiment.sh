@@ -94,5 +94,9 @@ printf 't m-1 1\n' | "$root/build/modes" 24 > "$out" 2>&1
 check 'a report of other lines is refused' is "$? $(wc -l < "$out")" '3 1'
 printf 't a 1 1 1 1 1 9\nu a 1 1 1 1 1 9\nt b 1 1 1 1 1 9\n' | "$root/build/modes" 24 > "$out" 2>&1
 check 'and one that is not whole' says 'b has no search of u: finish the experiment'
+printf 'a m 1 inf inf inf inf 1\nb m 1 1 1 1 1 1\n' | "$root/build/modes" 4 > "$out" 2>&1
+check 'an infinite speedup is none' is "$? $(cat "$out")" '3 modes: a m: inf is no speedup'
+printf 'a m 1 1 1 1 1 inf\n' | "$root/build/modes" 4 > "$out" 2>&1
+check 'nor are there infinitely many tokens' is "$? $(cat "$out")" '3 modes: a m: inf is no number of tokens'
 
 leak_checks

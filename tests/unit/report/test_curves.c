@@ -1,6 +1,8 @@
 /* test_curves.c: what the figures are drawn of: which cells, and shares of how many; and the page
  * of reruns. */
 #include "own_folder.h"
+#include "ends.h"
+#include "base/error.h"
 #include "report/report.h"
 
 #include <stdlib.h>
@@ -66,6 +68,26 @@ static void test_published(void **state) {
     for (int i = 0; i < 3; i++) free(text[i]);
 }
 
+/* For ends(): the speedup that is a number is scored alone. */
+static void scored(void) {
+    char *text[3];
+    size_t size[3];
+    FILE *out[3];
+    for (int i = 0; i < 3; i++) out[i] = open_memstream(&text[i], &size[i]);
+    published_data(".", out[0], out[1], out[2]);
+    for (int i = 0; i < 3; i++) fclose(out[i]);
+    if (!strstr(text[1], "x: 1 of 2 scored\\nmean 2.50")) die(KP_BUG, "%s", text[1]);
+}
+
+/* What can be no speedup is left out, and its line is named. */
+static void test_published_absurd(void **state) {
+    (void)state;
+    file_replace("cuda_l1.csv", "gpu,arch,task,eager\nx,sm_1,a,4\nx,sm_1,b,inf\n");
+    ends(scored, 0,
+         "cuda_l1.csv:3: eager: expected a number from 1e-12 to 1e12, found \"inf\"; it is left "
+         "out");
+}
+
 /* The page of reruns has the scatter as a standard deviation, in per cent: of two boards, and of a
  * rerun on one. */
 static void test_reruns(void **state) {
@@ -98,8 +120,8 @@ static int enter(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_curves),
-                                       cmocka_unit_test(test_published),
-                                       cmocka_unit_test(test_reruns)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_curves), cmocka_unit_test(test_published),
+        cmocka_unit_test(test_published_absurd), cmocka_unit_test(test_reruns)};
     return cmocka_run_group_tests(tests, enter, leave);
 }

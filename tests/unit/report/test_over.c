@@ -1,6 +1,8 @@
 /* test_over.c: three opponents, each named; the same problem counts once; the headline is of the
  * task's own class.  Tasks and results are made here, of a GPU that does not exist. */
 #include "own_folder.h"
+#include "ends.h"
+#include "base/error.h"
 #include "report/report.h"
 
 #include <math.h>
@@ -144,6 +146,37 @@ static void test_without_torch(void **state) {
     assert_null(strstr(text, "Baselines against"));
     free(text);
     report_free(&r);
+}
+
+/* For ends(): the only time of PyTorch's that counts is 20, of `a`. */
+static void only_twenty(void) {
+    struct report r;
+    const char *how;
+    report_load(&r, "results", "tasks", NULL);
+    const struct column *c = &r.columns[0];
+    if (torch_time(c, row_of(&r, "a"), TORCH_DEFAULT, &how) != 20 ||
+        torch_time(c, row_of(&r, "a"), TORCH_FP32, &how) != 0)
+        die(KP_BUG, "another time counts");
+    struct aggregate g = report_aggregate(&r, c, NULL);
+    if (g.over[OVER_TORCH].over_correct.geomean != 2) die(KP_BUG, "another ratio counts");
+    report_free(&r);
+}
+
+/* What can be no time is left out, and its line is named. */
+static void test_absurd_times(void **state) {
+    static const char *const absurd[] = {"inf", "1e999", "nan", "-5", "1e-320", "1e13", "12 us"};
+    (void)state;
+    five_tasks();
+    cell("a", "fp32", 2, "b1", "");
+    for (size_t i = 0; i < sizeof absurd / sizeof *absurd; i++) {
+        char *csv = text_format(TORCH_HEAD "a,b1,2026-01-01,torch 2,,20,,,,%s,,,\n", absurd[i]);
+        char *words = text_format("results/pytorch/g1.csv:3: compiled_fp32: expected a number from "
+                                  "1e-12 to 1e12, found \"%s\"; it is left out\n",
+                                  absurd[i]);
+        file_replace("results/pytorch/g1.csv", csv);
+        ends(only_twenty, 0, words);
+        free(csv), free(words);
+    }
 }
 
 /* Tasks that mean the same count once, by the geometric mean of their ratios. */
@@ -367,6 +400,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_opponents, enter, leave),
         cmocka_unit_test_setup_teardown(test_without_torch, enter, leave),
+        cmocka_unit_test_setup_teardown(test_absurd_times, enter, leave),
         cmocka_unit_test_setup_teardown(test_twins, enter, leave),
         cmocka_unit_test_setup_teardown(test_classes, enter, leave),
         cmocka_unit_test_setup_teardown(test_flags, enter, leave),

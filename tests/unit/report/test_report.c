@@ -256,6 +256,30 @@ static void test_interval(void **state) {
     }
 }
 
+/* A time or a speedup that can be none makes a result unusable. */
+static void test_absurd(void **state) {
+    static const struct {
+        const char *us, *ratio, *why;
+    } cases[] = {{"1", "2", ""},
+                 {"1e-320", "2", "is ok but has no usable time_us.candidate.midmean"},
+                 {"1e999", "2", "is ok but has no usable time_us.candidate.midmean"},
+                 {"1", "1e999", "is ok but its speedup has no ratio inside low and high"},
+                 {"1", "1e200", "is ok but its speedup has no ratio inside low and high"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct result r;
+        char why[256] = "";
+        char *text = text_format("{\"schema\":1,\"task\":\"a\",\"gpu\":\"g\",\"verdict\":\"ok\","
+                                 "\"time_us\":{\"candidate\":{\"midmean\":%s}},\"speedup\":"
+                                 "{\"ratio\":%s,\"low\":1,\"high\":1e999}}",
+                                 cases[i].us, cases[i].ratio);
+        assert_int_equal(result_take(cJSON_Parse(text), "a.json", &r, why, sizeof why), !i);
+        assert_string_equal(why, cases[i].why);
+        result_free(&r);
+        free(text);
+    }
+}
+
 /* A verdict of both that is not ok needs no numbers. */
 static void test_no_numbers(void **state) {
     char why[600];
@@ -321,6 +345,6 @@ int main(void) {
         cmocka_unit_test(test_lines),      cmocka_unit_test(test_judgments),
         cmocka_unit_test(test_no_numbers), cmocka_unit_test(test_kernels),
         cmocka_unit_test(test_same_code),  cmocka_unit_test(test_machines),
-        cmocka_unit_test(test_interval)};
+        cmocka_unit_test(test_interval),   cmocka_unit_test(test_absurd)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
