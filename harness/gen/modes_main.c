@@ -122,5 +122,7 @@ int main(int argc, char **argv) {
     check_all();
     print_means(atof(argv[1]));
     print_beats();
-    return fflush(stdout) ? KP_IO : KP_OK;
+    if (fflush(stdout) || ferror(stdout))
+        die(KP_IO, "cannot write standard output; is the disk full?");
+    return KP_OK;
 }

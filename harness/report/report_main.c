@@ -96,9 +96,9 @@ static void failed(const struct options *o, const char *build) {
     report_free(&r);
 }
 
-int main(int argc, char **argv) {
+/* Do what the words of the command line ask for.  Returns an exit code. */
+static int run(int argc, char **argv) {
     struct options o = {"results", "plots", "README.md", "tasks", "results/published", ""};
-    kp_program("report");
     if (argc > 2 && !strcmp(argv[1], "--cell")) return cells(argv + 2);
     if (argc == 3 && !strcmp(argv[1], "--failed")) {
         failed(&o, argv[2]);
@@ -106,9 +106,16 @@ int main(int argc, char **argv) {
     }
     if (argc == 3 && !strcmp(argv[1], "--tasks-of")) {
         report_tasks(stdin, o.tasks, o.results, argv[2], "optimized", stdout);
-        if (fflush(stdout)) die(KP_IO, "cannot write standard output; is the disk full?");
         return KP_OK;
     }
     parse(&o, argc, argv);
     return everything(&o);
+}
+
+int main(int argc, char **argv) {
+    kp_program("report");
+    int code = run(argc, argv);
+    if (fflush(stdout) || ferror(stdout))
+        die(KP_IO, "cannot write standard output; is the disk full?");
+    return code;
 }

@@ -46,6 +46,10 @@ check 'so is a mode that record-results does not have' is "$? $(cat "$out")" '2 
 check 'one cell is one' is "$(cat "$out")" 'h200: 1 cell, 1 not measured here'
 "$root/build/compare" build results h200 l1_001_matmul crfm_softmax > "$out"
 check 'two are some' is "$(cat "$out")" 'h200: 2 cells, 2 not measured here'
+if [ -e /dev/full ]; then
+    "$root/build/compare" build results h200 l1_001_matmul > /dev/full 2> "$out"
+    check 'what cannot be written is exit 5' is "$? $(cat "$out")" '5 compare: cannot write standard output; is the disk full?'
+fi
 
 # GPUs and their names.
 tree

@@ -37,3 +37,16 @@ check 'of one line' lines 1 '^report: tasks/my/template.json'
 echo '{' > tasks/my/broken.json
 echo 'my broken' | list h200
 check 'so is a broken one, which one line names' lines 1 '^report: tasks/my/broken.json'
+
+# What report prints for the terminal is there, or the disk is full.
+rm tasks/my/broken.json
+mkdir -p build/h200 && cp results/h200/product.json build/h200/product.build.json
+onto() { "$root/build/report" "${@:2}" > "$1" 2> "$out"; }
+onto said --failed build
+check 'a cell that failed has a line' is "$? $(cut -d' ' -f1,2 said)" '0 h200/product wrong'
+if [ -e /dev/full ]; then
+    onto /dev/full --failed build
+    check 'a list that cannot be written is exit 5' is "$? $(tail -n 1 "$out")" '5 report: cannot write standard output; is the disk full?'
+    onto /dev/full --cell results/h200/product.json
+    check 'so is the line of a cell' is "$? $(cat "$out")" '5 report: cannot write standard output; is the disk full?'
+fi
