@@ -160,18 +160,22 @@ bool word_in(const char *words, const char *word) {
     return false;
 }
 
-/* See parse.h.  The header also makes macros and output members of names. */
+/* See parse.h.  In the header names are members of a struct, which is C++: keywords up to C++20 are
+ * reserved, with those of C.  It also makes macros and output members of names. */
 bool name_is_usable(const char *name) {
     _Static_assert(KP_MAX_OUTPUTS == 4, "reserve the names of the other outputs, too");
     static const char *const reserved[] = {
-        "alignas", "alignof", "and", "asm", "auto", "bool", "break", "case", "catch", "char",
-        "class", "compl", "const", "constexpr", "continue", "decltype", "default", "delete", "do",
-        "double", "else", "enum", "explicit", "export", "extern", "false", "float", "for", "friend",
-        "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept", "not",
-        "nullptr", "operator", "or", "private", "protected", "public", "register", "restrict",
-        "return", "short", "signed", "sizeof", "static", "struct", "switch", "template", "this",
-        "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union", "unsigned",
-        "using", "virtual", "void", "volatile", "while", "xor",
+        "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "break",
+        "case", "catch", "char", "char16_t", "char32_t", "char8_t", "class", "co_await",
+        "co_return", "co_yield", "compl", "concept", "const", "const_cast", "consteval",
+        "constexpr", "constinit", "continue", "decltype", "default", "delete", "do", "double",
+        "dynamic_cast", "else", "enum", "explicit", "export", "extern", "false", "float", "for",
+        "friend", "goto", "if", "inline", "int", "long", "mutable", "namespace", "new", "noexcept",
+        "not", "not_eq", "nullptr", "operator", "or", "or_eq", "private", "protected", "public",
+        "register", "reinterpret_cast", "requires", "restrict", "return", "short", "signed",
+        "sizeof", "static", "static_assert", "static_cast", "struct", "switch", "template", "this",
+        "thread_local", "throw", "true", "try", "typedef", "typeid", "typename", "typeof", "union",
+        "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "xor", "xor_eq",
         /* the names of outputs in the generated header */
         "out", "out0", "out1", "out2", "out3"};
     const char *p = name;

@@ -189,6 +189,30 @@ static void refuses_bad_tasks(void **state) {
     assert_int_equal(wrong, 0);
 }
 
+/* A tensor is a member of a struct of task.h, which is C++: no keyword can name one. */
+static void refuses_keywords(void **state) {
+    static const char keywords[] =
+        "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t "
+        "char32_t char8_t class co_await co_return co_yield compl concept const const_cast "
+        "consteval constexpr constinit continue decltype default delete do double dynamic_cast "
+        "else enum explicit export extern false float for friend goto if inline int long mutable "
+        "namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+        "register reinterpret_cast requires restrict return short signed sizeof static "
+        "static_assert static_cast struct switch template this thread_local throw true try "
+        "typedef typeid typename typeof union unsigned using virtual void volatile wchar_t while "
+        "xor xor_eq";
+    int n = 0;
+    (void)state;
+    for (const char *at = keywords, *end; *at; at = end + (*end == ' '), n++) {
+        char message[1024], name[64];
+        end = at + strcspn(at, " ");
+        snprintf(name, sizeof name, "\"name\": \"%.*s\"", (int)(end - at), at);
+        struct kp_task *t = load_text(changed("\"name\": \"y\"", name), message);
+        if (t || !strstr(message, "cannot name a tensor")) fail_msg("%s: %s", name, message);
+    }
+    assert_int_equal(n, 94);
+}
+
 /* A file that is cut anywhere never crashes the reader and is never a task. */
 static void refuses_truncated_files(void **state) {
     (void)state;
@@ -394,6 +418,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_a_task),
         cmocka_unit_test(refuses_bad_tasks),
+        cmocka_unit_test(refuses_keywords),
         cmocka_unit_test(refuses_truncated_files),
         cmocka_unit_test(refuses_what_is_no_file),
         cmocka_unit_test(knows_fills),
