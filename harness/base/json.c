@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* No function of cJSON fails for want of memory: the program ends here. */
@@ -33,14 +34,14 @@ char *text_format(const char *format, ...) {
 }
 
 char *file_read(const char *path, long *size) {
+    struct stat st;
     FILE *f = fopen(path, "rb");
-    if (!f) die(KP_IO, "%s: cannot read: %s", path, strerror(errno));
-    long n = -1;
-    if (fseek(f, 0, SEEK_END) == 0) n = ftell(f);
-    rewind(f);
-    char *text = n >= 0 ? malloc((size_t)n + 1) : NULL;
-    if (!text || fread(text, 1, (size_t)n, f) != (size_t)n)
-        die(KP_IO, "%s: cannot read: %s", path, strerror(errno));
+    if (!f || fstat(fileno(f), &st)) die(KP_IO, "%s: cannot read: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode)) die(KP_IO, "%s: cannot read: not a regular file", path);
+    long n = (long)st.st_size;
+    char *text = memory((size_t)n + 1);
+    if (fread(text, 1, (size_t)n, f) != (size_t)n)
+        die(KP_IO, "%s: cannot read: %s", path, ferror(f) ? strerror(errno) : "it became shorter");
     fclose(f);
     text[n] = 0;
     if (size) *size = n;

@@ -169,6 +169,7 @@ static struct spent sum(const char *path, int fd, const char *gpu, const char *t
 struct spent budget_spent(const char *path, const char *gpu, const char *task) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) return (struct spent){0};
+    if (fd < 0) die(KP_IO, "%s: cannot read the ledger: %s", path, strerror(errno));
     struct spent s = sum(path, fd, gpu, task);
     close(fd);
     return s;

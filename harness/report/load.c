@@ -117,14 +117,16 @@ static void describe_task(struct row *row, struct kp_task *t) {
     task_free(t);
 }
 
-/* Add a row for a task file. */
+/* Add a row for a task file.  One that cannot be used is left out with a line on stderr. */
 static void load_task(struct report *r, const char *path) {
     struct row *row = NULL;
     char why[256] = "lacks a usable task or suite";
     cJSON *json = json_load(path, why, sizeof why);
     const char *task = json_text(json, "task", ""), *suite = json_text(json, "suite", "");
-    if (!fits(task, sizeof row->task) || !fits(suite, sizeof row->suite) || find_row(r, task) >= 0)
+    if (!fits(task, sizeof row->task) || !fits(suite, sizeof row->suite))
         warn("%s %s; it is left out", path, why);
+    else if (find_row(r, task) >= 0)
+        warn("%s is of the task %s, which is there already; it is left out", path, task);
     else {
         row = add_row(r, task, suite);
         row->left_out = task_left_out(json);

@@ -321,10 +321,18 @@ static void bad_name(void) {
     reserve("h200", "re\tlu", 1, 1);
 }
 
+/* What is below a file, which no folder is. */
+static void spent_below(void) {
+    budget_spent(LEDGER "/ledger", NULL, NULL);
+}
+
 static void test_unwritable(void **state) {
     (void)state;
     ends(half_elsewhere, KP_IO, "no/such/ledger: cannot write the ledger: No such file");
     ends(bad_name, KP_BUG, "holds a blank");
+    assert_int_equal(budget_spent("no/such/ledger", NULL, NULL).calls, 0);
+    write_at(0, "", 0);
+    ends(spent_below, KP_IO, LEDGER "/ledger: cannot read the ledger: Not a directory\n");
 }
 
 /* A call starts only if it can be settled. */

@@ -95,6 +95,18 @@ static void test_tasks(void **state) {
     report_free(&r);
     file_replace("tasks/fam/template.json", "{\"suite\":\"fam\",\"flags\":[]}");
     file_replace("tasks/fam/shapes", "64_64 128_64 256_64 512_64 1_1 2_2 3_3 4_4 5_5");
+
+    file_replace("tasks/one/twice.json", "{\"task\":\"solo\",\"suite\":\"one\",\"flags\":[]}");
+    file_replace("tasks/one/un.json", "{\"task\":\"un named\",\"suite\":\"one\",\"flags\":[]}");
+    said = stderr_of(load, &r);
+    assert_int_equal(lines(said), 2);
+    holds(said,
+          "tasks/one/twice.json is of the task solo, which is there already; it is left out\n");
+    holds(said, "tasks/one/un.json lacks a usable task or suite; it is left out\n");
+    free(said);
+    report_free(&r);
+    unlink("tasks/one/twice.json");
+    unlink("tasks/one/un.json");
 }
 
 /* A word that is none of its family's costs a line and is left out; so does a template in which a
