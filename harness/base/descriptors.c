@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 union control {
     struct cmsghdr header;
@@ -26,6 +27,19 @@ bool descriptors_give(int socket, const int *fd, int count) {
     return k == 1;
 }
 
+/* Close all descriptors that came with a message. */
+static void close_all(struct msghdr *m) {
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(m); c; c = CMSG_NXTHDR(m, c)) {
+        if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS) continue;
+        size_t n = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < n; i++) {
+            int fd;
+            memcpy(&fd, CMSG_DATA(c) + i * sizeof fd, sizeof fd);
+            close(fd);
+        }
+    }
+}
+
 bool descriptors_take(int socket, int *fd, int count) {
     size_t bytes = (size_t)count * sizeof *fd;
     union control c;
@@ -36,9 +50,13 @@ bool descriptors_take(int socket, int *fd, int count) {
     ssize_t k;
     while ((k = recvmsg(socket, &m, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR)
         ;
-    struct cmsghdr *found = k == 1 ? CMSG_FIRSTHDR(&m) : NULL;
-    if (!found || found->cmsg_type != SCM_RIGHTS || found->cmsg_len != CMSG_LEN(bytes))
+    if (k != 1) return false;
+    struct cmsghdr *found = CMSG_FIRSTHDR(&m);
+    if (!found || found->cmsg_type != SCM_RIGHTS || found->cmsg_len != CMSG_LEN(bytes) ||
+        (m.msg_flags & MSG_CTRUNC)) {
+        close_all(&m);
         return false;
+    }
     memcpy(fd, CMSG_DATA(found), bytes);
     return true;
 }
