@@ -26,11 +26,12 @@ build/%.sanitize.json: build/%.verify.json build/replay $(addprefix harness/insp
 
 # How well the judge tells arithmetics apart: results/GPU/calibration.{csv,md}, of the tasks and of
 # products of 27 to 16384 terms, also of f16.  A task that fails must not cost the others: a make -k of
-# its own tries each, and the table says what is missing.
+# its own tries each, and the table says what is missing.  What TASKS does not name stays in both.
 .PHONY: calibrate calibrated
 calibrate:
-	+@$(call given,$(gpus),:); status=0; $(MAKE) --no-print-directory -k calibrated || status=4; $(if $(dry),exit $$status;) \
-	$(foreach g,$(gpus),harness/inspect/calibration $g $(foreach t,$(products) $(tasks),$(call suite_of,$t)/$t);) exit $$status
+	@$(call given,$(gpus),mkdir -p build)
+	+@$(file >build/calibration.tasks,$(foreach t,$(products) $(all_tasks),$(call suite_of,$t)/$t$(if $(filter $t,$(products) $(tasks)), chosen)$(newline)))status=0; $(MAKE) --no-print-directory -k calibrated || status=4; $(if $(dry),exit $$status;) \
+	$(foreach g,$(gpus),harness/inspect/calibration $g build/calibration.tasks;) exit $$status
 products := $(foreach s,product half,$(addprefix $s_,$(file <harness/inspect/$s/shapes)))
 $(foreach p,$(products),$(eval task.$p := build/tasks/$(firstword $(subst _, ,$p))/$p.json))
 $(foreach p,$(products),$(task.$p)): build/tasks/%.json: harness/inspect/$$(*D)/template.json build/id/task

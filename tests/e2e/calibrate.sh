@@ -68,6 +68,26 @@ check 'and counts as no honest one' is "$(report 'Honest arithmetic' | head -n 1
 echo 'crfm_softmax,64,f16 sums,declared,9,40,1,5' > build/h200/crfm_softmax.calibration.csv
 mk calibrate
 check 'a suite has columns of what was tried there' is "$(grep '^| task' results/h200/calibration.md | sed 's/.*terms //' | paste -sd';')" '| f16 sums |;| fp32 | 16 bits | kernel |'
+
+# ---- What is not tried now stays ------------------------------------------------------------
+
+cp -r results/h200 recorded
+rm build/h200/*.calibration.csv
+touch fault/l1_019_relu
+mk calibrate TASKS=l1_019
+check 'where nothing was made nothing is written' diff -r recorded results/h200
+check 'which is said' lines 1 '^calibration: nothing was made for h200: '
+mk calibrate TASKS='l1_001 l1_019'
+rm fault/*
+check 'rows of a task that was not chosen, or that failed, stay' is "$(cut -d, -f1,3 results/h200/calibration.csv | sort -u | grep -v l1_001 | paste -sd' ')" \
+    "$(cut -d, -f1,3 recorded/calibration.csv | sort -u | grep -v l1_001 | paste -sd' ')"
+check 'those that were made take the place of what there was' is "$(cell fp32)" 0.3
+touch large/crfm_softmax
+rm build/h200/*.calibration.csv results/h200/calibration.*
+mk calibrate TASKS=crfm
+mk calibrate TASKS=l1_019
+check 'why there is none of a task stays, too' is "$(report Missing)" '- crfm_softmax: needs at least 9.0 GB of GPU memory, 8.0 GB are free'
+rm large/*
 gpus
 mk calibrate
 check 'without a GPU it says so' says '^no NVIDIA GPU here'
