@@ -213,15 +213,15 @@ report: build/report | $(INSTALL)
 
 # Compiles on all cores (make/toolchain.mk), and measures after that (COMPILED makes each measurement
 # wait for every kernel); where no task is named, those with a kernel.  A machine that fails on one
-# cell must not cost the others: a make -k of its own tries each.
+# cell must not cost the others: a make -k of its own tries each.  Nor must a damaged file of one (3).
 with_kernel = $(foreach t,$(tasks),$(if $(strip $(foreach g,$(gpus),$(kernel.$g/$t))),$t))
 compiled: $(cells:%=build/%.build.json)
 reproduce: build/report $(if $(gpus),build/cells build/compare) | $(INSTALL)
 ifneq ($(gpus),)
 	+@status=0; $(MAKE) --no-print-directory -k COMPILED=compiled TASKS='$(if $(SUITE)$(TASKS),$(TASKS),$(with_kernel))' time || status=4; $(if $(dry),exit $$status;) \
-	harness/record/record-results compare && harness/record/record-results new && $(draw) || exit; \
+	damaged=0; for step in compare new; do harness/record/record-results $$step || damaged=$$?; case $$damaged in 0|3) ;; *) exit $$damaged ;; esac; done; $(draw); \
 	[ $$status = 0 ] || echo 'reproduce: the machine failed on some cells, see above; the next make reproduce tries those again' >&2; \
-	exit $$status
+	[ $$damaged = 0 ] || exit $$damaged; exit $$status
 else
 	@make/detect --why
 	@echo 'reproduce: nothing is measured; the recorded results are drawn'
@@ -237,7 +237,7 @@ record: build/cells $(if $(attempts_here),build/best)
 	harness/record/record-results all && harness/record/record-modes$(if $(attempts_here), && harness/record/record-results attempts)
 
 failed: build/report
-	@build/report --failed build/
+	@build/report --failed build
 
 tasks: build/report # asked in a file, as so many names are no argument
 	@$(file >build/tasks.asked,$(foreach t,$(tasks),$(call suite_of,$t) $t$(newline)))build/report --tasks-of '$(firstword $(gpus))' < build/tasks.asked

@@ -35,7 +35,7 @@ static int judge(const char *build, struct recorded *results, const struct board
     if (access(path, F_OK)) {
         outcome = NOT_MEASURED;
     } else if (!result_load(path, &fresh, why, sizeof why)) {
-        warn("%s %s", path, why);
+        warn("%s %s; remove it and run make again", path, why);
     } else {
         enum found found = recorded_find(results, task, &recorded);
         if (found == FOUND_NONE) outcome = NOT_RECORDED;

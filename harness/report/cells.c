@@ -65,7 +65,7 @@ static bool report_failure(const char *cell, const struct boards *known, FILE *o
     char why[256], *path;
     cJSON *json = load_furthest(cell, &path, why, sizeof why);
     if (!json || !result_take(json, path, &r, why, sizeof why))
-        warn("%s %s", path, why);
+        warn("%s %s; remove it and run make again", path, why);
     else {
         failed = !result_ok(&r);
         if (failed) report_cell(&r, known, out);

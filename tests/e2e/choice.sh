@@ -176,6 +176,21 @@ steps > /dev/null
 mk reproduce
 check 'the next reproduce tries just that one' is "$(steps | grep -c '^time')" 1
 check 'and succeeds' [ -e results/h200/crfm_softmax.json ]
+
+# A result in build/ that cannot be read.
+rm -r results/h200
+: > build/h200/crfm_softmax.time.json
+mkdir -p pretend && printf '#!/bin/sh\nexit 3\n' > pretend/compare && chmod +x pretend/compare
+steps > /dev/null
+mk reproduce
+check 'a file that cannot be read fails reproduce as REPRODUCE says' says '^make: .* Error 3$'
+check 'is named, with what to do' lines 1 '^record-results: build/h200/crfm_softmax.time.json is no JSON object .*: not recorded; remove it and run make again$'
+check 'and costs the others nothing' is "$(ls results/h200 | tr '\n' ' ')$(steps | grep report)" 'l1_001_matmul.json l1_019_relu.json report -'
+mk compare
+check 'compare ends with the same' says '^make: .* Error 3$'
+rm -r pretend build/h200/crfm_softmax.time.json
+mk reproduce
+check 'without it, all is well' [ -e results/h200/crfm_softmax.json ]
 mk gen
 check 'gen without a model fails' [ $? != 0 ]
 check 'and says what to set' lines 1 '^not configured: set LLM='

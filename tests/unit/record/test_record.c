@@ -283,8 +283,20 @@ static void test_trouble(void **state) {
     (void)state;
     file_replace("build/cells", "g1 : fam_1\n");
     file_replace("build/g1/fam_1.time.json", "{\"schema\":1,");
+    refused(
+        "results/g1/fam.jsonl", file_read("results/g1/fam.jsonl", NULL),
+        "record-results: build/g1/fam_1.time.json is no JSON object (cut short?): not recorded; "
+        "remove it and run make again");
+    /* Nor does it cost another, and what is empty takes no other's place. */
+    file_replace("build/cells", "g1 : empty fam_1 spared\n");
+    file_replace("build/g1/empty.time.json", "");
+    file_replace("build/g1/spared.time.json", FRESH("spared", ""));
     refused("results/g1/fam.jsonl", file_read("results/g1/fam.jsonl", NULL),
-            "record-results: build/g1/fam_1.time.json is no JSON: nothing was recorded");
+            "1 recorded, 0 recorded before, 0 kept as they were, 2 damaged, 0 not measured");
+    assert_false(exists("results/g1/empty.json"));
+    struct result r = recorded("spared");
+    assert_string_equal(r.task, "spared");
+    result_free(&r);
 }
 
 /* Where a GPU's results are of another tree, none is recorded, replaced or not. */
