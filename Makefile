@@ -10,7 +10,8 @@
 #   modes       measure each kernel back to back (offline) and after gaps (server)
 #   compare     this machine's measurements against results/, cell by cell
 #   record      copy this machine's measurements, other modes' too, and attempts into results/
-#   failed      list the measured cells that did not pass, and recorded results that are stale
+#   failed      list the measured cells that did not pass, and recorded results that are stale; of
+#               those that are said to be of an earlier commit (results/GPU/tree), how many are
 #   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch,
 #               WAYS="eager graph" leaves torch.compile out
 #   import      a PyTorch module as a task, tasks/my/NAME.json: MODULE=file.py NAME=my_task; or all of

@@ -287,8 +287,8 @@ int search_data(const struct search_calls *s, FILE *data, FILE *titles, FILE *tr
 /* Find which results are stale, by the sources in the current folder and the tasks below TASKS. */
 void report_staleness(struct report *r, const char *tasks);
 
-/* Write one line for each stale result: "h200/l1_019_relu stale: kernel".  None is for a GPU whose
- * results are of another tree, as they say. */
+/* Write one line for each stale result: "h200/l1_019_relu stale: kernel".  Those that are said to
+ * be of another tree have one line, with how many of them are. */
 void report_stale(const struct report *r, FILE *out);
 
 /* What the row of a result says of its sources: "stale: kernel, harness".  A result of another tree

@@ -6,8 +6,8 @@
  *          results/, data into plots/data/, and figures
  *   report --cell FILE...    prints one line for each finished cell
  *   report --tasks-of GPU    lists the tasks that standard input names, a line each
- *   report --failed DIR      prints one line for each cell below build/ that is not ok, and one
- *                            for each recorded result that is stale
+ *   report --failed DIR      prints one line for each cell below build/ that is not ok, one for
+ *                            each recorded result that is stale, one for those of another tree
  *
  * The same inputs give the same bytes.  A result that cannot be used costs one line and is left
  * out.  If there are results and none can be used, nothing is written (exit code 3). */

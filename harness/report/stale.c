@@ -114,9 +114,23 @@ void report_staleness(struct report *r, const char *tasks) {
     sources_close(s);
 }
 
+/* Say of how many results of another tree the sources have changed, if of any. */
+static void stale_of_tree(const struct report *r, const struct column *c, const struct tree *t,
+                          FILE *out) {
+    int changed = t->nown + t->nrest, all = 0;
+    for (int j = 0; j < r->nrows; j++) all += *c->cell[j].verdict && tree_of(c, &r->rows[j]) == t;
+    if (changed)
+        fprintf(out,
+                "%s%s%s: %d result%s of commit %.7s, the sources of %d ha%s changed since: "
+                "stale here\n",
+                c->name, *t->family ? ", " : "", t->family, all, all == 1 ? " is" : "s are",
+                t->commit, changed, changed == 1 ? "s" : "ve");
+}
+
 void report_stale(const struct report *r, FILE *out) {
     for (int i = 0; i < r->ncolumns; i++) {
         const struct column *c = &r->columns[i];
+        for (int j = 0; j < c->ntrees; j++) stale_of_tree(r, c, &c->tree[j], out);
         for (int j = 0; j < r->nrows; j++)
             if (*c->stale[j].changed && !tree_of(c, &r->rows[j]))
                 fprintf(out, "%s/%s stale: %s\n", c->name, r->rows[j].task, c->stale[j].changed);

@@ -160,6 +160,8 @@ check 'of a GPU whose results are of another tree the page says so' grep -qE '^\
 check 'README does, too, in the row and below' is "$(grep -cE '^\| h200 .*, of [0-9a-f]{7} \||^\*\*h200\*\*: measured at commit [0-9a-f]{12}. Since then the kernel or the task of 1 of its results$' README.md) $(grep -c 'Stale' README.md)" '2 0'
 check 'and the row of that result' is "$(grep -c ' its kernel or task has changed since |$' results/h200/README.md) $(grep -c '^| l1_019_relu .* its kernel or task' results/h200/README.md)" '1 1'
 check 'and none is listed' is "$(stale)" ''
+of_tree() { "$root/build/report" --failed none 2> "$out" | sed -n 's/^\(h200.*\) of commit [0-9a-f]\{7\}, \(.*\): stale here$/\1: \2/p'; }
+check 'but how many have changed since' is "$(of_tree)" 'h200: 5 results are: the sources of 1 has changed since'
 commit=$(cat results/h200/tree)
 sed -i '$a int more;' optimized/sm_90a/hgemm.cu
 echo "$commit other" > results/h200/tree
@@ -169,6 +171,7 @@ echo "$commit hgemm" > results/h200/tree
 check "of those of a family it lists the others" is "$(stale)" 'l1_019_relu: kernel'
 check 'and the page says of each how many' is "$(grep -cE '^\*\*hgemm\*\*: measured at commit [0-9a-f]{12}. Since then the kernel or the task of 1 of these results$|^\*\*Stale\*\*: what 1 result ' results/h200/README.md)" 2
 check 'as README does' is "$(grep -cE '^\| h200, hgemm, of [0-9a-f]{7} \||^\*\*h200, hgemm\*\*: measured at commit [0-9a-f]{12}. Since then the kernel or the task of 1 of its results$|^\*\*Stale: 1 of' README.md) $(grep -c '^| h200 .*, of ' README.md)" '3 0'
+check 'and make failed, too' is "$(of_tree)" 'h200, hgemm: 1 result is: the sources of 1 has changed since'
 echo fedcba9876543210 >> results/h200/tree
 "$root/build/report" > "$out" 2>&1
 check 'the others may be of a third' is "$(stale)$(grep -cE '^\| h200.*, of [0-9a-f]{7} \||^\*\*h200.*: measured at commit [0-9a-f]{12}. Since then the kernel or the task of 1 of its results$' README.md)" 4
@@ -180,6 +183,7 @@ git -C "$root" rev-parse HEAD > results/h200/tree 2> /dev/null || echo 012345678
 cp "$root/optimized/portable/l1_019_relu.cu" optimized/portable/ && cp "$root/optimized/sm_90a/hgemm.cu" optimized/sm_90a/
 "$root/build/report" > "$out" 2>&1
 check 'where nothing has changed both pages say that' is "$(grep -chE '^\*\*h200\*\*: measured at commit [0-9a-f]{12}; nothing that (its|these) results depend on has changed since\.$' README.md results/h200/README.md | paste -sd' ')" '1 1'
+check 'and make failed lists none' is "$(of_tree)" ''
 rm results/h200/tree
 rm reference/cuda_ops/swoosh.cu harness/replay/timed_sample.c reference/cuda_ops/softmax.cu
 check 'a source that is gone is an error' eval "stale; grep -q 'no file of reference/cuda_ops or reference/cuda_products implements softmax' '$out'"
