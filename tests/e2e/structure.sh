@@ -94,6 +94,18 @@ done
 
 check 'each mutation has something to change' none "$(tests/mutate --check | sed '$d')"
 
+# ---- Documents ------------------------------------------------------------------------------
+
+# "FILE" for each header that a command of results/SCHEMA.md names and that is not in the folder of its `cd`.
+gone() {
+    sed -n 's/^    cd \([^ ]*\) && /\1 /p' results/SCHEMA.md | while read -r folder words; do
+        for word in $words; do case $word in *.*) [ -e "$folder/$word" ] || echo "$folder/$word" ;; esac; done
+    done
+}
+check "results/SCHEMA.md's commands name files that are there" none "$(gone)"
+check 'make help lists each goal that CONTRIBUTING.md tells to run' none "$(comm -23 \
+    <(grep -oE '^    make [a-z][a-z-]*( |$)' CONTRIBUTING.md | awk '{ print $2 }' | sort -u) <(make -s help | awk '/^  [a-z]/ { print $1 }' | sort -u))"
+
 # ---- Where a main stands, and sizes ---------------------------------------------------------
 
 check 'a main is in PROGRAM_main.c' none "$(sources harness reference | xargs grep -l '^int main(' | grep -v '_main\.c$')"
