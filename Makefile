@@ -34,7 +34,8 @@
 #   reward      judge kernels read from standard input, one JSON line each
 #   deps        unpack the packages needed into PREFIX (default deps/); needs no root
 #   test        unit and end-to-end tests; needs no GPU.  NAMES="steps test_tape": just those
-#   test-gpu    the tests that need one
+#   mutations   break each rule of the judge and the timer in turn: a test notices
+#   test-gpu    the tests that need a GPU
 #   clean       remove build/, but for what a model was paid for (build/attempts)
 #   print-VAR   show the value of the variable VAR
 #
