@@ -69,6 +69,10 @@ JUDGE_LLM=replay:nowhere ask side_stream
 check 'JUDGE_LLM comes before LLM' lines 1 '^judge: nowhere/judge/h200/side_stream.jsonl: '
 LLM='' ask side_stream
 check 'no model is an error of usage' fails 2 $?
+check 'which says what may be set' lines 1 '^judge: neither JUDGE_LLM nor LLM is set: JUDGE_LLM=openai:MODEL, '
+JUDGE_LLM=foo ask side_stream
+check 'so is one that is none' fails 2 $?
+check 'which names the variable' lines 1 '^judge: JUDGE_LLM=foo: openai:MODEL, .* is expected$'
 ask side_stream --jump "$(printf 'two\nlines')"
 check 'so is a jump that is no line' fails 2 $?
 ask side_stream --tape
