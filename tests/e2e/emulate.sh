@@ -66,6 +66,19 @@ kernel ptx "asm volatile(\"\"); $shuffles __syncthreads(); if (i == 0) y[row] = 
 emulate ptx
 check 'one with PTX of its own is skipped' grep -q '^skip .*PTX' "$out"
 
+# What cannot be run is said in one line.
+# one_line WHAT STATUS LINE ARG... - emulate with these arguments says LINE, and no more but how many passed.
+one_line() {
+    tests/emulate "${@:4}" > "$out" 2>&1
+    check "$1 is one line" is "$? $(sed '$!b; /^[0-9]* passed, [0-9]* failed$/d' "$out")" "$2 $3"
+}
+one_line 'a kernel without a task' 1 "FAIL $scratch/right.cu: no task right: give one by --task" "$scratch/right.cu"
+one_line "a family's kernel" 0 "skip optimized/portable/hgemm.cu: it is a family's: give one of its tasks by --task" optimized/portable/hgemm.cu
+one_line 'a kernel that is not there' 5 'emulate: nowhere.cu: no such file' nowhere.cu
+usage='usage: emulate [--task TASK.json | --sample N] KERNEL.cu...'
+one_line 'no number of kernels' 2 "emulate: --sample x: expected how many kernels; $usage" --sample x
+one_line 'no task file' 2 "emulate: --task nowhere.json: expected the file of a task; $usage" --task nowhere.json "$scratch/right.cu"
+
 # Asynchronous copies: they happen when they are waited for.
 cat > "$scratch/copies" << 'END'
 #include "task.h"
