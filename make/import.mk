@@ -7,7 +7,10 @@ import: build/task
 # KernelBench's own modules against the oracle, at full size: results/GPU/conformance.csv.  Tasks of
 # another commit than the checkout's are left out.
 .PHONY: conformance $(gpus:%=conformance-%)
-$(if $(filter conformance,$(goals)),$(if $(KERNELBENCH),,$(error conformance: say KERNELBENCH=checkout)))
+ifneq ($(filter conformance,$(goals)),)
+$(if $(KERNELBENCH),,$(error conformance: say KERNELBENCH=checkout))
+$(if $(shell ls -d '$(KERNELBENCH)'/KernelBench/level* 2> /dev/null),,$(error conformance: $(KERNELBENCH): no KernelBench/level1/; KERNELBENCH is a checkout of github.com/ScalingIntelligence/KernelBench))
+endif
 conformance: $(gpus:%=conformance-%)
 	@$(call given,$(gpus),:)
 conforming := $(foreach t,$(if $(TASKS)$(SUITE),$(tasks),$(all_tasks)),$(filter tasks/%,$(task.$t)))

@@ -45,7 +45,8 @@ problem 2 mul 'x * self.w'
 mk conformance
 check 'without a checkout it says what to give' says 'conformance: say KERNELBENCH=checkout'
 mk conformance KERNELBENCH=nowhere
-refused 'a checkout without problems' 'conformance: nowhere: no KernelBench/level1/; expected a checkout of KernelBench$'
+refused 'a checkout without problems' 'conformance: nowhere: no KernelBench/level1/; KERNELBENCH is a checkout of github.com/ScalingIntelligence/KernelBench'
+check 'before anything is compiled for it' [ ! -e build/oracle ]
 conformance
 refused 'one of no known commit' 'conformance: kb: its commit is not known; expected a git checkout, or the commit in kb/COMMIT$'
 echo 89abcdef > kb/COMMIT
