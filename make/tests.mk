@@ -69,7 +69,10 @@ mutations: test
 gpu_c_tests  := $(patsubst tests/gpu/%.c,build/tests/gpu/%,$(wildcard tests/gpu/test_*.c))
 gpu_cu_tests := $(patsubst tests/gpu/%.cu,build/tests/gpu/%,$(wildcard tests/gpu/test_*.cu))
 test_gpu     := $(firstword $(gpus))
+ifneq ($(gpus),) # without one nothing is compiled before that is said
 test-gpu: $(gpu_c_tests) $(gpu_cu_tests) build/tests/gpu/ballast $(programs:%=build/%) $(all_tasks:%=build/tasks/%/task.h) build/cells | $(INSTALL)
+endif
+test-gpu:
 	@$(call given,$(gpus),:)
 	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(or $(RUN.$(test_gpu)),$(RUN))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered tests/gpu/memory tests/gpu/modules
 

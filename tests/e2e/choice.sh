@@ -104,6 +104,16 @@ DRIVER=550.54 gpus 'NVIDIA H200, 9.0'
 mk time
 check 'a driver older than the toolkit is an error' lines 1 '^with-gpu: driver 550 is older'
 
+# No GPU.
+tree
+gpus
+for goal in 'time ARCHS=80' 'aa ARCHS=all' test-gpu; do
+    # shellcheck disable=SC2086  # words
+    mk $goal
+    check "$goal without a GPU says so" says '^no NVIDIA GPU here'
+    check 'and nothing is compiled before' not says '^  (CC|LD|CXX|NVCC) '
+done
+
 # A prefix of one's own, by GPU.
 tree
 mk time TASKS=l1_019 RUN.h200='env PREFIXED=h200' RUN=false
