@@ -332,8 +332,8 @@ void report_reruns(const struct report *r, const char *results);
 /* Write one line for a finished cell: "h200/l1_019_relu ok 1.83x +-0.4%" (cells.c). */
 void report_cell(const struct result *r, const struct boards *known, FILE *out);
 
-/* Write the same for every cell below BUILD that is not ok, from its last step.  Returns how many
- * there are. */
-int report_failed(const char *build, const struct boards *known, FILE *out);
+/* Write the same for every cell below BUILD that is not ok, from its last step; what is left there
+ * of a task that is gone does not count.  Returns how many there are. */
+int report_failed(const char *build, const struct report *r, FILE *out);
 
 #endif

@@ -91,7 +91,7 @@ static void failed(const struct options *o, const char *build) {
     struct report r;
     report_load(&r, o->results, o->tasks, NULL);
     report_staleness(&r, o->tasks);
-    report_failed(build, &r.boards, stdout);
+    report_failed(build, &r, stdout);
     report_stale(&r, stdout);
     report_free(&r);
 }

@@ -152,8 +152,8 @@ static void test_lines(void **state) {
     size_t size = 0;
     (void)state;
     FILE *out = open_memstream(&text, &size);
-    assert_int_equal(report_failed(HERE "/build", &nothing, out), 2);
-    struct report r;
+    struct report r = {0}; /* no tasks are known */
+    assert_int_equal(report_failed(HERE "/build", &r, out), 2);
     load(&r);
     for (int i = 0; i < r.nrows; i++)
         if (*r.columns[0].cell[i].verdict) report_cell(&r.columns[0].cell[i], &nothing, out);
@@ -164,6 +164,21 @@ static void test_lines(void **state) {
     assert_non_null(strstr(text, "testgpu/twice ok 2.00x +-1.0%\n"));
     assert_non_null(strstr(text, "testgpu/wrong wrong: out[7] is 3, expected 4\n"));
     assert_non_null(strstr(text, "testgpu/weak ok 10.00x +-1.0% [weak-baseline: no cuDNN]\n"));
+    free(text);
+    report_free(&r);
+}
+
+/* What is left in build/ of a task that is gone has not failed. */
+static void test_task_gone(void **state) {
+    char *text = NULL;
+    size_t size = 0;
+    (void)state;
+    FILE *out = open_memstream(&text, &size);
+    struct report r;
+    load(&r);
+    assert_int_equal(report_failed(HERE "/build", &r, out), 1);
+    fclose(out);
+    assert_string_equal(text, "testgpu/absent build: error: no such thing\n");
     free(text);
     report_free(&r);
 }
@@ -340,11 +355,12 @@ static void test_same_code(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_level1),     cmocka_unit_test(test_level2_and_all),
-        cmocka_unit_test(test_broken),     cmocka_unit_test(test_without_tasks),
-        cmocka_unit_test(test_lines),      cmocka_unit_test(test_judgments),
-        cmocka_unit_test(test_no_numbers), cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_same_code),  cmocka_unit_test(test_machines),
-        cmocka_unit_test(test_interval),   cmocka_unit_test(test_absurd)};
+        cmocka_unit_test(test_level1),    cmocka_unit_test(test_level2_and_all),
+        cmocka_unit_test(test_broken),    cmocka_unit_test(test_without_tasks),
+        cmocka_unit_test(test_lines),     cmocka_unit_test(test_task_gone),
+        cmocka_unit_test(test_judgments), cmocka_unit_test(test_no_numbers),
+        cmocka_unit_test(test_kernels),   cmocka_unit_test(test_same_code),
+        cmocka_unit_test(test_machines),  cmocka_unit_test(test_interval),
+        cmocka_unit_test(test_absurd)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
