@@ -64,7 +64,7 @@
 
 $(if $(filter grouped-target,$(.FEATURES)),,$(error GNU make 4.3 or newer is needed; this is $(MAKE_VERSION)))
 $(if $(word 2,$(CURDIR)),$(error make cannot work in a folder whose path has a space: $(CURDIR)))
-$(foreach v,TASK GPU SUITES ARCH MODEL,$(if $(filter command,$(origin $v)),$(error no variable '$v'; `make help` names them)))
+include make/variables.mk
 
 PREFIX ?= deps
 RUN    ?= harness/gpu/with-gpu

@@ -30,8 +30,29 @@ check 'print-VAR prints' says '^gpus = h200$'
 cp tasks/level1/l1_019_relu.json tasks/crfm/
 mk tasks
 check 'two tasks of one name are refused' says 'same name: l1_019_relu in tasks/crfm tasks/level1'
-mk time TASK=l1_019
-check 'a misspelt variable is one line' lines 1 "no variable 'TASK'"
+rm tasks/crfm/l1_019_relu.json
+for wrong in TASK:TASKS TASKSS:TASKS GPU:GPUS SUITES:SUITE ARCH:ARCHS gpus:GPUS BUDGET_USDD:BUDGET_USD KP_DEADLIN:KP_DEADLINE; do
+    mk -n time "${wrong%:*}=1"
+    check "a misspelt variable fails: ${wrong%:*}" is $? 2
+    check 'and is one line, which names the nearest' is "$(grep -c . "$out") $(grep -c "no variable '${wrong%:*}'; the nearest is ${wrong#*:}\." "$out")" '1 1'
+done
+mk -n time MODEL=x
+check 'a model has another name' lines 1 "no variable 'MODEL'; a model is named in LLM"
+mk -n time XYZZY=x
+check 'one that is like no other is told where they are' lines 1 'make help. and REPRODUCE.md name them'
+mk -n time TASKS=l1_019 arch.odd=90 RUN.odd='env A=b' CFLAGS=-O1 KP_STAY=0 MINE= LLM_KEY_ENV=MINE
+check 'variables by kind of GPU, of compilers and of the key are known' [ $? = 0 ]
+TASKSS=1 mk -n time TASKS=l1_019
+check 'and of the environment any' [ $? = 0 ]
+{
+    (cd "$root" && grep -ohE '\b[A-Z][A-Z0-9_]+=' Makefile README.md REPRODUCE.md CONTRIBUTING.md METHOD.md | grep -v -e QKP -e KP_INPUTS -e KP_GPU -e '^KEY='
+        grep -E '^\|' REPRODUCE.md | grep -oE '`[A-Z][A-Z0-9_]+`' | grep -vF '`PATH`'
+        grep -rhoE '\$\{KP_[A-Z_]+:-[0-9]' harness | sed 's/:-.*//; s/..//')
+} | tr -d '`=' | sort -u > documented
+# shellcheck disable=SC2046  # names
+mk help $(sed 's/$/=/' documented)
+check 'every variable that the documents name is known' [ $? = 0 ]
+check 'which are not few' [ "$(wc -l < documented)" -gt 60 ]
 
 # The scripts by themselves.
 for script in compile/compile compile/compile-attempt gen/estimate-cost inspect/profile promote/promote inspect/sanitize inspect/shrink; do
