@@ -27,7 +27,6 @@ gen search experiment: export MODE_SET = $(if $(filter experiment,$(goals)),$(MO
 gen search experiment: export SAMPLES_SET = $(if $(filter file,$(origin SAMPLES)),,$(SAMPLES))
 gen search experiment:
 	$(if $(filter-out $@,$(filter gen search experiment,$(goals))),@echo 'gen and search are two goals: one after the other' >&2; exit 2)
-	$(if $(cells),,@make/detect --why >&2; exit 4)
 	+@harness/gen/search $@ $(if $(dry),--plan)
 
 # Whether what a model is paid for can be compiled and measured here.

@@ -9,13 +9,12 @@ static const struct setting { /* a number */
     double low, high, otherwise; /* NAN: it is not sent */
     bool whole;
     size_t at; /* of struct llm_config */
-} settings[] = {{"LLM_TEMPERATURE", 0, 100, NAN, false, offsetof(struct llm_config, temperature)},
-                {"LLM_SEED", -1e14, 1e14, NAN, true, offsetof(struct llm_config, seed)},
-                {"LLM_MAX_TOKENS", 1, 1e8, 32768, true, offsetof(struct llm_config, max_tokens)},
-                {"LLM_SECONDS", 0.001, 1e6, 3600, false, offsetof(struct llm_config, call_seconds)},
-                {"LLM_IDLE_SECONDS", 1, 1e6, 600, true, offsetof(struct llm_config, idle_seconds)},
-                {"LLM_BACKOFF_MS", 0, 1e6, 500, false, offsetof(struct llm_config, backoff_ms)},
-                {"LLM_TRIES", 1, 100, 8, true, offsetof(struct llm_config, tries)}};
+} settings[] = {
+#define SETTING(name, low, high, otherwise, whole, member) \
+    {name, low, high, otherwise, whole, offsetof(struct llm_config, member)},
+#include "llm/settings.h"
+#undef SETTING
+};
 
 /* The value of a variable; NULL if it is unset or empty. */
 static const char *value_of(const char *name) {

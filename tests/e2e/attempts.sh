@@ -29,11 +29,33 @@ check 'more samples than are counted are not cut in silence' says 'ROUNDS x WIDT
 ask_make gen search TASKS=l1_019
 check 'gen and search at once is one line' lines 1 'one after the other'
 mk -n search TASKS=l1_019
-check 'make -n without a model plans nothing' not says '^plan:'
+check 'make -n without a model fails' [ $? = 2 ]
+check 'in one line, and plans nothing' is "$(grep -c '^not configured: set LLM=' "$out") $(grep -c '^plan:' "$out")" '1 0'
+gpus
+mk -n search TASKS=l1_019 LLM=openai:gpt-5.5
+check 'make -n without a GPU fails' [ $? = 2 ]
+check 'in one line, and plans nothing, either' is "$(grep -c '^no NVIDIA GPU here' "$out") $(grep -cE '^(plan|make/detect)' "$out")" '1 0'
+gpus 'NVIDIA H200, 9.0'
+for wrong in BUDGET_USD=five BUDGET_CALLS=-3 TASK_TOKENS=1k TASK_HOURS=inf; do
+    mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 "$wrong"
+    check "a plan with $wrong fails" [ $? = 2 ]
+    check 'in the words of the run itself' is "$(grep -c "^plan: $wrong is not a number of 0 or more" "$out") $(grep -c '^plan' "$out")" '1 1'
+done
+for wrong in LLM=foo:bar LLM=gpt-5.5 LLM=openai: LLM_TRIES=0 LLM_SECONDS=x LLM_SEED=1.5 TURNS=0 TAU=x; do
+    mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 "$wrong"
+    check "a plan with $wrong fails" [ $? = 2 ]
+    check 'in one line' is "$(grep -cE "^plan: $wrong: .*expected" "$out") $(grep -c '^plan' "$out")" '1 1'
+done
+mk -n search TASKS=l1_019 LLM=openai:own BUDGET_USD=5
+check 'nor can money be capped without a price' is "$? $(grep -c '^plan: no price for own in' "$out") $(grep -c '^plan' "$out")" '2 1 1'
+mk -n search TASKS=l1_019 LLM=openai:own BUDGET_TOKENS=1e6
+check 'tokens can' says '^plan: .*no price is known, so a cap has to be in tokens .BUDGET_TOKENS.; BUDGET_TOKENS stops it at 1e6$'
+mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 BUDGET_CALLS=3 BUDGET_TOKENS=1000 TASK_CALLS=2
+check 'caps of calls and tokens are named' says '; BUDGET_TOKENS stops it at 1000; BUDGET_CALLS stops it at 3; TASK_CALLS a cell at 2$'
 mk -n gen-ready TASKS=l1_019
 check 'before the first call the client is built, and nothing that measures' is "$(grep -oE 'LD build/[a-z]+' "$out" | sort -u | tr '\n' ' ')" 'LD build/best LD build/gen '
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 LLM_MAX_TOKENS=many
-check 'a cap that is no number is one line' lines 1 '^plan: LLM_MAX_TOKENS=many'
+check 'a cap that is no number is one line' lines 1 '^plan: LLM_MAX_TOKENS=many: a whole number from 1 to 1e8 is expected'
 mk -n search TASKS=l1_019 LLM=openai:gpt-5.5 OPENAI_BASE_URL=http://127.0.0.1:8080/v1
 check 'a server on this machine costs nothing' says '^plan: 35 calls of gpt-5.5 on this machine .*cost nothing'
 mk -n search TASKS=l1_019 LLM=openai:own OPENAI_BASE_URL=http://127.0.0.1:8080/v1 BUDGET_USD=5

@@ -23,7 +23,7 @@ world() {
     cp "$root"/tests/mock/prompts/* harness/gen/prompts/ # short texts: see there
     cp "$root/harness/measure/tolerance.h" harness/measure/
     cp "$root/harness/gen/prompt.h" harness/gen/
-    cp "$root/harness/llm/"{prices.json,llm.h} harness/llm/
+    cp "$root/harness/llm/"{prices.json,llm.h,settings.h} harness/llm/
     cp "$root"/tests/e2e/pretend/* pretend/
     for p in gen best modes; do ln -s "$root/build/$p" "pretend/$p"; done
     printf '#!/bin/sh\nenv >> environment.log\nexec toolkit/bin/nvcc.real "$@"\n' > nvcc
