@@ -143,13 +143,23 @@ static int ask(const char *program, int argc, char **argv, const char *seconds) 
     die(KP_MACHINE, "the process that stays does not answer: set KP_STAY=0");
 }
 
+/* The seconds that KP_STAY says, as text; NULL for none. */
+static const char *stay_seconds(void) {
+    const char *seconds = getenv("KP_STAY");
+    if (!seconds || !*seconds) return NULL;
+    size_t digits = strspn(seconds, "0123456789");
+    if (seconds[digits] || digits > 8)
+        die(KP_USAGE, "KP_STAY=%.40s: a whole number of seconds is expected", seconds);
+    return atoi(seconds) ? seconds : NULL;
+}
+
 int main(int argc, char **argv) {
     char program[PATH_MAX];
-    const char *seconds = getenv("KP_STAY");
     kp_program("stay");
+    const char *seconds = stay_seconds();
     if (argc < 2) die(KP_USAGE, "usage: stay PROGRAM ARGUMENT...");
     if (!realpath(argv[1], program)) die(KP_IO, "%s: %s", argv[1], strerror(errno));
-    if (seconds && atoi(seconds) > 0) return ask(program, argc - 1, argv + 1, seconds);
+    if (seconds) return ask(program, argc - 1, argv + 1, seconds);
     execv(program, argv + 1);
     die(KP_MACHINE, "%s: cannot be started: %s", program, strerror(errno));
 }

@@ -79,6 +79,8 @@ KP_FOREIGN_KERNELS=b200 mine
 check 'a folder that the checkout lacks' lines 1 '^foreign: theirs/kernels/b200: no such folder: KP_FOREIGN_KERNELS names one of a100_F32F16F16F32 h100_F32F16F16F32$'
 KP_FOREIGN_KERNELS=a100_F32F16F16F32 mine
 check 'another folder is taken where it is named' grep -q '^hgemm_64_64_64,a100_F32F16F16F32,ok,' results/foreign/h200.csv
+KP_FOREIGN_DRAWN=x mine
+check 'a number that is none' is "$(grep -c "^foreign: KP_FOREIGN_DRAWN is a whole number, not 'x'$" "$out") $(grep -c 'foreign\] Error 2$' "$out")" '1 1'
 rm -r theirs/cutlass
 mine
 check 'no CUTLASS where a source includes it' lines 1 '^foreign: theirs/cutlass has no include/cute/tensor.hpp, .* say CUTLASS=checkout'

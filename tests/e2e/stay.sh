@@ -170,6 +170,12 @@ mkdir -p other/tasks/fake && cp -r build other && sed 's/64,64/64, 64/' "$json" 
 check 'a baseline that another folder has left reads the task of this one' fails 0 $?
 mv away "$json"
 
+for wrong in x 1.5 -1 10s 999999999999; do
+    KP_STAY=$wrong step verify
+    check "KP_STAY=$wrong is a wrong command line" fails 2 $?
+    check 'in one line' is "$(grep -c "^stay: KP_STAY=$wrong: a whole number of seconds is expected$" "$out") $(grep -c . "$out")" '1 1'
+done
+
 # ---- When it ends -------------------------------------------------------------------------------
 
 # shellcheck disable=SC2046  # a list

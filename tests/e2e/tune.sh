@@ -97,6 +97,11 @@ mk tune TASKS=fam_1_1
 check 'a table that cannot be written is an error' says 'tune\] Error 5$'
 rmdir optimized/include/own_table.cuh+
 
+for wrong in KP_TUNE_MOST=x KP_TUNE_MOST=0 KP_TUNE_SHARE=x KP_TUNE_GAIN=1%; do
+    mk tune SUITE=fam "$wrong"
+    check "$wrong is one line" is "$(grep -c "^tune: .*${wrong%=*}.* not '${wrong#*=}'$" "$out") $(grep -c 'tune\] Error 2$' "$out")" '1 1'
+done
+
 sed -i '2d' optimized/portable/fam.cu
 mk tune SUITE=fam
 check 'a kernel without choices is one line' lines 1 '^tune: none of these cells has a kernel with choices'
