@@ -265,6 +265,12 @@ def read(path):
         sys.exit(3)
 
 
+def wrong(message):
+    """What is wrong with the command line, in one line, and the end."""
+    print("pytorch: " + message, file=sys.stderr)
+    sys.exit(2)
+
+
 def main():
     parser = argparse.ArgumentParser(description="PyTorch's times for the tasks.")
     parser.add_argument("files", nargs="+", metavar="OUT.csv TASK.json")
@@ -272,10 +278,11 @@ def main():
     parser.add_argument("--ways", default=" ".join(WAYS), help="which of: %(default)s")
     parser.add_argument("--run", default="", help="a prefix that runs a command with a free GPU")
     parser.add_argument("--gpus", type=int, default=1, help="how many there are")
+    parser.error = wrong
     options = parser.parse_args()
     ways = options.ways.split()
     if not ways or set(ways) - set(WAYS):
-        parser.error("--ways %s: expected some of %s" % (options.ways, " ".join(WAYS)))
+        parser.error("WAYS (--ways) %s: expected some of %s" % (options.ways, " ".join(WAYS)))
     out = None if options.show else options.files.pop(0)
     if out and not out.endswith(".csv"):
         parser.error("the first argument is the .csv file to write")

@@ -22,7 +22,16 @@ import threading
 from forms import FLAGS, TYPES, effect, first_words, function, size, source, tensors
 from process import Process, answer
 
-SECONDS = float(os.environ.get("KP_TORCH_SECONDS", "60"))
+def seconds_of(text):
+    """How long a task may take to compile."""
+    with contextlib.suppress(ValueError):
+        if 0 < float(text) < float("inf"):
+            return float(text)
+    print("pytorch: KP_TORCH_SECONDS=%s: a number of seconds above 0 is expected" % text, file=sys.stderr)
+    sys.exit(2)
+
+
+SECONDS = seconds_of(os.environ.get("KP_TORCH_SECONDS") or "60")
 MOST = 32  # processes: each has a context on the GPU and a PyTorch in memory
 START = 120  # seconds that a process may take to be ready
 

@@ -186,7 +186,11 @@ check 'in silence, as the board is the same' lines 0 'of another board'
 STUB_TIMES=4 measure TASKS=product WAYS=graph
 check 'one way is measured' is "$(times product)" 200.00,360.00,100.00,200.00,360.00,100.00,20.00,36.00,10.00
 measure TASKS=product WAYS='graph fast'
-check 'a way that is none is refused' says 'expected some of eager graph compiled'
+check 'a way that is none is one line' is "$(grep -c '^pytorch: WAYS .*graph fast: expected some of eager graph compiled$' "$out") $(grep -c . "$out")" '1 2'
+for wrong in x 0 -1 inf nan; do
+    KP_TORCH_SECONDS=$wrong measure TASKS=product
+    check "so is a limit of $wrong" is "$(grep -c "^pytorch: KP_TORCH_SECONDS=$wrong: a number of seconds above 0 is expected$" "$out") $(grep -c . "$out")" '1 2'
+done
 STUB_TIMES=5 STUB_UUID=GPU-eeeeabcd-4567-89ef-0123-456789abcdef measure TASKS=product WAYS='eager graph'
 check 'on another board, other ways keep theirs in a row of its own' is "$(times product | sort)" ,,100.00,,,100.00,,,10.00$'\n'500.00,450.00,,500.00,450.00,,50.00,45.00,
 STUB_UUID=GPU-ffffabcd-4567-89ef-0123-456789abcdef measure TASKS=product
