@@ -95,6 +95,12 @@ mk time TASKS=l1_019 GPUS='a100 h200' RUN=env
 check 'another GPU leaves the cells of the first alone' ran 'nvcc l1_019_relu;peaks build/a100/peaks.json;time a100/l1_019_relu;verify a100/l1_019_relu;'
 check 'several GPUs have each their cell' is "$(jq -r .kernel.arch build/a100/l1_019_relu.build.json build/h200/l1_019_relu.build.json | tr '\n' ' ')" 'sm_80 sm_90 '
 
+for wrong in x 0 5m -3; do
+    mk build TASKS=l1_001 GPUS=h200 KP_COMPILE_SECONDS=$wrong
+    check "KP_COMPILE_SECONDS=$wrong is one line" is "$(grep -c "^compile: KP_COMPILE_SECONDS is a positive whole number, not '$wrong'$" "$out") $(grep -c '^compile' "$out") $(grep -c 'Error 2$' "$out")" '1 1 1'
+done
+mk build TASKS=l1_001 GPUS=h200 NVCC=/bin/false
+check 'an nvcc that says nothing is said to' lines 1 '^compile: /bin/false cannot compile a trivial kernel: it ends with 1 and says nothing: NVCC names another$'
 mk build NVCC=/no/such/nvcc GPUS=h200
 check 'an NVCC that is not there is not replaced by another' lines 1 '^deps: no CUDA Toolkit'
 
