@@ -40,6 +40,7 @@ found      = $(patsubst $1=%,%,$(filter $1=%,$(FOUND)))
 # Goals that build everything use all cores, unless -j says otherwise.
 MAKEFLAGS += $(if $(filter reproduce foreign test test-gpu,$(goals)),-j$(shell nproc))
 
+NVCC_told := $(NVCC)
 NVCC      := $(or $(NVCC),$(call found,nvcc))
 CUDA_HOME := $(or $(CUDA_HOME),$(call found,cuda))
 CUDA_LIB  := $(patsubst %/,%,$(dir $(firstword $(wildcard $(addsuffix /libcudart.so,$(CUDA_HOME)/lib64 $(CUDA_HOME)/lib $(CUDA_HOME)/lib/$(call found,multiarch))))))
@@ -55,9 +56,12 @@ $(foreach g,$(gpus),$(if $(arch.$g),,$(error unknown GPU '$g': known are $(known
 lacks   := $(call found,lacks)
 need     = $(addprefix need-,$(filter $1,$(lacks)))
 INSTALL := $(if $(lacks),$(if $(filter reproduce test test-gpu gen search,$(goals)),install))
-need-%: $(INSTALL); @make/deps check $* $(PREFIX)
-install:; @make/deps install $(PREFIX) $(lacks)
-deps:; make/deps unpack $(PREFIX)
+told.gcc = $(CC)
+told.g++ = $(CXX)
+told.nvcc = $(NVCC_told)
+need-%: $(INSTALL); @make/deps check $* '$(PREFIX)' '$(told.$*)'
+install:; @make/deps install '$(PREFIX)' $(lacks)
+deps:; make/deps unpack '$(PREFIX)'
 
 # ---- Flags --------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ check 'nor does a search' asked 0
 gpus 'NVIDIA H200, 9.0'
 ask_make gen TASKS=l1_019 NVCC="$PWD/no-nvcc"
 check 'without a compiler nothing is asked' asked 0
-check 'which one line says, too' lines 1 'nvcc'
+check 'which one line says, too' lines 1 '^deps: NVCC=.*no-nvcc: no such command'
 printf '#!/bin/sh\n[ "$1" != --version ] || exec "%s" "$@"\necho "nvcc fatal   : no host compiler" >&2\nexit 1\n' "$PWD/toolkit/bin/nvcc" > broken && chmod +x broken
 ask_make gen TASKS=l1_019 NVCC="$PWD/broken"
 check 'nor with one that does not work' asked 0

@@ -32,7 +32,9 @@ else
     skip 'make deps' "$(grep -m1 '^deps:' "$out")"
 fi
 mk deps PREFIX=/proc/no/such
-check 'a PREFIX that cannot be written is one line' lines 1 '^deps: cannot write'
+check 'a PREFIX that cannot be written is one line' is "$(grep -c '^deps: cannot write /proc/no/such: choose another' "$out") $(grep -c . "$out")" '1 3'
+mk deps PREFIX=
+check 'so is an empty one' is "$(grep -c '^deps: PREFIX is empty: ' "$out") $(grep -c . "$out")" '1 3'
 
 # Without the packages: reproduce goes as far as it can, the others say what to do.
 tree
