@@ -247,6 +247,7 @@ tasks: build/report # asked in a file, as so many names are no argument
 	@$(file >build/tasks.asked,$(foreach t,$(tasks),$(call suite_of,$t) $t$(newline)))build/report --tasks-of '$(firstword $(gpus))' < build/tasks.asked
 
 include make/inspect.mk make/import.mk make/gen.mk make/tests.mk
+$(if $(filter pytorch import conformance,$(goals)),$(call must_run,PYTHON,: PYTHON names a Python with PyTorch))
 
 help:; @sed '/^$$/q; s/^# \{0,1\}//' Makefile
 # What a model was paid for stays.

@@ -51,6 +51,19 @@ $(foreach g,$(call found,gpu),$(eval arch.$(subst :, := ,$g)))
 gpus := $(or $(GPUS),$(goal_gpus),$(sort $(foreach g,$(call found,gpu),$(firstword $(subst :, ,$g)))))
 $(foreach g,$(gpus),$(if $(arch.$g),,$(error unknown GPU '$g': known are $(known_gpus); of another say its architecture, e.g. arch.$g=90)))
 
+# What is no architecture is not left to nvcc, which would be blamed: numbers of at least 80, in ARCHS with the
+# suffix of those that go with no other (90a, 100f).
+no_number = $(shell printf '%s\n' '$(subst $(space),' ',$(strip $(subst ','\'',$1)))' | grep -vxE '([89][0-9]|[1-9][0-9]{2})$2')
+space    := $(subst ,, )
+$(foreach g,$(gpus),$(if $(filter command environment,$(origin arch.$g)),$(if $(call no_number,$(arch.$g))$(word 2,$(arch.$g)),$(error arch.$g=$(arch.$g): an architecture is a number of at least 80, as 86 or 90))))
+$(if $(ARCHS),$(if $(call no_number,$(patsubst all,80,$(ARCHS)),[af]?),$(error ARCHS=$(ARCHS): 'all', or numbers of at least 80, as 86 or 90a)))
+
+# A prefix that is not there is not left to the shell: its first word that is no assignment.
+no_command = $(shell set -f; for w in $1; do case $$w in ([A-Za-z_]*=*) ;; (*) command -v "$$w" > /dev/null || echo "$$w"; break ;; esac; done 2> /dev/null)
+must_run   = $(if $(call no_command,$(value $1)),$(error $1: no command '$(call no_command,$(value $1))' here$2))
+runs      := $(sort $(foreach g,$(gpus),$(if $(filter-out undefined,$(origin RUN.$g)),RUN.$g,RUN)))
+$(if $(filter-out $(no_cells) $(free) build tasks,$(goals)),$(foreach r,$(runs),$(if $(filter file undefined,$(origin $r)),,$(call must_run,$r,: RUN is the prefix that runs a command with a free GPU))))
+
 # need-X stands where the missing package X keeps something from being made: it says so in one
 # line.  Main goals try to install what is missing first.
 lacks   := $(call found,lacks)

@@ -102,7 +102,34 @@ done
 mk build TASKS=l1_001 GPUS=h200 NVCC=/bin/false
 check 'an nvcc that says nothing is said to' lines 1 '^compile: /bin/false cannot compile a trivial kernel: it ends with 1 and says nothing: NVCC names another$'
 mk build NVCC=/no/such/nvcc GPUS=h200
-check 'an NVCC that is not there is not replaced by another' lines 1 '^deps: no CUDA Toolkit'
+check 'an NVCC that is not there is not replaced by another' lines 1 '^deps: NVCC=/no/such/nvcc: no such command: '
+CUDA_HOME_HERE='' mk build NVCC=/bin/false GPUS=h200
+check 'nor is one without a toolkit' lines 1 '^deps: NVCC=/bin/false: no CUDA Toolkit 12.4 or newer is around it'
+touch harness/*/*_main.c
+for wrong in CC CXX; do
+    mk build GPUS=h200 $wrong=/no/such/cc
+    check "a $wrong that is not there is named" lines 1 "^deps: $wrong=/no/such/cc: no such command"
+done
+for wrong in 'ARCHS=77' 'ARCHS=80 abc' 'ARCHS=sm_90' 'ARCHS=9'; do
+    mk build GPUS=h200 "$wrong"
+    check "$wrong is a wrong command line" is "$? $(grep -c "\*\*\* $wrong: 'all', or numbers of at least 80" "$out") $(grep -c . "$out")" '2 1 1'
+done
+for wrong in abc 75 90a 9 '80 90'; do
+    mk build GPUS=foo arch.foo="$wrong"
+    check "so is arch.foo=$wrong" is "$? $(grep -c "\*\*\* arch.foo=$wrong: an architecture is a number of at least 80" "$out") $(grep -c . "$out")" '2 1 1'
+done
+for right in ARCHS=90a 'ARCHS=80 100f 120' ARCHS=all 'ARCHS= all 90a'; do
+    mk -n build TASKS=l1_019 GPUS=h200 "$right"
+    check "$right is none" [ $? = 0 ]
+done
+for wrong in RUN RUN.h200; do
+    mk verify GPUS=h200 $wrong='A=b nosuchcmd -x'
+    check "a $wrong that is not there is named" is "$? $(grep -c "\*\*\* $wrong: no command 'nosuchcmd' here: RUN is " "$out") $(grep -c . "$out")" '2 1 1'
+done
+mk verify GPUS=h200 RUN=nosuchcmd RUN.h200=env
+check 'but for one that nothing uses' not says nosuchcmd
+mk pytorch GPUS=h200 PYTHON=/nonexistent
+check 'so is a PYTHON' is "$? $(grep -c "\*\*\* PYTHON: no command '/nonexistent' here: PYTHON names " "$out") $(grep -c . "$out")" '2 1 1'
 
 # No GPU, a wrong one, an old one, an old driver.
 tree
