@@ -64,7 +64,7 @@ static bool read_sections(struct reader *r, Elf64_Ehdr *h) {
     e->type = h->e_type;
     e->nsections = h->e_shnum;
     e->sections = calloc(e->nsections, sizeof *e->sections);
-    if (!e->sections) return bad(r, "out of memory");
+    if (!e->sections) die(KP_MACHINE, "out of memory");
     for (unsigned i = 0; i < e->nsections; i++) {
         struct elf_section *s = &e->sections[i];
         Elf64_Shdr d;
@@ -109,7 +109,7 @@ static bool read_symbols(struct reader *r) {
     if (table->size % sizeof(Elf64_Sym)) return bad(r, "symbol table of odd size");
     e->nsymbols = table->size / sizeof(Elf64_Sym);
     e->symbols = calloc(e->nsymbols + 1, sizeof *e->symbols);
-    if (!e->symbols) return bad(r, "out of memory");
+    if (!e->symbols) die(KP_MACHINE, "out of memory");
     for (size_t i = 0; i < e->nsymbols; i++) {
         struct elf_symbol *s = &e->symbols[i];
         Elf64_Sym d;
@@ -139,7 +139,7 @@ static bool append_relocations(struct reader *r, unsigned i) {
     if (n == 0) return true;
     if (s->info >= e->nsections) return bad(r, "%s patches no section", s->name);
     grown = realloc(e->relocations, (e->nrelocations + n) * sizeof *grown);
-    if (!grown) return bad(r, "out of memory");
+    if (!grown) die(KP_MACHINE, "out of memory");
     e->relocations = grown;
     for (size_t k = 0; k < n; k++) {
         Elf64_Rela d = {0};
@@ -171,11 +171,7 @@ struct elf *elf_parse(const void *bytes, size_t size, const char *path, char *me
     struct elf *e = calloc(1, sizeof *e);
     struct reader r = {e, path, message, message_size};
     Elf64_Ehdr h;
-    if (!e || !(e->file = malloc(size ? size : 1))) {
-        bad(&r, "out of memory");
-        free(e);
-        return NULL;
-    }
+    if (!e || !(e->file = malloc(size ? size : 1))) die(KP_MACHINE, "out of memory");
     if (size) memcpy(e->file, bytes, size);
     e->size = size;
     if (read_sections(&r, &h) && name_sections(&r, &h) && read_symbols(&r) && read_relocations(&r))
@@ -184,12 +180,13 @@ struct elf *elf_parse(const void *bytes, size_t size, const char *path, char *me
     return NULL;
 }
 
-struct elf *elf_read(const char *path, char *message, size_t message_size) {
+struct elf *elf_read(const char *path, bool *malformed, char *message, size_t message_size) {
     struct reader r = {NULL, path, message, message_size};
     struct elf *e = NULL;
     unsigned char *bytes = NULL;
     size_t size = 0, room = 0, n = 0;
     FILE *f = fopen(path, "rb");
+    *malformed = false;
     if (!f) {
         bad(&r, "%s", strerror(errno));
         return NULL;
@@ -197,16 +194,21 @@ struct elf *elf_read(const char *path, char *message, size_t message_size) {
     do {
         if (size == room) {
             unsigned char *grown = realloc(bytes, room = room ? 2 * room : 1 << 16);
-            if (!grown) break;
+            if (!grown) die(KP_MACHINE, "out of memory");
             bytes = grown;
         }
         n = fread(bytes + size, 1, room - size, f);
         size += n;
     } while (n > 0 && size < FILE_LIMIT);
-    if (n != 0 || ferror(f))
-        bad(&r, "cannot be read whole (unreadable, or over %d bytes)", FILE_LIMIT);
-    else
-        e = elf_parse(bytes, size, path, message, message_size);
+    if (ferror(f)) {
+        bad(&r, "cannot be read whole");
+    } else {
+        if (n != 0)
+            bad(&r, "over %d bytes", FILE_LIMIT);
+        else
+            e = elf_parse(bytes, size, path, message, message_size);
+        *malformed = !e;
+    }
     fclose(f);
     free(bytes);
     return e;

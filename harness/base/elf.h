@@ -55,8 +55,9 @@ struct elf {
 };
 
 /* Read a file, or a copy of `size` bytes.  NULL and a message ("PATH: what is wrong") if it cannot
- * be read or is malformed anywhere. */
-struct elf *elf_read(const char *path, char *message, size_t message_size);
+ * be read or is malformed anywhere; *malformed says that it was read.  Ends the program if there is
+ * no memory. */
+struct elf *elf_read(const char *path, bool *malformed, char *message, size_t message_size);
 struct elf *elf_parse(const void *bytes, size_t size, const char *path, char *message,
                       size_t message_size);
 void elf_free(struct elf *e);

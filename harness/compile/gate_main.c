@@ -1,21 +1,35 @@
 /* gate_main.c: `gate OBJECT CUBIN...` checks whether a compiled kernel keeps to the contract.
  *
- * If it does: exit 0, and no output.  If not: exit 1, and one line on stdout with all reasons.  If
- * a file cannot be read, or is not ELF and so not a compiler's: exit 3. */
+ * If it does: exit 0, and no output.  If not: exit 1, and one line on stdout with all reasons, of
+ * which a malformed file is the only one: what a kernel tells the assembler can make one.  If a
+ * file cannot be read: exit 3. */
 #include "base/elf.h"
 #include "base/error.h"
 #include "compile/gate.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { MAX_CUBINS = 16, REFUSED = 1, MOST_REASONS = 1000 };
+enum { MAX_CUBINS = 16, REFUSED = 1, MOST_REASONS = 1000, LONGEST_PATH = 4096 };
 
-/* Read one file.  Ends the program if it cannot be read. */
-static struct elf *must_read(const char *path) {
-    char message[512];
-    struct elf *e = elf_read(path, message, sizeof message);
-    if (!e) die(KP_INPUT, "%s: compile it again", message);
-    return e;
+/* Write out what was printed, and end with `status`. */
+static int finish(int status) {
+    if (fflush(stdout) != 0) die(KP_IO, "cannot write the reason");
+    return status;
+}
+
+/* Read the file of a kernel's `part`, or end the program: with the reason if it is malformed. */
+static struct elf *must_read(const char *part, const char *path) {
+    char message[LONGEST_PATH + 512];
+    bool malformed;
+    struct elf *e = elf_read(path, &malformed, message, sizeof message);
+    if (e) return e;
+    if (!malformed) die(KP_INPUT, "%s: compile it again", message);
+    for (char *p = message; *p; p++)
+        if ((unsigned char)*p < 0x20 || (unsigned char)*p > 0x7e) *p = '?';
+    printf("%s: malformed: %s\n", part, message + strlen(path) + strlen(": "));
+    exit(finish(REFUSED));
 }
 
 int main(int argc, char **argv) {
@@ -27,8 +41,8 @@ int main(int argc, char **argv) {
     kp_program("gate");
     if (argc < 3 || argc - 2 > MAX_CUBINS)
         die(KP_USAGE, "usage: gate OBJECT CUBIN... (at most %d)", MAX_CUBINS);
-    object = must_read(argv[1]);
-    for (int i = 2; i < argc; i++) cubins[n++] = must_read(argv[i]);
+    object = must_read("object", argv[1]);
+    for (int i = 2; i < argc; i++) cubins[n++] = must_read("cubin", argv[i]);
     pass = gate_object(object, cubins, n, reason, sizeof reason);
     if (!pass) printf("%s", reason);
     for (size_t i = 0; i < n; i++) {
@@ -39,6 +53,5 @@ int main(int argc, char **argv) {
     if (!pass) putchar('\n');
     elf_free(object);
     for (size_t i = 0; i < n; i++) elf_free(cubins[i]);
-    if (fflush(stdout) != 0) die(KP_IO, "cannot write the reason");
-    return pass ? KP_OK : REFUSED;
+    return finish(pass ? KP_OK : REFUSED);
 }

@@ -138,6 +138,20 @@ seen() {
     ) > "$scratch/found" 2> "$out"
     check 'a header counts if one pass of the compiler includes it' cmp "$scratch/found" "$scratch/tree/expected"
 }
+# judged TEXT [CODE] - the verdict and the reason of a kernel with this text, and this code in launch.
+judged() {
+    printf '%s\n' '#include "task.h"' "$1" '__global__ void nothing() {}' \
+        'extern "C" void launch(const struct Inputs *, const struct Outputs *, void *, cudaStream_t) {' "${2-}" '}' > kernel.cu
+    "$root/harness/compile/compile" l1_019_relu.json build/out 90 kernel.cu > "$out" 2>&1 || return
+    jq -r '"\(.verdict) \(.reason)"' build/out.build.json
+}
+# What the assembler can be asked for.
+assembled() {
+    cd "$scratch/tree" || exit
+    check 'an object that cannot be read is the fault of the kernel' is \
+        "$(judged 'asm(".section .x,\"\",%0x2\n.quad 0\n.text\n");')" 'gate object: malformed: two symbol tables'
+    cd "$root" || exit
+}
 
 out=$scratch/out
 export CUDA_HOME=$real_cuda NVCC=$real_nvcc
@@ -153,3 +167,4 @@ esac
 tested
 together
 seen
+assembled

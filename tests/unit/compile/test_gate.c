@@ -47,8 +47,10 @@ static void write_file(const char *name, const char *a, const char *b) {
 
 static struct elf *read_elf(const char *name) {
     char message[512];
-    struct elf *e = elf_read(path_of(name), message, sizeof message);
+    bool malformed;
+    struct elf *e = elf_read(path_of(name), &malformed, message, sizeof message);
     if (!e) fail_msg("%s", message);
+    assert_false(malformed);
     return e;
 }
 
@@ -370,6 +372,33 @@ static void test_damage(void **state) {
     elf_free(e);
 }
 
+/* What the assembler makes of a kernel's text and the reader refuses is malformed; what cannot be
+ * read is not. */
+static void test_malformed(void **state) {
+    static const struct {
+        const char *text, *reason;
+    } bad[] = {{".globl f\nf:\n.section .x,\"\",%0x2\n.quad 0\n", "two symbol tables"},
+               {".globl f\nf:\n.section .x,\"\",%0x12\n.quad 0\n", "extended section numbers"},
+               {".altmacro\n.macro one n\n.section s&n\n.endm\n.set i, 0\n"
+                ".rept 65300\none %i\n.set i, i + 1\n.endr\n",
+                "more than 65280 sections"}};
+    const char *cc = getenv("CC");
+    char message[512];
+    bool malformed;
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        write_file("m.s", bad[i].text, "");
+        assert_int_equal(run("%s -c m.s -o m.o", cc ? cc : "cc"), 0);
+        assert_null(elf_read(path_of("m.o"), &malformed, message, sizeof message));
+        assert_true(malformed);
+        if (!strstr(message, bad[i].reason)) fail_msg("%s", message);
+    }
+    assert_null(elf_read(path_of("nosuch"), &malformed, message, sizeof message));
+    assert_false(malformed);
+    assert_null(elf_read(dir, &malformed, message, sizeof message));
+    assert_false(malformed);
+}
+
 /* With nvcc: a real object and its cubin pass, and all variables are found. */
 static void test_nvcc(void **state) {
     static const char *const expected[] = {"s_dev",       "g_dev",  "g_init",
@@ -458,7 +487,8 @@ int main(void) {
         cmocka_unit_test(test_bad_objects),   cmocka_unit_test(test_all_reasons),
         cmocka_unit_test(test_missing_parts), cmocka_unit_test(test_cubins),
         cmocka_unit_test(test_variables),     cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_nvcc),          cmocka_unit_test(test_confine),
+        cmocka_unit_test(test_malformed),     cmocka_unit_test(test_nvcc),
+        cmocka_unit_test(test_confine),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
