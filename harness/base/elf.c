@@ -158,10 +158,15 @@ static bool append_relocations(struct reader *r, unsigned i) {
     return true;
 }
 
+/* Read all relocations, but for those of a linked library that are left to the loader: their
+ * symbols are others, and their offsets are addresses. */
 static bool read_relocations(struct reader *r) {
-    for (unsigned i = 0; i < r->e->nsections; i++) {
-        uint32_t type = r->e->sections[i].type;
-        if ((type == SHT_REL || type == SHT_RELA) && !append_relocations(r, i)) return false;
+    const struct elf *e = r->e;
+    for (unsigned i = 0; i < e->nsections; i++) {
+        const struct elf_section *s = &e->sections[i];
+        if (s->type != SHT_REL && s->type != SHT_RELA) continue;
+        if (e->type == ET_DYN && (s->flags & SHF_ALLOC)) continue;
+        if (!append_relocations(r, i)) return false;
     }
     return true;
 }

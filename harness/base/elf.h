@@ -1,9 +1,9 @@
 /* elf.h: a small strict reader of ELF64 files.
  *
- * A kernel is compiled to two files: the host object (x86-64 or aarch64) and the cubin (machine
- * 190).  Both come from source that nobody has checked, so the reader checks every offset, size and
- * index once.  A struct elf that it returns can be walked without further checks.  Names point into
- * the file's bytes, which the struct owns. */
+ * A kernel is compiled to two files: the host object (x86-64 or aarch64), of which a library is
+ * linked, and the cubin (machine 190).  They come from source that nobody has checked, so the
+ * reader checks every offset, size and index once.  A struct elf that it returns can be walked
+ * without further checks.  Names point into the file's bytes, which the struct owns. */
 #ifndef KP_ELF_H
 #define KP_ELF_H
 
@@ -49,7 +49,7 @@ struct elf {
     size_t nsymbols;
     struct elf_symbol *symbols;
     size_t nrelocations;
-    struct elf_relocation *relocations;
+    struct elf_relocation *relocations; /* but for what a library leaves to the loader */
     unsigned char *file;
     size_t size;
 };

@@ -1,6 +1,8 @@
 /* gate.c: see gate.h. */
 #include "compile/gate.h"
 
+#include "compile/x86.h"
+
 #include <elf.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -356,28 +358,15 @@ static void check_relocations(const struct elf *o, struct verdict *v) {
     }
 }
 
-/* The name of the instruction at p if host code may not have it, or NULL.  Nothing is decoded, so a
- * constant in the code, or the distance of a jump, can look like one: of 33 kernels of networks two
- * did so by chance.  harness/compile/compile tries another layout then. */
-static const char *forbidden_x86(const unsigned char *p, size_t n) {
-    size_t rex = n > 1 && (p[1] & 0xf0) == 0x40;
-    if (n >= 2 && p[0] == 0x0f && p[1] == 0x05) return "syscall";
-    if (n >= 2 && p[0] == 0x0f && p[1] == 0x34) return "sysenter";
-    if (n >= 2 && p[0] == 0xcd && p[1] == 0x80) return "int 0x80";
-    if (n >= 4 + rex && p[0] == 0xf3 && p[1 + rex] == 0x0f && p[2 + rex] == 0xae &&
-        p[3 + rex] >= 0xc0 && p[3 + rex] <= 0xdf)
-        return "rdfsbase or its kin";
-    /* op %fs:disp32, %reg: the way to the thread block; 0x28 is the stack protector's word */
-    if (n >= 8 + rex && (p[0] == 0x64 || p[0] == 0x65) && (p[2 + rex] & 0xc7) == 0x04 &&
-        p[3 + rex] == 0x25 && memcmp(p + 4 + rex, "\x28\0\0\0", 4) != 0)
-        return "an access through %fs or %gs";
-    return NULL;
-}
-
-/* The same for the aarch64 instruction word w. */
-static const char *forbidden_aarch64(uint32_t w) {
-    if ((w & 0xffe0001f) == 0xd4000001) return "svc";
-    if ((w & 0xffffffe0) == 0xd53bd040) return "mrs tpidr_el0";
+/* The name of the instruction of aarch64 in n bytes of code that host code may not have, and *at,
+ * where it is, or NULL. */
+static const char *aarch64_forbidden(const unsigned char *code, size_t n, size_t *at) {
+    for (*at = 0; *at + 4 <= n; *at += 4) {
+        const unsigned char *p = code + *at;
+        uint32_t w = p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+        if ((w & 0xffe0001f) == 0xd4000001) return "svc";
+        if ((w & 0xffffffe0) == 0xd53bd040) return "mrs tpidr_el0";
+    }
     return NULL;
 }
 
@@ -385,36 +374,46 @@ static const char *forbidden_aarch64(uint32_t w) {
 static void check_code(const struct elf *o, struct verdict *v) {
     for (unsigned i = 0; i < o->nsections; i++) {
         const struct elf_section *s = &o->sections[i];
-        size_t step = o->machine == ELF_AARCH64 ? 4 : 1;
+        const char *what;
+        size_t at;
         if (!(s->flags & SHF_EXECINSTR) || !s->bytes) continue;
-        for (size_t at = 0; at + step <= s->size; at += step) {
-            const unsigned char *p = s->bytes + at;
-            const char *what = step == 1
-                                   ? forbidden_x86(p, s->size - at)
-                                   : forbidden_aarch64(p[0] | (uint32_t)p[1] << 8 |
-                                                       (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24);
-            if (!what) continue;
-            refuse(v,
-                   "object: %s+0x%zx holds %s (or a constant that looks like it: change the "
-                   "constant)",
-                   s->name, at, what);
-            return;
-        }
+        what = o->machine == ELF_AARCH64 ? aarch64_forbidden(s->bytes, s->size, &at)
+                                         : x86_forbidden(s->bytes, s->size, &at);
+        if (!what) continue;
+        refuse(v,
+               "%s: %s+0x%zx holds %s (or a constant that looks like it: change the "
+               "constant)",
+               o->type == ET_REL ? "object" : "library", s->name, at, what);
+        return;
     }
+}
+
+/* Whether it is the host's code, in a file of this type (ET_*). */
+static bool is_host(const struct elf *e, unsigned type) {
+    return e->type == type && (e->machine == ELF_X86_64 || e->machine == ELF_AARCH64);
 }
 
 bool gate_object(const struct elf *object, struct elf *const *cubins, size_t ncubins, char *reason,
                  size_t size) {
     struct verdict v = {reason, size, 0, 0};
     *reason = 0;
-    if (object->type != ET_REL || (object->machine != ELF_X86_64 && object->machine != ELF_AARCH64))
-        refuse(&v, "object: not an object file of x86-64 or aarch64");
+    if (!is_host(object, ET_REL)) refuse(&v, "object: not an object file of x86-64 or aarch64");
     if (v.found) return false;
     check_sections(object, &v);
     check_symbols(object, cubins, ncubins, &v);
     check_constructors(object, &v);
     check_relocations(object, &v);
     check_code(object, &v);
+    return conclude(&v);
+}
+
+bool gate_library(const struct elf *library, char *reason, size_t size) {
+    struct verdict v = {reason, size, 0, 0};
+    *reason = 0;
+    if (!is_host(library, ET_DYN))
+        refuse(&v, "library: not a library of x86-64 or aarch64");
+    else
+        check_code(library, &v);
     return conclude(&v);
 }
 

@@ -18,6 +18,10 @@
 bool gate_object(const struct elf *object, struct elf *const *cubins, size_t ncubins, char *reason,
                  size_t size);
 
+/* The same for the library that is linked of such an object ("library: ..."): its code, of which
+ * the linker has filled in what was left open. */
+bool gate_library(const struct elf *library, char *reason, size_t size);
+
 /* The same for one cubin ("cubin: ..."). */
 bool gate_cubin(const struct elf *cubin, char *reason, size_t size);
 

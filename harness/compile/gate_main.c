@@ -1,4 +1,5 @@
-/* gate_main.c: `gate OBJECT CUBIN...` checks whether a compiled kernel keeps to the contract.
+/* gate_main.c: `gate OBJECT CUBIN...` checks whether a compiled kernel keeps to the contract, and
+ * `gate LIBRARY` whether what was linked of the object does.
  *
  * If it does: exit 0, and no output.  If not: exit 1, and one line on stdout with all reasons, of
  * which a malformed file is the only one: what a kernel tells the assembler can make one.  If a
@@ -32,6 +33,16 @@ static struct elf *must_read(const char *part, const char *path) {
     exit(finish(REFUSED));
 }
 
+/* Check the library.  Returns how the program ends. */
+static int library(const char *path) {
+    char reason[MOST_REASONS];
+    struct elf *e = must_read("library", path);
+    bool pass = gate_library(e, reason, sizeof reason);
+    if (!pass) puts(reason);
+    elf_free(e);
+    return finish(pass ? KP_OK : REFUSED);
+}
+
 int main(int argc, char **argv) {
     struct elf *object, *cubins[MAX_CUBINS];
     size_t n = 0;
@@ -39,8 +50,9 @@ int main(int argc, char **argv) {
     bool pass;
 
     kp_program("gate");
-    if (argc < 3 || argc - 2 > MAX_CUBINS)
-        die(KP_USAGE, "usage: gate OBJECT CUBIN... (at most %d)", MAX_CUBINS);
+    if (argc < 2 || argc - 2 > MAX_CUBINS)
+        die(KP_USAGE, "usage: gate OBJECT CUBIN... (at most %d), or gate LIBRARY", MAX_CUBINS);
+    if (argc == 2) return library(argv[1]);
     object = must_read("object", argv[1]);
     for (int i = 2; i < argc; i++) cubins[n++] = must_read("cubin", argv[i]);
     pass = gate_object(object, cubins, n, reason, sizeof reason);

@@ -145,11 +145,36 @@ judged() {
     "$root/harness/compile/compile" l1_019_relu.json build/out 90 kernel.cu > "$out" 2>&1 || return
     jq -r '"\(.verdict) \(.reason)"' build/out.build.json
 }
+# far SECTION NUMBER - $far becomes a text with the distance of two places, one in that section, and a number.
+far() { far=$(printf 'asm(".section %s\\nzz: .long 0xc3\\n.text\\nsc: .long zz - . + %d\\n ret\\n");' "$1" "$2"); }
+# missing VALUE - what that number was to be for the linker to have written VALUE.
+missing() {
+    local at
+    at=$(nm build/out.so) || return
+    echo $(($1 - 0x$(sed -n 's/ [a-z] zz$//p' <<< "$at") + 0x$(sed -n 's/ [a-z] sc$//p' <<< "$at")))
+}
 # What the assembler can be asked for.
 assembled() {
     cd "$scratch/tree" || exit
     check 'an object that cannot be read is the fault of the kernel' is \
         "$(judged 'asm(".section .x,\"\",%0x2\n.quad 0\n.text\n");')" 'gate object: malformed: two symbol tables'
+    [ "$(uname -m)" = x86_64 ] || { cd "$root" && return || exit; }
+    # The linker writes the distance of two places, so a kernel can have it write an instruction.
+    local call='asm volatile("call sc" : : "a"(39) : "rcx", "r11");' number
+    far '.text.zz,\"ax\"' 0
+    check 'a distance is none' is "$(judged "$far" "$call")" 'ok null'
+    far '.text.zz,\"ax\"' "$(missing 0xc3050f)"
+    check 'an instruction that the linker writes is seen' is \
+        "$(judged "$far" "$call" | grep -o '^gate library\|holds syscall' | paste -sd' ')" 'gate library holds syscall'
+    far .data 0
+    judged "$far" "$call" > "$scratch/found"
+    number=$(missing 0xc3050f)
+    far .data "$number"
+    check 'one by chance is none in another layout' is "$(judged "$far" "$call")" 'ok null'
+    check 'which it was linked in' not is "$(missing 0xc3050f)" "$number"
+    check 'the loader writes none' is \
+        "$(judged 'asm(".weak __cudaGetKernel\nsc: .quad __cudaGetKernel + 0xc3050f\n");' "$call" | grep -o '^build link\|in read-only section' | paste -sd' ')" \
+        'build link in read-only section'
     cd "$root" || exit
 }
 
