@@ -47,7 +47,8 @@ bool table_load(struct table *t, const char *path) {
         if (!t->field || !t->line) die(KP_MACHINE, "out of memory");
         int found = cut(line, t->field + (size_t)t->nrows * n, t->ncolumns);
         if (found != t->ncolumns)
-            die(KP_INPUT, "%s:%d: %d fields, expected %d", path, number, found, t->ncolumns);
+            die(KP_INPUT, "%s:%d: %d fields, expected %d: remove the line, or restore the file",
+                path, number, found, t->ncolumns);
         t->line[t->nrows++] = number;
     }
     if (t->nrows == 0) die(KP_INPUT, "%s: no line names the columns", path);

@@ -134,7 +134,9 @@ static void cut(const struct place *at, char *line, char **field) {
         *end++ = 0;
         if (last) end = NULL;
     }
-    if (n < COLUMNS) die(KP_INPUT, "%s:%d: %d fields, expected %d", at->path, at->line, n, COLUMNS);
+    if (n < COLUMNS)
+        die(KP_INPUT, "%s:%d: %d fields, expected %d: remove the line, or restore the file",
+            at->path, at->line, n, COLUMNS);
 }
 
 /* The model's name, as text of one line.  One that does not fit is refused: cut off, two could be
