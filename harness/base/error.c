@@ -32,3 +32,8 @@ void die(int code, const char *format, ...) {
     va_end(ap);
     exit(code);
 }
+
+void output_end(void) {
+    if (fflush(stdout) || ferror(stdout))
+        die(KP_IO, "cannot write standard output; is the disk full?");
+}

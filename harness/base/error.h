@@ -28,6 +28,9 @@ void kp_program(const char *name);
 /* Print "PROGRAM: MESSAGE\n" to stderr and exit with `code`.  Never returns. */
 KP_NORETURN void die(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Write out what was printed; die with KP_IO if standard output could not take all of it. */
+void output_end(void);
+
 /* Print "PROGRAM: MESSAGE\n" to stderr and go on. */
 void warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

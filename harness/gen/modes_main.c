@@ -122,7 +122,6 @@ int main(int argc, char **argv) {
     check_all();
     print_means(atof(argv[1]));
     print_beats();
-    if (fflush(stdout) || ferror(stdout))
-        die(KP_IO, "cannot write standard output; is the disk full?");
+    output_end();
     return KP_OK;
 }

@@ -88,7 +88,6 @@ int main(int argc, char **argv) {
     recorded_close(&results);
     boards_free(&known);
     print_counts(gpu, count);
-    if (fflush(stdout) || ferror(stdout))
-        die(KP_IO, "cannot write standard output; is the disk full?");
+    output_end();
     return count[UNREADABLE] ? KP_INPUT : KP_OK;
 }

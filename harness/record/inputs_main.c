@@ -86,7 +86,6 @@ int main(int argc, char **argv) {
     else
         print_cell(s, argv[1], argc == 3 ? argv[2] : NULL);
     sources_close(s);
-    if (fflush(stdout) || ferror(stdout))
-        die(KP_IO, "cannot write standard output; is the disk full?");
+    output_end();
     return KP_OK;
 }

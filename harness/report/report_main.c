@@ -115,7 +115,6 @@ static int run(int argc, char **argv) {
 int main(int argc, char **argv) {
     kp_program("report");
     int code = run(argc, argv);
-    if (fflush(stdout) || ferror(stdout))
-        die(KP_IO, "cannot write standard output; is the disk full?");
+    output_end();
     return code;
 }

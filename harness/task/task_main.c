@@ -54,7 +54,6 @@ int main(int argc, char **argv) {
         view[v].print(t, stdout);
         task_free(t);
     }
-    if (fflush(stdout) || ferror(stdout))
-        die(KP_IO, "cannot write standard output; is the disk full?");
+    output_end();
     return KP_OK;
 }
