@@ -96,21 +96,6 @@ static const char *value(char **argv, int argc, int i) {
     return argv[i + 1];
 }
 
-/* The judge's model, JUDGE_LLM, comes before LLM, which all programs that ask one have. */
-static void take_model(void) {
-    static const char *const word[] = {"openai:", "responses:", "anthropic:", "replay:"};
-    static const char usage[] =
-        "openai:MODEL, responses:MODEL, anthropic:MODEL or replay:DIR is expected";
-    const char *own = getenv("JUDGE_LLM"), *common = getenv("LLM");
-    if (own && *own) {
-        int i = 0;
-        while (i < 4 && (strncmp(own, word[i], strlen(word[i])) || !own[strlen(word[i])])) i++;
-        if (i == 4) die(KP_USAGE, "JUDGE_LLM=%.60s: %s", own, usage);
-        if (setenv("LLM", own, 1)) die(KP_MACHINE, "out of memory");
-    } else if (!common || !*common)
-        die(KP_USAGE, "neither JUDGE_LLM nor LLM is set: JUDGE_LLM=%s", usage);
-}
-
 int main(int argc, char **argv) {
     kp_program("judge");
     if (argc < 4)
@@ -132,9 +117,8 @@ int main(int argc, char **argv) {
     if (!o.transcript) die(KP_USAGE, "--transcript FILE, where the answer is recorded, is missing");
     if (o.jump && (strlen(o.jump) > 100 || strchr(o.jump, '\n')))
         die(KP_USAGE, "--jump: one line of 100 characters at most, e.g. '1.2 -> 14.8'");
-    take_model();
     struct llm_config llm;
-    llm_config_read(&llm); /* before other programs run: it takes the key away */
+    llm_config_read_of(&llm, "JUDGE_LLM"); /* before other programs run: it takes the key away */
     char *task_name = base_name(o.task), *kernel_name = base_name(o.kernel);
     cJSON *data = data_of(&o, task_name);
     cJSON *messages = prompt_jq("judge", "messages", data);

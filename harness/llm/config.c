@@ -42,19 +42,21 @@ static const char *word(const char *name, const char *pattern, const char *expec
     return value ? value : "";
 }
 
-/* Split LLM into api and model. */
-static void read_model(struct llm_config *c) {
+/* Split the variable `own`, or else LLM, into api and model. */
+static void read_model(struct llm_config *c, const char *own) {
     static const char usage[] =
         "openai:MODEL, responses:MODEL, anthropic:MODEL or replay:DIR is expected";
-    const char *llm = value_of("LLM"), *model = llm ? strchr(llm, ':') : NULL;
+    const char *name = own && value_of(own) ? own : "LLM";
+    const char *llm = value_of(name), *model = llm ? strchr(llm, ':') : NULL;
+    if (!llm && own) die(KP_USAGE, "neither %s nor LLM is set: %s=%s", own, own, usage);
     if (!llm) die(KP_USAGE, "LLM is not set: %s", usage);
     for (c->api = LLM_CHAT; model && c->api <= LLM_REPLAY; c->api++) {
         const char *word = c->api == LLM_REPLAY ? "replay" : llm_wire(c->api)->word;
         if (!strncmp(llm, word, strlen(word)) && llm + strlen(word) == model) break;
     }
-    if (!model || c->api > LLM_REPLAY || !*++model) die(KP_USAGE, "LLM=%.60s: %s", llm, usage);
+    if (!model || c->api > LLM_REPLAY || !*++model) die(KP_USAGE, "%s=%.60s: %s", name, llm, usage);
     if (!text_matches(model, "^[^[:cntrl:]]{1,255}$"))
-        die(KP_USAGE, "LLM: the model's name is not text of at most 255 bytes");
+        die(KP_USAGE, "%s: the model's name is not text of at most 255 bytes", name);
     strcpy(c->model, model);
 }
 
@@ -83,12 +85,16 @@ static void read_settings(struct llm_config *c) {
 }
 
 void llm_config_read(struct llm_config *c) {
+    llm_config_read_of(c, NULL);
+}
+
+void llm_config_read_of(struct llm_config *c, const char *own) {
     const struct rlimit none = {0, 0};
     *c = (struct llm_config){.api = LLM_CHAT};
     /* This process will hold the key: allow no core file and no reading by other processes. */
     if (setrlimit(RLIMIT_CORE, &none) || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0))
         die(KP_MACHINE, "core files cannot be turned off: %s", strerror(errno));
-    read_model(c);
+    read_model(c, own);
     read_key(c);
     const struct wire *wire = llm_wire(c->api);
     const char *url = wire ? value_of(wire->base_variable) : NULL;

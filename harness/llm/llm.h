@@ -37,6 +37,10 @@ struct llm_config {
  * which writes no core file and cannot be traced; no child process sees it. */
 void llm_config_read(struct llm_config *c);
 
+/* The same of a program whose model may be named in a variable of its own, which comes before LLM.
+ */
+void llm_config_read_of(struct llm_config *c, const char *own);
+
 /* End the program where every call would end it: no key (llm_need_key), a cap that is no number,
  * one in USD for a model without a price. */
 void llm_ready(const struct llm_config *c);
