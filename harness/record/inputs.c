@@ -32,8 +32,7 @@ static const char *const op_folders[OP_FOLDERS] = {"reference/cuda_ops", "refere
 static const char *const implements[] = {"KP_IMPL(%s,", "ELEMENTWISE(%s,"};
 
 struct source {
-    char *path, *text; /* its normal form */
-    char *code;        /* that of what code is made of: without static_assert */
+    char *path, *text; /* its normal form; of a kernel's without static_assert */
 };
 
 struct group { /* sources that are hashed together */
@@ -60,20 +59,20 @@ static void append(struct group *g, const struct source *source) {
     g->of[g->n++] = source;
 }
 
-/* The source at `path`.  It is read once. */
-static const struct source *source_at(struct sources *s, const char *path) {
+/* The source at `path`, which is one of a kernel or not.  It is read once. */
+static const struct source *source_at(struct sources *s, const char *path, bool of_kernel) {
     for (int i = 0; i < s->all.n; i++)
         if (!strcmp(s->all.of[i]->path, path)) return s->all.of[i];
     if (access(path, R_OK)) die(KP_INPUT, "%s: no such source: results depend on it", path);
     struct source *read = malloc(sizeof *read);
     if (!read) die(KP_MACHINE, "out of memory");
     long size;
-    char *text = file_read(path, &size), *unasserted = code_unasserted(text);
+    char *text = file_read(path, &size), *code = of_kernel ? code_unasserted(text) : text;
     if (strlen(text) != (size_t)size)
         die(KP_INPUT, "%s: a NUL byte in it, which would hide what follows: remove it", path);
-    *read = (struct source){text_format("%s", path), code_normal(text), code_normal(unasserted)};
+    *read = (struct source){text_format("%s", path), code_normal(code)};
+    if (of_kernel) free(code);
     free(text);
-    free(unasserted);
     append(&s->all, read);
     return read;
 }
@@ -91,10 +90,10 @@ static int is_source(const struct dirent *e) {
 static void add_part(struct sources *s, struct group *g, const char *part) {
     struct dirent **file = NULL;
     int n = scandir(part, &file, is_source, alphasort);
-    if (n < 0) append(g, source_at(s, part));
+    if (n < 0) append(g, source_at(s, part, false));
     for (int i = 0; i < n; i++) {
         char *path = text_format("%s/%s", part, file[i]->d_name);
-        append(g, source_at(s, path));
+        append(g, source_at(s, path, false));
         free(path);
         free(file[i]);
     }
@@ -124,7 +123,6 @@ void sources_close(struct sources *s) {
     for (int i = 0; i < s->all.n; i++) {
         free(s->all.of[i]->path);
         free(s->all.of[i]->text);
-        free(s->all.of[i]->code);
         free((struct source *)s->all.of[i]);
     }
     free(s->all.of);
@@ -184,19 +182,19 @@ static void add_line(struct text *all, const char *table, const char *begin) {
 static void hash_kernel(struct text *all, struct sources *s, const char *kernel,
                         const char *shape) {
     struct group g = {0};
-    append(&g, source_at(s, kernel));
+    append(&g, source_at(s, kernel, true));
     for (int i = 0; i < g.n; i++) {
         const struct source *of = g.of[i];
         if (i > 0 && is_table(of->path))
-            add_line(all, of->code, shape);
+            add_line(all, of->text, shape);
         else
-            add_text(all, of->code);
-        for (const char *end = of->code; (end = strstr(end, ".cuh")); end++) {
+            add_text(all, of->text);
+        for (const char *end = of->text; (end = strstr(end, ".cuh")); end++) {
             const char *name = end;
             if (end[4] != '"' && end[4] != '>') continue;
-            while (name > of->code && !strchr("\"<\n", name[-1])) name--;
+            while (name > of->text && !strchr("\"<\n", name[-1])) name--;
             char *path = text_format("%s/%.*s.cuh", headers, (int)(end - name), name);
-            if (!has(&g, path) && access(path, F_OK) == 0) append(&g, source_at(s, path));
+            if (!has(&g, path) && access(path, F_OK) == 0) append(&g, source_at(s, path, true));
             free(path);
         }
     }
