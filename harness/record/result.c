@@ -49,8 +49,7 @@ double usable_number(double x) {
     return x >= 1e-12 && x <= 1e12 ? x : 0;
 }
 
-/* The usable number at `key`, or 0 when there is none. */
-static double positive(const cJSON *object, const char *key) {
+double result_number(const cJSON *object, const char *key) {
     return usable_number(json_number(object, key, 0));
 }
 
@@ -78,11 +77,12 @@ static bool load_numbers(struct result *r, char *why, size_t size) {
     const cJSON *speedup = cJSON_GetObjectItemCaseSensitive(r->json, "speedup");
     const cJSON *times = cJSON_GetObjectItemCaseSensitive(r->json, "time_us");
     word(r->against, sizeof r->against, speedup, "against");
-    r->ratio = positive(speedup, "ratio");
-    r->low = positive(speedup, "low");
+    r->ratio = result_number(speedup, "ratio");
+    r->low = result_number(speedup, "low");
     r->high = json_number(speedup, "high", INFINITY);
-    r->candidate_us = positive(cJSON_GetObjectItemCaseSensitive(times, "candidate"), "midmean");
-    r->against_us = positive(cJSON_GetObjectItemCaseSensitive(times, r->against), "midmean");
+    r->candidate_us =
+        result_number(cJSON_GetObjectItemCaseSensitive(times, "candidate"), "midmean");
+    r->against_us = result_number(cJSON_GetObjectItemCaseSensitive(times, r->against), "midmean");
     if (!(r->ratio > 0 && r->low <= r->ratio && r->ratio <= r->high)) {
         snprintf(why, size, "is ok but its speedup has no ratio inside low and high");
         return false;
@@ -114,7 +114,7 @@ static bool unfinished(const char *path) {
 /* Fill in r from r->json.  Returns false, and why, when it does not fit. */
 static bool load_fields(const char *path, struct result *r, char *why, size_t size) {
     const cJSON *json = r->json;
-    double schema = positive(json, "schema");
+    double schema = result_number(json, "schema");
     word(r->task, sizeof r->task, json, "task");
     word(r->suite, sizeof r->suite, json, "suite");
     word(r->gpu, sizeof r->gpu, json, "gpu");
@@ -126,7 +126,7 @@ static bool load_fields(const char *path, struct result *r, char *why, size_t si
     word(r->headers, sizeof r->headers, kernel, "headers_sha256");
     word(r->code, sizeof r->code, kernel, "code_sha256");
     word(r->sources, sizeof r->sources, cJSON_GetObjectItemCaseSensitive(json, "inputs"), "kernel");
-    r->floor_us = positive(json, "floor_us");
+    r->floor_us = result_number(json, "floor_us");
     load_flags(r);
 
     size_t known = 0;

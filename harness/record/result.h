@@ -40,6 +40,9 @@ struct cJSON *json_load(const char *path, char *why, size_t size);
  * and quotients of such numbers are finite, and those of others need not be. */
 double usable_number(double x);
 
+/* The usable number at `key` of a result's object, or 0 when there is none. */
+double result_number(const struct cJSON *object, const char *key);
+
 /* Whether s is a name as used for tasks, suites and GPUs: [a-z0-9_]+. */
 bool is_name(const char *s);
 

@@ -63,10 +63,16 @@ void table_free(struct table *t) {
     memset(t, 0, sizeof *t);
 }
 
-int table_column(const struct table *t, const char *name, const char *path) {
+int table_find(const struct table *t, const char *name) {
     for (int i = 0; i < t->ncolumns; i++)
         if (!strcmp(t->field[i], name)) return i;
-    die(KP_INPUT, "%s: no column %s", path, name);
+    return -1;
+}
+
+int table_column(const struct table *t, const char *name, const char *path) {
+    int column = table_find(t, name);
+    if (column < 0) die(KP_INPUT, "%s: no column %s", path, name);
+    return column;
 }
 
 const char *table_field(const struct table *t, int row, int column) {

@@ -21,7 +21,10 @@ bool table_load(struct table *t, const char *path);
 /* Release a table and leave it empty. */
 void table_free(struct table *t);
 
-/* The index of a column.  Dies with KP_INPUT if `t`, which was read from `path`, has none of this
+/* The index of a column; -1 if there is none of this name. */
+int table_find(const struct table *t, const char *name);
+
+/* The same.  Dies with KP_INPUT if `t`, which was read from `path`, has none of this
  * name. */
 int table_column(const struct table *t, const char *name, const char *path);
 

@@ -21,13 +21,6 @@ static const double slow = 0.95;
 
 /* ---- reading ---- */
 
-/* The row of a task; -1 for a task that is no more. */
-static int row_of(const struct report *r, const char *task) {
-    for (int i = 0; i < r->nrows; i++)
-        if (!strcmp(r->rows[i].task, task)) return i;
-    return -1;
-}
-
 /* The rows of a GPU, which are made with the first. */
 static struct beside *rows_of(const struct report *r, struct column *c) {
     if (!c->beside) c->beside = calloc((size_t)r->nrows + 1, sizeof *c->beside);
@@ -44,7 +37,7 @@ static void each_task(const struct report *r, struct column *c, const struct tab
     if (!t->ncolumns) return;
     int task = table_column(t, "task", path);
     for (int i = 0; i < t->nrows; i++) {
-        int row = row_of(r, table_field(t, i, task));
+        int row = report_row(r, table_field(t, i, task));
         if (row >= 0) take(r, c, t, i, row, path);
     }
 }

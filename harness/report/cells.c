@@ -75,13 +75,6 @@ static bool report_failure(const char *cell, const struct boards *known, FILE *o
     return failed;
 }
 
-/* Whether there is such a task, as far as is known. */
-static bool is_task(const struct report *r, const char *task) {
-    bool found = !r->rows_known;
-    for (int i = 0; i < r->nrows && !found; i++) found = !strcmp(r->rows[i].task, task);
-    return found;
-}
-
 int report_failed(const char *build, const struct report *r, FILE *out) {
     struct dirent **gpu = NULL, **cell = NULL;
     int failed = 0, ngpu = scandir(build, &gpu, is_folder, alphasort);
@@ -91,7 +84,8 @@ int report_failed(const char *build, const struct report *r, FILE *out) {
         for (int j = 0; j < ncell; j++) {
             *strchr(cell[j]->d_name, '.') = '\0';
             char *path = text_format("%s/%s", folder, cell[j]->d_name);
-            if (is_task(r, cell[j]->d_name)) failed += report_failure(path, &r->boards, out);
+            bool gone = r->rows_known && report_row(r, cell[j]->d_name) < 0;
+            if (!gone) failed += report_failure(path, &r->boards, out);
             free(path);
             free(cell[j]);
         }

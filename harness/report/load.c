@@ -43,8 +43,8 @@ static bool is_shown(const struct report *r, const char *suite) {
     return is_published(r, suite) || among(r->shown, suite);
 }
 
-/* Find the row of a task.  Returns -1 if there is none.  The search begins where the last one
- * ended, as results come in nearly the same order as rows. */
+/* The row of a task, as report_row() finds it.  The search begins where the last one ended, as
+ * results come in nearly the same order as rows. */
 static int find_row(struct report *r, const char *task) {
     for (int i = 0; i < r->nrows; i++) {
         int row = (r->likely_row + i) % r->nrows;

@@ -117,8 +117,7 @@ static void put_torch(const struct column *c, int row, FILE *out) {
  * named first.  0 if none was timed. */
 static double baseline_us(const struct result *cell) {
     const cJSON *times = cJSON_GetObjectItemCaseSensitive(cell->json, "time_us");
-    return is_missing(cell) && times ? usable_number(json_number(times->child, "midmean", 0))
-                                     : cell->against_us;
+    return is_missing(cell) && times ? result_number(times->child, "midmean") : cell->against_us;
 }
 
 /* The row of a recorded cell. */

@@ -35,10 +35,9 @@ struct pairs { /* of a class */
 /* Our fastest baseline of a class or a better one; 0 if none was timed in the class itself. */
 static double our_time(const struct result *cell, const char *class) {
     const cJSON *times = cJSON_GetObjectItemCaseSensitive(cell->json, "time_us"), *runner;
-    double best =
-        usable_number(json_number(cJSON_GetObjectItemCaseSensitive(times, class), "midmean", 0));
+    double best = result_number(cJSON_GetObjectItemCaseSensitive(times, class), "midmean");
     cJSON_ArrayForEach(runner, times) {
-        double us = usable_number(json_number(runner, "midmean", 0));
+        double us = result_number(runner, "midmean");
         if (!strcmp(runner->string, "candidate") || class_rank(runner->string) > class_rank(class))
             continue;
         if (us > 0 && us < best) best = us;

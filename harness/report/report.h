@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 struct row { /* a task */
     char task[64];
@@ -110,6 +111,13 @@ struct report {
  * rows of their own, and the results of the rest are passed over; NULL takes every suite as if it
  * were published. */
 void report_load(struct report *r, const char *results, const char *tasks, const char *shown);
+
+/* The row of a task; -1 for one that is no more, or never was. */
+static inline int report_row(const struct report *r, const char *task) {
+    for (int i = 0; i < r->nrows; i++)
+        if (!strcmp(r->rows[i].task, task)) return i;
+    return -1;
+}
 void report_free(struct report *r);
 
 /* List the tasks that `chosen` names ("SUITE TASK" a line): what each asks for, its floor by what

@@ -259,9 +259,8 @@ struct search_calls *search_load(const char *results) {
 /* Whether a call's cell is out of the headline numbers. */
 static bool left_out(const struct report *r, const struct call *c) {
     const struct column *column = NULL;
-    int row = 0;
-    while (row < r->nrows && strcmp(r->rows[row].task, c->task)) row++;
-    if (row == r->nrows) return false;
+    int row = report_row(r, c->task);
+    if (row < 0) return false;
     for (int i = 0; i < r->ncolumns; i++)
         if (!strcmp(r->columns[i].name, c->gpu)) column = &r->columns[i];
     return r->rows[row].left_out || (column && report_left_out(r, column, row));

@@ -17,16 +17,9 @@ const char *const torch_way_name[TORCH_WAYS] = {"eager", "graph", "compiled"};
 
 /* ---- reading ---- */
 
-/* The index of a column; -1 if there is none of this name. */
-static int column_of(const struct table *t, const char *name) {
-    for (int i = 0; i < t->ncolumns; i++)
-        if (!strcmp(t->field[i], name)) return i;
-    return -1;
-}
-
 /* A field of a row by the name of its column; "" if there is no such column. */
 static const char *field(const struct table *t, int row, const char *name) {
-    int column = column_of(t, name);
+    int column = table_find(t, name);
     return column < 0 ? "" : table_field(t, row, column);
 }
 
@@ -47,7 +40,7 @@ static void take(struct torch *to, const struct table *t, int row, const struct 
         for (int w = 0; w < TORCH_WAYS; w++) {
             char name[32];
             snprintf(name, sizeof name, "%s_%s", torch_way_name[w], torch_flags_name[f]);
-            int column = column_of(t, name);
+            int column = table_find(t, name);
             double us = column < 0 ? 0 : table_number(t, row, column, path);
             if (us > 0) to->us[f][w] = us, to->beside[f][w] = beside(t, row, cell);
         }
@@ -71,9 +64,8 @@ void torch_load(const struct report *r, struct column *c, const char *path) {
     if (!(c->torch = calloc((size_t)r->nrows + 1, sizeof *c->torch)))
         die(KP_MACHINE, "out of memory");
     for (int i = 0; i < t.nrows; i++) {
-        int row = 0;
-        while (row < r->nrows && strcmp(r->rows[row].task, table_field(&t, i, task))) row++;
-        if (row == r->nrows) continue; /* of a task that is no more */
+        int row = report_row(r, table_field(&t, i, task));
+        if (row < 0) continue; /* of a task that is no more */
         take(&c->torch[row], &t, i, &c->cell[row], path);
         add_source(&from, &t, i);
     }
