@@ -10,8 +10,7 @@
 #   modes       measure each kernel back to back (offline) and after gaps (server)
 #   compare     this machine's measurements against results/, cell by cell
 #   record      copy this machine's measurements, other modes' too, and attempts into results/
-#   failed      list the measured cells that did not pass, and recorded results that are stale; of
-#               those that are said to be of an earlier commit (results/GPU/tree), how many are
+#   failed      list measured cells that did not pass, and recorded results (or how many) that are stale
 #   pytorch     PyTorch's times for the tasks, into results/pytorch/: PYTHON names a python with torch,
 #               WAYS="eager graph" leaves torch.compile out
 #   import      a PyTorch module as a task, tasks/my/NAME.json: MODULE=file.py NAME=my_task; or all of
@@ -159,10 +158,8 @@ commit = KP_COMMIT=$${KP_COMMIT:-$$(git describe --always --dirty --abbrev=12 2>
 build:  $(cells:%=build/%.build.json) $(if $(ARCHS),arch-checks)
 verify: $(cells:%=build/%.verify.json)
 time:   $(cells:%=build/%.time.json)
-build:
-	@$(call given,$(cells)$(ARCHS),:)
-verify time aa modes:
-	@$(call given,$(cells),:)
+build verify time aa modes:
+	@$(call given,$(cells)$(if $(filter build,$@),$(ARCHS)),:)
 
 # A task of a family is a file like the others, made from its template.
 $(foreach s,$(families),$(patsubst %,build/tasks/$s/%.json,$(filter-out $(call named,$(task_files)),$(tasks_of.$s)))): build/tasks/%.json: tasks/$$(*D)/template.json build/id/task
@@ -247,7 +244,6 @@ tasks: build/report # asked in a file, as so many names are no argument
 	@$(file >build/tasks.asked,$(foreach t,$(tasks),$(call suite_of,$t) $t$(newline)))build/report --tasks-of '$(firstword $(gpus))' < build/tasks.asked
 
 include make/inspect.mk make/import.mk make/gen.mk make/tests.mk
-$(if $(filter pytorch import conformance,$(goals)),$(call must_run,PYTHON,: PYTHON names a Python with PyTorch))
 
 help:; @sed '/^$$/q; s/^# \{0,1\}//' Makefile
 # What a model was paid for stays.

@@ -4,6 +4,8 @@ import: build/task
 	@$(if $(KERNELBENCH),$(if $(MODULE)$(NAME),$(error import: KERNELBENCH or MODULE and NAME; not both)),$(if $(and $(MODULE),$(NAME)),,$(error import: say MODULE=file.py NAME=my_task, or KERNELBENCH=checkout)))
 	$Q$(PYTHON) harness/import/import.py --task build/task $(if $(KERNELBENCH),--kernelbench '$(KERNELBENCH)' --suite '$(SUITE)','$(MODULE)' --name '$(NAME)')
 
+$(if $(filter pytorch import conformance,$(goals)),$(call must_run,PYTHON,: PYTHON names a Python with PyTorch))
+
 # KernelBench's own modules against the oracle, at full size: results/GPU/conformance.csv.  Tasks of
 # another commit than the checkout's are left out.
 .PHONY: conformance $(gpus:%=conformance-%)
