@@ -145,9 +145,12 @@ include make/stamps.mk
 # given SOMETHING,COMMAND: where there is nothing, the recipe says why there is no GPU, and ends.
 given = $(if $(strip $1),$2,make/detect --why >&2; exit 4)
 
-# The command prefix that owns a GPU, and the GPU that it has to be.
+# The command prefix that owns a GPU, and the GPU that it has to be.  On this machine, all commands of a make share
+# one list of its GPUs, which make/lock removes at the start.
 gpu    = $(notdir $(*D))
-on_gpu = KP_GPU=$(gpu) $(or $(RUN.$(gpu)),$(RUN))
+own    = KP_GPU=$1 $(call shared,$(or $(RUN.$1),$(RUN)))
+shared = $(if $(filter harness/gpu/with-gpu,$(firstword $1)),KP_GPU_LIST=build/gpus.list) $1
+on_gpu = $(call own,$(gpu))
 # How many GPUs of the kind $* this machine has, for what starts a process on each.
 gpus_here = "$$(harness/gpu/list-gpus 2> /dev/null | awk -v gpu=$* '$$3 == gpu' | wc -l)"
 # A step's old result goes before it starts, and a step that leaves none has failed, whatever its
@@ -193,7 +196,7 @@ build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$
 
 $(gpus:%=build/%/peaks.json): build/%/peaks.json: build/id/peaks
 	@mkdir -p $(@D)
-	$QKP_GPU=$* $(or $(RUN.$*),$(RUN)) build/peaks $@
+	$Q$(call own,$*) build/peaks $@
 	$(made)
 
 # Which headers of optimized/include each kernel includes (HEADERS: any, it lacked one); one that is

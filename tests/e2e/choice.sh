@@ -196,6 +196,18 @@ unset CUDA_VISIBLE_DEVICES
 one sh -c 'exit 7'
 check 'the exit status is passed through' [ $? = 7 ]
 
+# What a make asks nvidia-smi it asks once: that would disturb what is timed.
+tree
+echo 'echo asked >> asked' >> bin/nvidia-smi
+mk time GPUS=h200
+check 'three cells are measured' is "$(steps | grep -c '^time')" 3
+check 'and nvidia-smi is asked once' is "$(grep -c . asked)" 1
+check 'but each time of another machine' is "$(rm asked build/h200/*.time.json; mk time GPUS=h200 RUN='env harness/gpu/with-gpu'; grep -c . asked)" 3
+gpus 'NVIDIA A100-SXM4-80GB, 8.0'
+rm build/h200/l1_019_relu.time.json
+mk time GPUS=h200 TASKS=l1_019
+check 'the next make asks again' lines 1 '^with-gpu: no h200 to run on: this machine has 1 x a100'
+
 # Results.
 tree
 mk reproduce
