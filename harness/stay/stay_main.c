@@ -22,7 +22,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { TRIES = 5 }; /* one that stayed may end just when it is asked */
+enum {
+    TRIES = 5,             /* one that stayed may end just when it is asked */
+    MOST_SECONDS = 1000000 /* milliseconds of more are no int */
+};
 
 /* ---- What is sent ------------------------------------------------------------------------- */
 
@@ -153,10 +156,25 @@ static const char *stay_seconds(void) {
     return atoi(seconds) ? seconds : NULL;
 }
 
+/* A cell's limits are numbers, if they are given: of anything else a program would make its
+ * default. */
+static void check_limits(void) {
+    static const char *const name[] = {"KP_CELL_SECONDS", "KP_DEADLINE"};
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+        const char *text = getenv(name[i]);
+        if (!text || !*text) continue;
+        char *end;
+        double seconds = strtod(text, &end);
+        if (*end || !(seconds > 0 && seconds <= MOST_SECONDS))
+            die(KP_USAGE, "%s=%.40s: a positive number of seconds is expected", name[i], text);
+    }
+}
+
 int main(int argc, char **argv) {
     char program[PATH_MAX];
     kp_program("stay");
     const char *seconds = stay_seconds();
+    check_limits();
     if (argc < 2) die(KP_USAGE, "usage: stay PROGRAM ARGUMENT...");
     if (!realpath(argv[1], program)) die(KP_IO, "%s: %s", argv[1], strerror(errno));
     if (seconds) return ask(program, argc - 1, argv + 1, seconds);
