@@ -177,7 +177,7 @@ for wrong in x 1.5 -1 10s 999999999999; do
 done
 for wrong in KP_DEADLINE=x KP_DEADLINE=0 KP_DEADLINE=nan KP_CELL_SECONDS=5s KP_CELL_SECONDS=-1 KP_CELL_SECONDS=1e9; do
     for stays in 0 100; do
-        (export "$wrong" KP_STAY=$stays && step verify)
+        (export "${wrong?}" KP_STAY=$stays && step verify)
         check "$wrong is a wrong command line" fails 2 $?
         check 'in one line, too' is "$(grep -c "^stay: $wrong: a positive number of seconds is expected$" "$out") $(grep -c . "$out")" '1 1'
     done
