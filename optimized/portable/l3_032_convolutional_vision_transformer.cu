@@ -6,7 +6,7 @@
  * Idea: two launches, as images see nothing of each other. First a block a channel: its pixels of
  * all images, and their part of the tokens' sums. Then eight blocks, a cluster, have an image from
  * there to the end (cluster_encoder.cuh); their first turn adds up what channels add.
- * Floor: 9.6 MB, 2 us. 13 turns through the cluster, about 1000 cycles each with the norm, 8 us,
+ * Floor: 9.6 MB, 2.1 us. 13 turns through the cluster, about 1000 cycles each with the norm, 8 us,
  * beside as much for the products' latencies; the weights of an image, 0.7 MB a block, 6 us of L2.
  * Measured on an H200: 45.4 us, 5 % of the bytes' floor; 18 to 25 predicted. */
 #include "task.h"
