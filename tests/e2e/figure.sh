@@ -89,6 +89,7 @@ check 'as PNG, too' [ -s plots/shapes.png ]
 read_words speedup
 check 'what is said of other tasks counts none of them' grep -q ' correct, 0 significantly faster, 0 slower$' words
 check "README's figure has room for its titles" not grep -qE '<text>[^<]{101}' "$root/plots/speedup.svg"
+check 'what was published is over other calls, and the figure says so' grep -q 'as published: over the faster of cuBLASLt' "$root/plots/beside.svg"
 check 'their mean is said apart' grep -q '^geometric means: .*; hgemm 1.000$' words
 check 'nor does their curve' is "$(sed '1,/^# h200 all$/d' plots/data/fast_p.tsv | grep -c '^[0-9]') $(sed '1,/^# h200 all$/d' plots/data/fast_p.tsv | grep -c -- -)" '2 0'
 read_words shapes
