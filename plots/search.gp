@@ -11,7 +11,7 @@ if (panels == 0) exit
 array mode[5] = ["best_of_n", "one_shot", "repair", "contrastive", "branching"]
 array hue[5] = [black, sky, vermillion, green, blue]
 array mark[5] = [6, 1, 5, 9, 7]
-array fate[7] = ["significantly faster", "right, not significantly faster", "wrong, crashed or timed out", "gated", \
+array fate[7] = ["significantly faster", "right, not significantly faster", "wrong, doubtful, failed to run", "gated", \
     "did not build", "repeats another", "no code"]
 array shade[7] = [blue, sky, orange, purple, vermillion, 0xdddddd, 0x777777]
 bit(g, b) = (counts[g] & (1 << (b - 1))) != 0

@@ -165,15 +165,16 @@ void search_table(const struct search_calls *s, FILE *out) {
         money(&u, u.won, out);
         fputc('\n', out);
     }
-    fputs("\n*Right* is the share of the attempts whose verdict is `ok`, without those that were "
-          "not measured; a kernel\nthat comes a second time does not count again. *Best* is the "
-          "best right kernel of each task, in whatever\narithmetic, against the baseline of the "
-          "same; a task without a faster kernel counts as 1. A *verified\nspeedup* is a task with "
-          "a significantly faster kernel: the low end of its interval is above 1. Both use\nthe "
-          "measurements of the search, and the best of many is also the luckiest; a kernel is "
-          "measured again before\nit is promoted. *over* and *unknown* mean that the prices of "
-          "some or of all calls are not known.",
-          out);
+    fputs(
+        "\n*Right* is the share of the attempts whose verdict is `ok`; one without code, or whose "
+        "kernel came before, is\nnot right, and kernels that were not measured are left out. "
+        "*Best* is the best right kernel of each task, in\nwhatever arithmetic, against the "
+        "baseline of the same; a task without a faster kernel counts as 1. A *verified\nspeedup* "
+        "is a task with a significantly faster kernel: the low end of its interval is above 1. "
+        "Both use\nthe measurements of the search, and the best of many is also the luckiest; a "
+        "kernel is measured again before\nit is promoted. *over* and *unknown* mean that the "
+        "prices of some or of all calls are not known.",
+        out);
     if (s->left_out)
         fprintf(out,
                 " Left out, with their attempts and costs: %d cell%s whose task, baseline or time\n"

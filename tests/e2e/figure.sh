@@ -49,6 +49,7 @@ check 'each has a panel' words 'h200, m: 8 attempts, 3.00 USD'
 check 'by its name' words 'h200, org/model-2_x:free: 4 attempts, 0.00 USD'
 check 'one has an axis of money' is "$(grep -cxF 'spent on a task (USD)' words)" 1
 check 'the other needs none' is "$(grep -cxF 'no call cost anything' words)" 1
+check 'a part of the bars holds doubtful kernels, and those that did not run' words 'wrong, doubtful, failed to run'
 check 'each has a row' is "$(grep -cE '^\| h200 \| (m|org/model-2_x:free) \| (repair|best_of_n) \|' results/search/README.md)" 3
 
 drawn "$(rows m '' 2)" "$(rows n '' 2)" "$(rows n 0 2 best_of_n)"
