@@ -46,7 +46,7 @@ TASKSS=1 mk -n time TASKS=l1_019
 check 'and of the environment any' [ $? = 0 ]
 {
     (cd "$root" && grep -ohE '\b[A-Z][A-Z0-9_]+=' Makefile README.md REPRODUCE.md CONTRIBUTING.md METHOD.md | grep -v -e QKP -e KP_INPUTS -e KP_GPU -e '^KEY='
-        grep -E '^\|' REPRODUCE.md | grep -oE '`[A-Z][A-Z0-9_]+`' | grep -vF '`PATH`'
+        grep -ohE '`[A-Z][A-Z0-9_]+`' REPRODUCE.md harness/export/README.md | grep -vxF -e '`PATH`' -e '`COMMIT`' -e '`KP_RACECHECK`' # a file; a macro
         grep -rhoE '\$\{KP_[A-Z_]+:-[0-9]' harness | sed 's/:-.*//; s/..//')
 } | tr -d '`=' | sort -u > documented
 # shellcheck disable=SC2046  # names
