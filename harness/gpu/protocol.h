@@ -19,7 +19,7 @@ enum {
     RUNNER_MAGIC = 0x4b500001,
     RUNNER_REPLY_FD = 3,
     KP_RECORDINGS = 2,         /* of `launch`, at other addresses */
-    RUNNER_MAX_PLACEMENTS = 64 /* far more than are ever used: a larger number is no setup */
+    RUNNER_MAX_PLACEMENTS = 64 /* as many as modes take at most: a larger number is no setup */
 };
 
 enum runner_status {
