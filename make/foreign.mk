@@ -11,6 +11,7 @@ endif
 
 .PHONY: foreign foreign-timed foreign-compiled
 foreign: export KP_MAKE = $(MAKE) --no-print-directory GPUS='$(gpus)'
+foreign: export KP_DRY = $(dry)
 foreign:
 	@$(call given,$(cells),mkdir -p build)
 	+@$(file >build/foreign.cells,$(foreach g,$(gpus),$(foreach t,$(filter hgemm_%,$(tasks)),$g $(arch.$g) $t$(newline))))harness/inspect/foreign $(if $(TASKS),--all) build/foreign.cells

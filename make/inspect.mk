@@ -58,6 +58,7 @@ build/archs/%.build.json: $$(kernel.archs/$$*) build/tasks/$$(*F)/task.h $(compi
 # The fastest of the ways that kernels know (// tuned: NAME), for each shape.
 .PHONY: tune tuned
 tune: export KP_MAKE = $(MAKE) --no-print-directory GPUS='$(gpus)'
+tune: export KP_DRY = $(dry)
 tune:
 	@$(call given,$(cells),mkdir -p build)
 	+@$(file >build/tune.cells,$(foreach c,$(cells),$(if $(kernel.$c),$c $(kernel.$c) $(task.$(notdir $c))$(newline))))harness/inspect/tune build/tune.cells

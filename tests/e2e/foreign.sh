@@ -50,6 +50,10 @@ check 'nothing else of theirs is in the tree' is "$(find . -name '*.cu' -newer o
 rm steps.log
 mine
 check 'nothing is measured twice' not grep -qs '^time' steps.log
+mv results/foreign kept
+mine -n
+check 'a dry run writes no row' not [ -e results/foreign ]
+mv kept results/foreign
 echo '// faster: speed = 8' > x && cat theirs/kernels/h100_F32F16F16F32/64_64_256.cu >> x && sed -i 's/speed = 6/speed = 8/' x && cp x theirs/kernels/h100_F32F16F16F32/64_64_256.cu
 mine TASKS=hgemm_64_64_256
 check 'TASKS names what is judged; what has changed is judged again' is "$(grep -c '^time' steps.log) $(rows | grep -o '64_64_256,ok,12.5,100,8')" '1 64_64_256,ok,12.5,100,8'

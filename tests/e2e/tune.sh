@@ -67,6 +67,10 @@ rm steps.log
 mk tune SUITE=fam
 check 'nothing is measured twice' not grep -qs '^choose' steps.log
 check 'and the table stays' is "$(table | wc -l)" 2
+cp optimized/include/own_table.cuh kept && sed -i 2d optimized/include/own_table.cuh
+mk -n tune SUITE=fam
+check 'a dry run changes no table' is "$(table | wc -l)" 1
+cp kept optimized/include/own_table.cuh
 sed -i 's/"takes 33.33"/"takes 25"/' optimized/include/own_choice.cuh
 mkdir fault && touch fault/fam_1_1
 mk tune SUITE=fam
