@@ -237,8 +237,8 @@ compare: build/compare build/cells
 	harness/record/record-results compare
 
 attempts_here := $(wildcard build/attempts)
-record: build/cells $(if $(attempts_here),build/best)
-	harness/record/record-results all && harness/record/record-modes$(if $(attempts_here), && harness/record/record-results attempts)
+record: build/cells $(if $(attempts_here),build/best) # what one step refuses keeps nothing from the next
+	@status=0; for step in 'record-results all' record-modes$(if $(attempts_here), 'record-results attempts'); do harness/record/$$step || status=$$?; done; exit $$status
 
 failed: build/report
 	@build/report --failed build

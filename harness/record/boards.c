@@ -282,13 +282,13 @@ static const struct scatter *between(const struct boards_of *of, int bound) {
 }
 
 /* The boards that say how far a speedup of this GPU and bound scatters, or whole boards (BOUNDS):
- * its own if there are two, else those of the GPU with the most; NULL if none can say. */
+ * its own if they are enough, else those of the GPU with the most; NULL if none can say. */
 static const struct boards_of *boards_for(const struct boards *b, const char *gpu, int bound) {
     const struct boards_of *most = NULL;
     for (int i = 0; i < b->n; i++) {
         const struct boards_of *of = &b->of[i];
         if (between(of, bound)->freedom == 0) continue;
-        if (!strcmp(of->gpu, gpu)) return of;
+        if (!strcmp(of->gpu, gpu) && between(of, bound)->freedom + 1 >= OWN_BOARDS) return of;
         if (!most || between(of, bound)->freedom > between(most, bound)->freedom) most = of;
     }
     return most;

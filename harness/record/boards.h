@@ -34,6 +34,9 @@ extern const char *const bound_name[BOUNDS];
 
 enum { SHARED_CELLS = 10 };
 
+/* A GPU with fewer boards is predicted by those of another: Student's t of two boards is 12.7. */
+enum { OWN_BOARDS = 3 };
+
 struct scatter { /* of log speedup, beyond what own intervals say */
     int freedom; /* degrees of freedom; 0: nothing is known */
     int pairs;   /* that it was estimated from */
@@ -70,8 +73,8 @@ struct prediction {
     const char *of;   /* the GPU of these boards; its own interval: that of the result */
 };
 
-/* Where the speedup of an `ok` result falls on another board of its GPU.  If fewer than two boards
- * of this GPU are recorded, those of the GPU with the most boards stand in, and `of` names it. */
+/* Where the speedup of an `ok` result falls on another board of its GPU.  If fewer than
+ * OWN_BOARDS of this GPU are recorded, those of the GPU with the most stand in; `of` names it. */
 struct prediction boards_predict(const struct boards *b, const struct result *r);
 
 /* By how much the log speedups of two `ok` results of a cell differ in 95 % of cases: results of

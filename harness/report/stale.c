@@ -140,14 +140,16 @@ void report_stale(const struct report *r, FILE *out) {
 void tree_line(const struct tree *t, const char *name, const char *results, FILE *out) {
     fprintf(out, "**%s%s%s**: measured at commit %.12s", name, *name && *t->family ? ", " : "",
             t->family, t->commit);
-    if (t->nown + t->nrest == 0)
+    if (t->nown + t->nrest == 0) {
         fprintf(out, "; nothing that %s depend on has changed since.\n", results);
-    else
-        fprintf(
-            out,
-            ". Since then the kernel or the task of %d of %s\nhas changed, and the reference or "
-            "the harness of %d others.\n",
-            t->nown, results, t->nrest);
+        return;
+    }
+    fprintf(out, ". Since then the %s of %d of %s\nhas changed",
+            t->nown ? "kernel or the task" : "reference or the harness",
+            t->nown ? t->nown : t->nrest, results);
+    if (t->nown && t->nrest)
+        fprintf(out, ", and the reference or the harness of %d others", t->nrest);
+    fputs(".\n", out);
 }
 
 void stale_line(const struct column *c, FILE *out) {

@@ -251,6 +251,11 @@ static void write_shifts(void) {
 static void test_shift(void **state) {
     (void)state;
     struct boards b;
+    struct result one = result("g5", "X", 0.7, 'm'), elsewhere = result("g9", "X", 0.7, 'm');
+    const struct result *cell[] = {&one, &one, &one, &one};
+    boards_load(&b, "results"); /* no two boards share so many cells */
+    assert_true(b.n > 0 && boards_mean_reach(&b, cell, 1) == 0);
+    boards_free(&b);
     write_shifts();
     boards_load(&b, "results");
     const struct boards_of *of = &b.of[b.n - 1];
@@ -262,8 +267,6 @@ static void test_shift(void **state) {
     near(of->shift.variance, variance);
     assert_int_equal(b.of[0].shift.freedom, 0);
 
-    struct result one = result("g5", "X", 0.7, 'm'), elsewhere = result("g9", "X", 0.7, 'm');
-    const struct result *cell[] = {&one, &one, &one, &one};
     double each = own * own + of->between[BOUND_MEMORY].variance, t = 4.303;
     near(boards_mean_reach(&b, cell, 4) / (t * sqrt(2 * each / 4 + 2 * variance)), 1);
     assert_true(boards_mean_reach(&b, cell, 1) > boards_mean_reach(&b, cell, 4));
@@ -323,6 +326,24 @@ static void test_recorded_runs(void **state) {
     free(results);
 }
 
+/* A GPU's own boards are used from three on, or where no other has more. */
+static void test_own(void **state) {
+    struct boards b;
+    struct result x = result("g7", "X", 0.7, 'm');
+    (void)state;
+    for (int n = 2; n <= 3; n++) {
+        FILE *f = begin("g7");
+        for (int i = 0; i < n; i++) add(f, "a", "s", (const char *[]){"A", "B", "C"}[i], 0.01, 'm');
+        fclose(f);
+        boards_load(&b, "results");
+        struct prediction p = boards_predict(&b, &x);
+        assert_int_equal(!strcmp(p.of, "g7"), n == 3);
+        assert_true(p.boards > 2);
+        boards_free(&b);
+    }
+    result_free(&x);
+}
+
 static void malformed(void) {
     struct boards b;
     boards_load(&b, "bad");
@@ -346,9 +367,9 @@ static int enter(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scatter),  cmocka_unit_test(test_prediction),
-        cmocka_unit_test(test_compare),  cmocka_unit_test(test_coverage),
-        cmocka_unit_test(test_shift),    cmocka_unit_test(test_recorded_runs),
-        cmocka_unit_test(test_malformed)};
+        cmocka_unit_test(test_scatter), cmocka_unit_test(test_prediction),
+        cmocka_unit_test(test_compare), cmocka_unit_test(test_coverage),
+        cmocka_unit_test(test_shift),   cmocka_unit_test(test_recorded_runs),
+        cmocka_unit_test(test_own),     cmocka_unit_test(test_malformed)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
