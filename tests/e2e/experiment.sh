@@ -40,6 +40,9 @@ experiment SEEDS=2 BUDGET=8
 check 'a larger budget goes on from there' asked 64
 mk record "TASKS=l1_019 l1_023"
 check 'the table of searches has none of it' [ ! -e results/search/h200/$relu.csv ]
+ask_make gen TASKS=l1_019
+check 'a later gen succeeds' exits 0 $?
+check 'and promotes its own attempt, though those of the experiment are faster' grep -q 'attempt one_shot.r1a1,' optimized/h200/$relu.cu
 
 # A model that feedback does not help.
 world
