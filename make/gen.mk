@@ -66,11 +66,15 @@ promoted: $(to_promote)
 $(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json build/uses/verify/$$(*F) build/uses/time/$$(*F)) build/best
 	$QKP_GPU=$(*D) harness/promote/promote $(*D) $(task.$(*F)) '$(call arch_of,$(*D),)' $(or $(RUN.$(*D)),$(RUN))
 
+# listed LINES - what a goal does to each cell is read from build/asked: so many names are no argument.
+listed = $(if $(dry),,$(file >build/asked,$1))
+
 # MODE, ROUND, INDEX: of which attempt (else the first of gen).
-prompt: build/gen
+prompt: build/gen $(foreach t,$(if $(filter prompt,$(goals)),$(tasks)),$(task.$t))
 	@$(call given,$(cells),:)
-	@$(foreach m,$(if $(filter file,$(origin MODE)),one_shot,$(MODE)),$(foreach c,$(cells),harness/gen/attempt show \
-	    $m.r$(or $(ROUND),1)a$(or $(INDEX),1)/$c '$(call arch_of,$(firstword $(subst /, ,$c)),)' $(task.$(notdir $c)) $(kernel.$c);)) :
+	@$(call listed,$(foreach m,$(if $(filter file,$(origin MODE)),one_shot,$(MODE)),$(foreach c,$(cells),$m.r$(or $(ROUND),1)a$(or $(INDEX),1)/$c \
+	    $(call arch_of,$(firstword $(subst /, ,$c)),) $(task.$(notdir $c)) $(kernel.$c)$(newline))))while read -r place; do \
+	    harness/gen/attempt show $$place < /dev/null; done < build/asked
 
 export: build/best
 	harness/export/export build/export.d build/attempts
@@ -81,12 +85,15 @@ reward:
 	+@$(MAKE) --no-print-directory reward-ready < /dev/null >&2
 	@harness/export/reward $(foreach g,$(gpus),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')
 
-# A second opinion of a model on the kernels that are verified.  Advice: nothing depends on it.
+# A second opinion of a model on the kernels that are verified.  Advice: nothing depends on it.  An
+# answer that is none (3) does not cost the other kernels theirs.
 judge-ready: build/judge $(if $(filter judge-ready,$(goals)),$(cells:%=build/%.verify.json))
 judge:
 	@$(call given,$(cells),:)
 	+@$(MAKE) --no-print-directory GPUS='$(gpus)' judge-ready
-	@$(foreach c,$(cells),$(if $(kernel.$c),harness/judge/judge-cell $c $(task.$(notdir $c)) $(kernel.$c);)) :
+	@$(call listed,$(foreach c,$(cells),$(if $(kernel.$c),$c $(task.$(notdir $c)) $(kernel.$c)$(newline))))status=0; \
+	    export KP_RUN_STARTED=$${KP_RUN_STARTED:-$$(date +%s)}; while read -r place; do \
+	    [ -z "$$place" ] || harness/judge/judge-cell $$place < /dev/null || { status=$$?; [ $$status = 3 ] || exit $$status; }; done < build/asked; exit $$status
 judge-eval:
 	+@$(MAKE) --no-print-directory build/judge build/task
 	tests/judge-eval

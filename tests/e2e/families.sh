@@ -25,6 +25,15 @@ mk print-tasks SUITE=fam
 check 'SUITE chooses all' says '^tasks = fam_1_1 fam_2_2 fam_3_3$'
 mk build ARCHS='80 90' TASKS=fam_1
 check 'checks of architectures compile it for each task' is "$(jq -r .kernel.arch build/archs/portable/fam_1_1.build.json)" 'sm_80 sm_90'
+rm -r build/tasks
+mk prompt TASKS=fam_3
+check 'a prompt makes the file of its task' [ -e build/tasks/fam/fam_3_3.json ]
+rm steps.log
+printf '%s\n' {1..800}_4000000000000000000000000000000000000000 >> tasks/fam/shapes
+mk prompt
+check 'and there may be more of them than a command has room for' is "$? $(grep -c '^gen ' steps.log)" '0 803'
+sed -i '/_400/d' tasks/fam/shapes
+rm steps.log
 echo '{}' > tasks/level1/fam_1_1.json
 mk tasks
 check 'a task of the same name elsewhere is one line' lines 1 'two tasks have the same name: .*fam_1_1'

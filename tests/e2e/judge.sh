@@ -134,3 +134,27 @@ all=$(find tests/specimens/ optimized/ -name '*.cu' | wc -l)
 eval_of
 check 'all of them, most without an answer' lines 1 "^no answer: *$((all - 6))\$"
 check 'have a row each' is "$(wc -l < build/judge-eval.csv)" $((all + 1))
+
+# ---- make judge -----------------------------------------------------------------------------------
+
+tree
+mkdir pretend
+cat > pretend/judge << 'JUDGE'
+#!/bin/sh
+echo "$2 since $KP_RUN_STARTED" >> judge.log
+case $2 in *"$NO_ANSWER"*) echo 'judge: no verdict' >&2; exit "$CODE" ;; esac
+echo '{"verdict":"clean"}'
+JUDGE
+chmod +x pretend/judge
+mk verify
+for task in l1_001_matmul l1_019_relu crfm_softmax; do touch build/h200/$task.tape; done
+CODE=3 NO_ANSWER=l1_001 mk judge
+check 'make judge: an answer that is none is exit 3' says 'judge\] Error 3$'
+check 'and the other kernels have theirs' lines 2 '^judge: h200/.*: clean'
+check 'with the start of the run, for caps in hours' is "$(grep -c ' since [0-9]' judge.log) $(sed 's/.* since//' judge.log | sort -u | wc -l)" '3 1'
+rm judge.log
+CODE=6 NO_ANSWER=crfm mk judge
+check 'a cap ends it' is "$(grep -c 'judge\] Error 6$' "$out") $(wc -l < judge.log)" '1 1'
+rm optimized/portable/*
+mk judge
+check 'without kernels there is nothing to do' [ $? = 0 ]
