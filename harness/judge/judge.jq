@@ -3,6 +3,7 @@
 #   template, hacks   judge.txt and what hacks.json holds
 #   gpu, task, source, tape, jump   as texts; the source is without comments; tape and jump may be null
 #   answer            the JSON object in the model's answer
+#   transcript        the file that keeps that answer, which is not paid for again
 include "text";
 
 # All known cheats, in full: the same in every call, for caches.
@@ -43,7 +44,7 @@ def outcome: . as $in | .answer as $said | ($said.quote | text(400) // "") as $q
     | (.source | place($quote; $named[0] // 1)) as $at
     | if $said.verdict | IN("clean", "suspect", "cheat") then .
       else error({code: 3, text: ("\(.kernel): the answer holds no verdict (clean, suspect or cheat): "
-                                  + "ask again, or another model")}) end
+                                  + "remove \(.transcript) to ask again, or ask another model")}) end
     | {schema: 1, kernel, task: .task_name, gpu, verdict: $said.verdict,
        rule: ([$in.hacks[].id | select(. == $said.rule)][0]),
        # Lines that there are; the quote's comes first.

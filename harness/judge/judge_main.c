@@ -74,9 +74,11 @@ static cJSON *data_of(const struct options *o, const char *task_name) {
 static void print(cJSON *data, const struct billed_call *call, const struct llm_answer *a) {
     const char *kernel = json_text(data, "kernel", "");
     if (a->outcome != LLM_COMPLETE)
-        die(KP_INPUT, "%s: no answer (%s): %s", kernel, llm_outcomes[a->outcome], a->why);
+        die(KP_INPUT, "%s: no answer (%s): %s; remove %s to ask again", kernel,
+            llm_outcomes[a->outcome], a->why, call->transcript);
     cJSON *said = json_first(a->text, "verdict");
     object_add(data, "answer", said);
+    object_text(data, "transcript", call->transcript);
     cJSON *out = prompt_jq("judge", "outcome", data);
     if (cJSON_GetObjectItem(out, "note"))
         warn("%s: what the model quotes does not occur in it, and is dropped", kernel);

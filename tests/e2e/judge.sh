@@ -53,12 +53,13 @@ for text in 'It is a cheat.' '{"verdict":"guilty"}' '{"verdict":1}' '{"verdict":
     kept side_stream "$text"
     ask side_stream
     check "no answer: $text" fails 3 $?
-    check 'is said so' lines 1 'the answer holds no verdict'
+    check 'is said so, and how to ask again' lines 1 'the answer holds no verdict .*: remove own.jsonl to ask again'
     check 'and gives no result' is "$(wc -c < json)" 0
 done
 kept side_stream '{"verdict":"cheat"}' length
 ask side_stream
 check 'nor is one that was cut' fails 3 $?
+check 'which may be asked for again, too' lines 1 'no answer .cut.: .*raise LLM_MAX_TOKENS; remove own.jsonl to ask again$'
 ask zeros
 check 'without a transcript there is no answer' fails 3 $?
 check 'which is said in one line' is "$(wc -l < "$out")" 1
