@@ -234,6 +234,10 @@ static struct llm_answer *replayed(struct billed_call *p) {
     if (!a) die(KP_INPUT, "%s: no transcript of this to replay", from);
     char *text = file_read(from, NULL), *there = file_read(p->transcript, NULL);
     char *aside = text_format("%s.before", p->transcript);
+    for (int n = 2; !access(aside, F_OK); n++) {
+        free(aside);
+        aside = text_format("%s.before.%d", p->transcript, n);
+    }
     if (*there && strcmp(text, there)) {
         if (rename(p->transcript, aside))
             die(KP_IO, "%s: cannot be kept as %s: %s", p->transcript, aside, strerror(errno));

@@ -116,6 +116,10 @@ cp "$(at branching.r1a1).jsonl" paid
 with_model env LLM=replay:kept "$root/build/gen" attempt h200 90a $relu_json branching 1 1
 check 'a replay takes its place' is "$status $(cmp moved "$(at branching.r1a1).jsonl" && echo same)" '0 same'
 check 'and leaves what was paid for' cmp paid "$(at branching.r1a1).jsonl.before"
+sed 's/"date":"20/"date":"19/' moved > kept/branching.r1a1/h200/$relu.jsonl
+with_model env LLM=replay:kept "$root/build/gen" attempt h200 90a $relu_json branching 1 1
+check 'also where a replay had taken its place before' is "$(cmp paid "$(at branching.r1a1).jsonl.before" && cmp moved "$(at branching.r1a1).jsonl.before.2" && echo both)" both
+cp moved kept/branching.r1a1/h200/$relu.jsonl
 
 rm -r build/attempts/branching.r1a1 && mkdir -p build/attempts/branching.r1a1/h200
 with_model env LLM=replay:kept "$root/build/gen" attempt h200 90a $relu_json branching 1 1
