@@ -140,9 +140,19 @@ static struct llm_answer *answer(struct job *j) {
     return a;
 }
 
-/* The first attempt of this cell and mode with the same kernel: this one, or the name of an
- * earlier one.  An index of hard links decides between attempts that run in parallel.  Other
- * modes do not count, because no mode may depend on the progress of another. */
+/* Whether an attempt of this cell has this kernel.  One that was removed has none. */
+static bool has_kernel(const struct job *j, const char *name, const char *code_sha) {
+    char *path = attempt_path(root, name, j->gpu, j->task->name, ".cu"), sha[65] = "";
+    char *kernel = access(path, R_OK) ? NULL : file_read(path, NULL);
+    if (kernel) attempt_code_hash(kernel, sha);
+    free(kernel);
+    free(path);
+    return !strcmp(sha, code_sha);
+}
+
+/* The first attempt of this cell and mode with the same kernel: this one, whose file is written, or
+ * the name of an earlier one.  An index of hard links decides between attempts that run in
+ * parallel.  Other modes do not count, because no mode may depend on the progress of another. */
 static char *first_with(const struct job *j, const char *code_sha) {
     char *folder = text_format("%s/codes/%s/%s/%s", root, j->mode, j->gpu, j->task->name);
     char *path = text_format("%s/%s", folder, code_sha),
@@ -158,6 +168,11 @@ static char *first_with(const struct job *j, const char *code_sha) {
         die(KP_IO, "%s: cannot write: %s", path, strerror(errno));
     unlink(own);
     char *first = file_read(path, NULL);
+    if (!has_kernel(j, first, code_sha)) {
+        file_replace(path, j->name);
+        free(first);
+        first = text_format("%s", j->name);
+    }
     free(folder);
     free(path);
     free(own);
@@ -200,10 +215,11 @@ static const char *take_kernel(struct job *j, const struct llm_answer *a, cJSON 
     char *headers = prompt_header_names(kernel); /* one may nearly be the answer */
     object_text(json, "headers", headers);
     free(headers);
-    char *first = first_with(j, sha), *path = path_of(j, ".cu");
+    char *path = path_of(j, ".cu");
     char *file = code_file(kernel, j->call.model, j->name, j->call.date, j->call.request_sha256,
                            j->call.replay);
     file_replace(path, file);
+    char *first = first_with(j, sha);
     bool same = strcmp(first, j->name) != 0;
     if (same) {
         object_text(json, "same_as", first);

@@ -125,6 +125,21 @@ rm -r build/attempts/branching.r1a1 && mkdir -p build/attempts/branching.r1a1/h2
 with_model env LLM=replay:kept "$root/build/gen" attempt h200 90a $relu_json branching 1 1
 check 'where nothing is, it is all there is' is "$status $(cmp moved "$(at branching.r1a1).jsonl" && echo same) $(find build -name '*.before')" '0 same '
 
+# An attempt that is removed and made anew has another kernel: one that repeats the old one repeats nothing.
+for i in 1 2; do sed "s/{}\$/{ int kernel_$i; }/" "$scratch/good" > "$scratch/made.$i"; done
+printf 'on\nbody (Request one_shot.r7a1:\ntimes 1\nanswer %s\n' "$scratch/made.1" >> "$scratch/main.rules"
+answers one_shot.r7a1 "$scratch/made.2" :
+answers one_shot.r7a2 "$scratch/made.1" :
+answers one_shot.r7a3 "$scratch/made.1" :
+attempt one_shot 7 1
+rm -r build/attempts/one_shot.r7a1
+attempt one_shot 7 2
+check 'a kernel that only a removed attempt had is no repetition' gen_is one_shot.r7a2 .outcome code
+attempt one_shot 7 1
+check 'nor is what that attempt comes to now' gen_is one_shot.r7a1 .outcome code
+attempt one_shot 7 3
+check 'a kernel that is there is repeated' gen_is one_shot.r7a3 .same_as one_shot.r7a2
+
 # Killed whenever it may be: never two answers, and what may have been spent is in the ledger.
 fresh_ledger
 printf 'on\nbody (Request one_shot.r2a\nwait 30\nanswer %s\n' "$scratch/good" >> "$scratch/main.rules"
