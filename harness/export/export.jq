@@ -16,10 +16,11 @@ def question: map(.content |= gsub("\\(Request [^)]*\\)"; "(Request.)"));
 def split: if $shares[.task] < $test_share then "test" else "train" end;
 def file($suffix): "\(.attempt)/\(.gpu)/\(.task)\($suffix)";
 
-# The attempt whose measurement counts: the last of a chain of duplicates; null if one is missing.
+# The attempt whose measurement counts: the last of a chain of duplicates; null if one is missing, or was
+# made anew with another kernel.
 def measured($all; $hops):
     if .outcome != "duplicate" then . elif $hops == 0 then null
-    else .same_as as $name | ($all | map(select(.attempt == $name))[0]) | if . then measured($all; $hops - 1) else null end end;
+    else . as $a | ($all | map(select(.attempt == $a.same_as and .code_sha256 == $a.code_sha256))[0]) | if . then measured($all; $hops - 1) else null end end;
 
 # What came of an attempt: .m is what was measured; .said a verdict, or null if nothing is known.
 def judged($all):

@@ -85,6 +85,7 @@ attempt one_shot.r1a2 l1_019_relu anthropic code wrong
 attempt one_shot.r1a3 l1_019_relu responses code ok 3
 attempt one_shot.r1a4 l1_019_relu chat duplicate one_shot.r1a3 3
 attempt one_shot.r1a5 l1_019_relu chat refused
+attempt one_shot.r2a1 l1_019_relu chat duplicate one_shot.r1a3 4 # which was made anew since, with another kernel
 attempt one_shot.r1a6 l1_019_relu chat code build
 attempt one_shot.r1a7 l1_019_relu chat code
 attempt one_shot.r1a8 l1_019_relu chat code skipped
@@ -121,7 +122,7 @@ in_order() {
 run data attempts
 check 'export succeeds' [ $? = 0 ]
 check 'it says how many lines there are' says 'data/sft.jsonl: 4 lines'
-check 'and what was not measured' says '3 attempts are not measured, 0 rows'
+check 'and what was not measured' says '4 attempts are not measured, 0 rows'
 check 'nothing half written is left' is "$(cd data && echo *)" 'correct.jsonl grpo.jsonl rl.jsonl sft.jsonl'
 list() { jq -r "$2" "data/$1.jsonl" | tr '\n' ' '; }
 check 'supervised pairs: verified kernels, each once' is "$(list sft .attempt)" 'one_shot.r1a1 one_shot.r1a3 one_shot.r1a9 repair.r1a1 '

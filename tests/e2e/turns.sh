@@ -7,10 +7,10 @@ list=$scratch/list current=null draws='[0.1, 0.2, 0.3, 0.4]'
 unset WIDTH SEED_KERNEL TURNS TAU BUCKETS IDEAS SEARCH_SEED
 search() { jq -rn -L "$root/harness/gen/prompts" --argjson current "$current" --slurpfile attempts "$list" --argjson draws "$draws" 'include "search"; '"$1"; }
 
-# add NAME ASK OUTCOME [MORE] - an attempt; MORE are members besides.  add_ok NAME ASK RATIO [MORE], add_bad NAME ASK VERDICT.
+# add NAME ASK OUTCOME [MORE [CODE]] - an attempt; MORE are members besides, CODE that of a duplicate.  add_ok NAME ASK RATIO [MORE], add_bad NAME ASK VERDICT.
 add() {
-    jq -nc --arg name "$1" --arg ask "$2" --arg outcome "$3" "$name_parts"' + {attempt: $name, $ask, $outcome, rank: 5}
-        + (if $outcome == "code" then {code_sha256: $name} elif $outcome == "duplicate" then {verdict: "duplicate"} else {} end) + '"${4-{\}}" >> "$list"
+    jq -nc --arg name "$1" --arg ask "$2" --arg outcome "$3" --arg same "${5-}" "$name_parts"' + {attempt: $name, $ask, $outcome, rank: 5}
+        + (if $outcome == "code" then {code_sha256: $name} elif $outcome == "duplicate" then {verdict: "duplicate", code_sha256: $same} else {} end) + '"${4-{\}}" >> "$list"
 }
 name_parts='($name | capture("(?<mode>.*)\\.r(?<round>[0-9]+)a(?<index>[0-9]+)") | .round |= tonumber | .index |= tonumber)'
 speed() { echo "{verdict: \"ok\", class: \"fp32\", rank: 0, ratio: $1, low: (0.99 * $1), high: (1.01 * $1)}"; }
@@ -103,12 +103,14 @@ asks 'the ledger has the newest forty' repair.r46a5 'optimise repair.r2a5' '.led
 begin
 add_ok repair.r1a2 one_shot 1.7
 add_bad repair.r1a3 one_shot wrong
-add repair.r1a1 one_shot duplicate '{same_as: "repair.r1a2"}'
-add repair.r1a4 one_shot duplicate '{same_as: "repair.r1a3"}'
-add repair.r1a5 one_shot duplicate '{same_as: "repair.r7a7"}'
+add repair.r1a1 one_shot duplicate '{same_as: "repair.r1a2"}' repair.r1a2
+add repair.r1a4 one_shot duplicate '{same_as: "repair.r1a3"}' repair.r1a3
+add repair.r1a5 one_shot duplicate '{same_as: "repair.r7a7"}' repair.r7a7
+add repair.r1a6 one_shot duplicate '{same_as: "repair.r1a3"}' what_that_had_before
 asks 'the result of a duplicate is that of the first' repair.r2a1 'optimise repair.r1a2' '.ledger | test("the same kernel as repair.r1a2: ok, 1.700x")' true
 asks 'whatever it is' repair.r2a4 repair .failed.attempt repair.r1a3
 asks 'and where that is not known there is nothing to repair' repair.r2a5 'optimise repair.r1a2'
+asks 'nor where the first was made anew, with another kernel' repair.r2a6 'optimise repair.r1a2'
 
 # ---- Contrastive -------------------------------------------------------------------------
 

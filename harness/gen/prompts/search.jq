@@ -43,9 +43,9 @@ def earlier: .round as $round
     | [.attempts[] | select(.round < $round and (.outcome != "code" or .verdict != null))];
 
 # The attempt whose measurement counts: itself, or of $all the earlier one with the same code; null if
-# that one is not known.
+# that one is not known, or was made anew with another code.
 def resolved($all): if .outcome != "duplicate" then . else
-    .same_as as $name | first($all[] | select(.attempt == $name and .outcome == "code")) // null end;
+    . as $a | first($all[] | select(.attempt == $a.same_as and .code_sha256 == $a.code_sha256 and .outcome == "code")) // null end;
 
 # The ok kernels so far, no two with the same code, then the cell's kernel if it is ok.
 def pool: [(earlier | . as $all | .[] | resolved($all)), .current | select(. != null and ok)]
