@@ -138,13 +138,16 @@ static int line_write(int fd, long number, const struct line *l) {
     return k == LINE ? 0 : k < 0 ? errno : ENOSPC;
 }
 
-/* budget_spent of an open ledger. */
+/* budget_spent of an open ledger, locked.  A call is settled before its line is free, so whether a
+ * line is free is asked before it is read. */
 static struct spent sum(const char *path, int fd, const char *gpu, const char *task) {
     struct spent s = {0};
     struct line l;
     char text[LINE];
     ssize_t k;
-    for (long i = 0; (k = pread(fd, text, LINE, i * LINE)) == LINE; i++) {
+    for (long i = 0;; i++) {
+        bool held = line_lock(fd, F_OFD_GETLK, i) != F_UNLCK;
+        if ((k = pread(fd, text, LINE, i * LINE)) != LINE) break;
         bool whole = text[LINE - 1] == '\n';
         text[LINE - 1] = 0;
         if (!whole || !line_read(text, &l))
@@ -152,7 +155,7 @@ static struct spent sum(const char *path, int fd, const char *gpu, const char *t
                 path, i + 1);
         if ((gpu && strcmp(gpu, l.gpu)) || (task && strcmp(task, l.task))) continue;
         /* While a call is open it counts what it may cost; if its process died what it noted. */
-        bool open = *l.state == 'o' && line_lock(fd, F_OFD_GETLK, i) != F_UNLCK;
+        bool open = *l.state == 'o' && held;
         double usd = open ? l.most_usd : l.usd, tokens = open ? l.most_tokens : l.tokens;
         s.calls++;
         s.unpriced += isnan(usd);
@@ -169,7 +172,8 @@ static struct spent sum(const char *path, int fd, const char *gpu, const char *t
 struct spent budget_spent(const char *path, const char *gpu, const char *task) {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT) return (struct spent){0};
-    if (fd < 0) die(KP_IO, "%s: cannot read the ledger: %s", path, strerror(errno));
+    if (fd < 0 || flock(fd, LOCK_SH))
+        die(KP_IO, "%s: cannot read the ledger: %s", path, strerror(errno));
     struct spent s = sum(path, fd, gpu, task);
     close(fd);
     return s;

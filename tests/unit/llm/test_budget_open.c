@@ -102,10 +102,29 @@ static void test_stop(void **state) {
     assert_int_equal(budget_spent(LEDGER, NULL, NULL).calls, 3);
 }
 
+/* A call that is settled just as it is counted counts once, and in full. */
+static void test_settled(void **state) {
+    (void)state;
+    const struct llm_usage unknown = {.known = false};
+    int lines = 0, status = -1;
+    pid_t pid = fork();
+    if (pid == 0) {
+        for (int i = 0; i < 500; i++) half_open(), budget_settle(LEDGER, &unknown, NAN, 0);
+        _exit(0);
+    }
+    for (; !waitpid(pid, &status, WNOHANG); lines++) {
+        struct spent s = budget_spent(LEDGER, NULL, NULL);
+        near(s.usd, 0.5 * (double)s.calls);
+    }
+    assert_int_equal(status, 0);
+    assert_true(lines > 500);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, clean, clean)
 
 int main(void) {
     kp_program("test");
-    const struct CMUnitTest tests[] = {TEST(test_killed), TEST(test_wait), TEST(test_stop)};
+    const struct CMUnitTest tests[] = {TEST(test_killed), TEST(test_wait), TEST(test_stop),
+                                       TEST(test_settled)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
