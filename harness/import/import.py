@@ -84,7 +84,7 @@ class Source:
             raise
         except ModuleNotFoundError as e:
             raise Refused("it imports %s, which this Python does not have" % e.name) from e
-        except Exception as e:
+        except (Exception, SystemExit) as e:
             raise Refused("%s: %s" % (type(e).__name__, " ".join(str(e).split())[:200])) from e
         for key in ("notes", "flags"):
             made[key] = self.remarks.get(key, []) + made[key]
@@ -185,4 +185,7 @@ if __name__ == "__main__":
     logging.disable(logging.CRITICAL)  # PyTorch's log of what it then raises
     import task
     from record import Refused
-    main()
+    try:
+        main()
+    except OSError as e:
+        fail("%s: %s" % (e.filename or "the task cannot be written", e.strerror), 5)

@@ -34,6 +34,29 @@ PY
 check 'a checkout without some levels says so' says '^import: part has nothing in level1 and level3: these tasks stay as they are$'
 check 'and gives what it has' says "^\['l2_001_a'\]$"
 
+# The importer with a pretend PyTorch, and a tracer that runs the module alone.
+mkdir pretend_import
+cp harness/import/{import,checkout}.py pretend_import/
+printf '__version__ = "2.5.0"\n' > none/torch.py
+echo 'class Refused(Exception): pass' > pretend_import/record.py
+{
+    printf 'import json, os\ndef trace(build):\n    build()\n    return {"notes": [], "flags": []}\ndef text(head, made): return "{}"\n'
+    sed -n '/^def write/,$p' harness/import/task.py
+} > pretend_import/task.py
+pretend_import() { PYTHONPATH=$PWD/none "$python" pretend_import/import.py --task true --name a a.py > "$out" 2>&1; }
+echo 'raise SystemExit(0)' > a.py
+pretend_import
+check 'a module that ends Python is refused' is "$? $(cat "$out")" '3 import: a.py: SystemExit: 0'
+printf 'def Model(): pass\ndef get_inputs(): return []\n' > a.py
+touch tasks/my
+pretend_import
+check 'a task that cannot be written is exit 5, in one line' is "$? $(grep -c '^import: tasks/my: ' "$out") $(wc -l < "$out")" '5 1 1'
+rm tasks/my
+pretend_import
+check 'one that can comes to its place' is "$? $(cat "$out" tasks/my/a.json)" "0 tasks/my/a.json
+{}"
+rm -r tasks/my
+
 if ! "$python" -c 'import torch; assert tuple(map(int, torch.__version__.split("+")[0].split(".")[:2])) >= (2, 5)' 2> /dev/null; then
     skip 'modules' "no PyTorch of 2.5 or newer in $python"
     exit
