@@ -159,6 +159,14 @@ check 'of an answer the code is taken as a search takes it' is "$(line 3 '[.verd
 check 'one without code is worth nothing' is "$(line 4 '[.verdict, .reason, .reward]')" '["no-code","the answer holds no block of code",0]'
 check 'both at once are refused' is "$(line 5 .error)" '"kernel and answer: expected one of them"'
 
+# A disk that is full says nothing of an answer.
+{ head -c 3000 /dev/zero | tr '\0' x | jq -Rc '{id: 1, task: "l1_019_relu", kernel: .}'; jq -cn '{id: 2, task: "l1_019_relu", answer: "x"}'; } > in
+cp build/gen gen && printf '#!/bin/sh\necho "gen: the kernel cannot be written" >&2\nexit 5\n' > build/gen
+(ulimit -f 1 && judge h200:90)
+check 'on a full disk the exit code is 5' is $? 5
+check 'and a kernel and an answer get an error, no reward' is "$(jq -c '[.id, has("error"), .reward]' "$out" | tr '\n' ' ')" '[1,true,null] [2,true,null] '
+mv gen build/gen
+
 # Each takes a second: four at a time take less than four.
 sed -i '2isleep 1' build/time
 for n in 1 2 3 4; do jq -cn --argjson n $n '{id: $n, task: "l1_019_relu", kernel: "// ratio \($n)"}'; done > in
