@@ -199,7 +199,7 @@ static void call(struct billed_call *p) {
 static bool is_same(const struct billed_call *p, const cJSON *line) {
     const cJSON *was = cJSON_GetObjectItemCaseSensitive(line, "request");
     cJSON *asked = cJSON_CreateObject(), *part;
-    bool same = p->llm->api == LLM_REPLAY || !strncmp(p->model, p->llm->model, sizeof p->model - 1);
+    bool same = p->llm->api == LLM_REPLAY || !strcmp(json_text(line, "model", ""), p->llm->model);
     llm_wire(transcript_api(line))->messages(asked, p->message, p->n);
     cJSON_ArrayForEach(part, asked) same &=
         cJSON_Compare(part, cJSON_GetObjectItemCaseSensitive(was, part->string), 1);
@@ -210,7 +210,7 @@ static bool is_same(const struct billed_call *p, const cJSON *line) {
 /* The transcript's answer to this question or, with `any`, to another one; NULL if there is none.
  */
 static struct llm_answer *recorded(struct billed_call *p, const char *path, bool any) {
-    struct transcript t = transcript_read(path);
+    struct transcript t = transcript_find(path, any ? NULL : is_same, p);
     if (!t.answer) return NULL;
     snprintf(p->request_sha256, sizeof p->request_sha256, "%s",
              json_text(t.line, "request_sha256", ""));
@@ -219,11 +219,9 @@ static struct llm_answer *recorded(struct billed_call *p, const char *path, bool
     p->cost = t.cost;
     p->seconds = t.seconds;
     p->other = !is_same(p, t.line);
-    if (p->other && any) warn("%s answers an earlier prompt; it is used all the same", path);
+    if (p->other) warn("%s answers an earlier prompt; it is used all the same", path);
     cJSON_Delete(t.line);
-    if (!p->other || any) return t.answer;
-    llm_answer_free(t.answer);
-    return NULL;
+    return t.answer;
 }
 
 /* The answer in a transcript of LLM=replay, which becomes this attempt's.  A different one there is
@@ -258,7 +256,7 @@ struct llm_answer *billed_answer(struct billed_call *p) {
     if (a) return a;
     call(p);
     /* Read it from the transcript, as the next run would. */
-    if (!(a = recorded(p, p->transcript, true)))
+    if (!(a = recorded(p, p->transcript, p->any)))
         die(KP_BUG, "%s: the answer was not kept", p->transcript);
     return a;
 }

@@ -119,6 +119,11 @@ struct transcript {
 /* Read PATH, which may be absent; a torn last line is skipped, and the answer is parsed again. Ends
  * the program with KP_INPUT if a line is not one of a transcript, or was edited. */
 struct transcript transcript_read(const char *path);
+/* The same of the tries that fit alone. */
+struct billed_call;
+struct transcript transcript_find(const char *path,
+                                  bool (*fits)(const struct billed_call *p, const cJSON *line),
+                                  const struct billed_call *p);
 void transcript_free(struct transcript *t);
 
 struct billed_call {
@@ -134,7 +139,8 @@ struct billed_call {
     /* Filled in by billed_answer: */
     char request_sha256[65], date[32], model[128];
     bool other;           /* the answer is one to another question */
-    double cost, seconds; /* of all tries in the transcript; NAN: unknown */
+    double cost, seconds; /* of all tries in the transcript, or without `any` of those at this
+                             question; NAN: unknown */
 };
 
 /* The answer: of the replay, else the recorded one, else of a call, which is tried until there is

@@ -110,6 +110,12 @@ static struct llm_answer *answer_of(const cJSON *line, const char *path, int at)
 }
 
 struct transcript transcript_read(const char *path) {
+    return transcript_find(path, NULL, NULL);
+}
+
+struct transcript transcript_find(const char *path,
+                                  bool (*fits)(const struct billed_call *p, const cJSON *line),
+                                  const struct billed_call *p) {
     struct transcript t = {0};
     struct llm_usage of_call = {0}, usage = {0};
     int number = 0, at = 0;
@@ -124,10 +130,11 @@ struct transcript transcript_read(const char *path) {
         double call = json_number(line, "call", 0);
         if (call != t.calls) of_call = (struct llm_usage){.cost = NAN};
         t.calls = call;
-        t.cost += json_number(line, "cost_usd", NAN);
-        t.seconds += json_number(line, "seconds", 0);
+        bool counts = !fits || fits(p, line);
+        if (counts) t.cost += json_number(line, "cost_usd", NAN);
+        if (counts) t.seconds += json_number(line, "seconds", 0);
         bool known = add_usage(&of_call, cJSON_GetObjectItem(line, "usage"));
-        if (outcome_of(line) != LLM_FAILED) {
+        if (outcome_of(line) != LLM_FAILED && counts) {
             old = t.line;
             t.line = line;
             at = number;

@@ -237,6 +237,11 @@ tail -n 1 judge.jsonl | jq -r '.request.messages[1].content' > prompt
 check 'judge: the kernel cannot close its fence' is "$(grep -cx '````cuda' prompt)" 1
 check 'judge: nor can the tape, and both are closed' is "$(grep -cx '````' prompt) $(grep -c END-OF-TAPE prompt)" '3 1'
 check 'judge: what a kernel holds is no template, and every template is filled in' is "$(grep -o '{{.*}}' prompt)" '{{task}}'
+for model in x y x y; do with_model env LLM=openai:model-$model "$root/build/judge" h200 $relu_json kernel.cu --tape tape --transcript judge.jsonl; done
+check 'judge: two models that take turns are paid for once each' is "$(jq -r 'select(.outcome == "complete").model' judge.jsonl | tr '\n' ' ')" 'model-x model-y '
+check 'judge: the answer is that of the one that is asked' says '"model":.*"model-y"'
+with_model env LLM=openai:model-x "$root/build/judge" h200 $relu_json kernel.cu --tape tape --transcript judge.jsonl
+check 'judge: also where the other one was asked last' says '"model":.*"model-x"'
 check 'judge: a jump that nobody named is not spoken of' is "$(grep -c speedup prompt)" 0
 check 'judge: the rules are apart' is "$(tail -n 1 judge.jsonl | jq '.request.messages[0] | .role == "system" and (.content | test("KERNEL-OF-JUDGE|=====") | not)')" true
 fresh_ledger
