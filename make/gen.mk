@@ -56,7 +56,7 @@ build/attempts/%.build.json: build/attempts/%.gen.json build/tasks/$$(*F)/task.h
 
 build/attempts/%/peaks.json: build/$$(notdir $$*)/peaks.json
 	@mkdir -p $(@D)
-	$Qln -sf ../../../$(notdir $*)/peaks.json $@
+	$Qln -sf "$$(realpath --relative-to=$(@D) $<)" $@
 
 # The best attempt of each cell is measured again, beside the kernel that is there.  Where there is
 # nothing to promote, nothing is needed.

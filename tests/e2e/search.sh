@@ -120,6 +120,17 @@ OPENAI_API_KEY=$key mk gen TASKS=l1_019 LLM=openai:model-x OPENAI_BASE_URL="http
 check 'a cap is kept to' asked "$before"
 check 'and named in one line' lines 1 '^gen: .*BUDGET_CALLS'
 
+# Attempts on another disk.
+world
+mkdir -p build "$scratch/disk/of/attempts" && ln -s "$scratch/disk/of/attempts" build/attempts
+reply 9 relu "$(kernel 1.5)"
+ask_make gen TASKS=l1_019
+check 'where build/attempts is a link, what is made there is measured, too' is "$? $(ls optimized/h200)" "0 $relu.cu"
+rm build/attempts/run && ln -s /dev/full build/attempts/run+
+ask_make gen TASKS=l1_019
+check 'where it is full, one line says so' is "$(grep -c '^status: build/attempts/run: cannot be written' "$out") $(grep -c 'write error' "$out")" '1 0'
+check 'and nothing is asked' asked 1
+
 # ---- The test on a GPU, here without one -------------------------------------------------------------
 
 tree
