@@ -63,7 +63,8 @@ class Source:
         self.member, self.remarks = member, remarks or {}
 
     def build(self):
-        """The module and its inputs, as its file makes them."""
+        """The module and its inputs, as its file makes them.  Refused says what that file lacks."""
+        from record import Refused  # which needs PyTorch
         spec = importlib.util.spec_from_file_location("kernelproof_module", self.path)
         file = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(file)
