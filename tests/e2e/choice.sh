@@ -238,6 +238,25 @@ mk record TASKS=l1_019
 check 'record does' is "$(jq -S . results/h200/l1_019_relu.json)" "$(harness/record/thin.jq -S build/h200/l1_019_relu.time.json)"
 check 'and says what it did' says '^record-results: 1 recorded, 0 recorded before'
 
+# A run is a row of a table, which may have been edited, or cut short by a full disk.
+table=results/reruns/h200.csv
+ran_at() { # DATE
+    jq -n --arg date "$1" '{task: "l1_019_relu", gpu: "h200", verdict: "ok", inputs: {kernel: "k", reference: "r", harness: "h"}, machine: {uuid_hash: "abcdef"}, harness: {$date}}' > build/h200/l1_019_relu.time.json
+    mk record TASKS=l1_019
+}
+rm -rf results/reruns
+ran_at one
+truncate -s -1 $table
+ran_at two
+check 'a run is added to a table whose last line has no end' is "$(cut -d, -f1,4 $table | paste -sd' ')" 'task,run l1_019_relu,one l1_019_relu,two'
+: > $table
+ran_at three
+check 'and to one that was left empty' is "$(cut -d, -f1,4 $table | paste -sd' ')" 'task,run l1_019_relu,three'
+echo 'task,other' > $table
+ran_at four
+check 'not to one with other columns' is "$(cat $table) $(grep -c '^record-results: results/reruns/h200.csv has other columns' "$out")" 'task,other 1'
+rm -r results/reruns
+
 # What was built since of other sources, but to the same code, says what a result is of.
 same() { # CODE
     jq '.task = "l1_019_relu" | .gpu = "h200" | .kernel.code_sha256 = "c" | .inputs = {task: "t", kernel: "then"}' build/h200/l1_019_relu.time.json > measured.json
