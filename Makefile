@@ -236,9 +236,10 @@ compare: build/compare build/cells
 	@$(call given,$(gpus)$(wildcard build/*/*.time.json),:)
 	harness/record/record-results compare
 
+# What cannot be recorded costs no other: results that are of another commit, say, no mode and no attempt.
 attempts_here := $(wildcard build/attempts)
-record: build/cells $(if $(attempts_here),build/best) # what one step refuses keeps nothing from the next
-	@status=0; for step in 'record-results all' record-modes$(if $(attempts_here), 'record-results attempts'); do harness/record/$$step || status=$$?; done; exit $$status
+record: build/cells $(if $(attempts_here),build/best)
+	@status=0; for step in 'results all' modes$(if $(attempts_here), 'results attempts'); do harness/record/record-$$step || status=$$?; done; exit $$status
 
 failed: build/report
 	@build/report --failed build

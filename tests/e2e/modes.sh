@@ -65,10 +65,26 @@ mk record
 check 'a table with other columns is one line' lines 1 '^record-modes: results/modes/h200.csv has other columns: expected task,verdict,'
 check 'and stays' is "$(cat $table)" 'task,other'
 rm $table
-echo '{' > build/h200/l1_019_relu.modes.json
-mk record TASKS=l1_019
-check 'so is a file that is no result' says '^record-modes: a file build/h200/\*.modes.json is no result'
+echo '{"task": "crfm' > build/h200/crfm_softmax.modes.json
+: > build/h200/l1_001_matmul.modes.json
+echo '{}' > build/h200/l1_019_relu.modes.json
+mk record
+check 'so is each file that is no result' lines 3 '^record-modes: build/h200/.*.modes.json is no result \(cut short\?\): not recorded'
+check 'of which there is no other word' lines 0 '^(jq|parse)'
 check 'which makes no table' is "$(ls results/modes)" ''
+rm build/h200/crfm_softmax.modes.json
+mk modes TASKS=crfm_softmax
+mk record GPUS=h200
+check 'and costs no other' is "$(cut -d, -f1 $table | paste -sd' ')" 'task crfm_softmax'
+check 'but fails as REPRODUCE says' says '^make: .* Error 3$'
+rm build/h200/l1_0*.modes.json
+mkdir -p results/h200 && echo 1234567 > results/h200/tree
+echo '{}' > build/h200/l1_019_relu.time.json
+rm $table
+mk record
+check 'results that are of another commit cost no mode' is "$(cut -d, -f1 $table | paste -sd' ')" 'task crfm_softmax'
+check 'though the record fails' says '^make: .* Error 3$'
+rm -r results/h200
 
 # ---- The table and the figure ------------------------------------------------------------------
 
