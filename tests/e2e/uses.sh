@@ -98,3 +98,11 @@ for name in one two; do
 done
 check 'two programs that differ in device code are not the same' not cmp -s one.id two.id
 check 'of the library of a kernel that is left to its cubin' cmp one.so.id two.so.id
+
+# Where there is no room for the copy that is hashed there is no hash: another's would hide what has changed.
+head -c 20000 /dev/zero > big.cubin
+for file in build/verify big.cubin; do
+    (ulimit -f 4 && exec make/identity full.id "$file") > /dev/null 2>&1
+    check "no room for a copy of $file ends with 5" [ $? = 5 ]
+done
+check 'and leaves nothing' is "$(echo full.id*)" 'full.id*'
