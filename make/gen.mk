@@ -18,7 +18,8 @@ export ROUNDS WIDTH SEEDS BUDGET
 with_key := build/attempts/%.gen.json gen search experiment judge judge-eval
 $(foreach k,$(KEYS),$(eval $(with_key): export $k := $$(value $k)))
 
-dry = $(findstring n,$(firstword -$(MAKEFLAGS)))
+# -n, and -q and -t, which measure nothing either.
+dry = $(strip $(foreach f,n q t,$(findstring $f,$(firstword -$(MAKEFLAGS)))))
 gen search experiment: export KP_MAKE  = $(MAKE) --no-print-directory GPUS='$(gpus)'
 gen search experiment: export KP_KEYS  = $(KEYS)
 gen search experiment: export KP_GPUS  = $(gpus)

@@ -293,6 +293,12 @@ check 'compare ends with the same' says '^make: .* Error 3$'
 rm -r pretend build/h200/crfm_softmax.time.json
 mk reproduce
 check 'without it, all is well' [ -e results/h200/crfm_softmax.json ]
+rm -r results/h200
+steps > /dev/null
+for ask in n q t; do
+    mk -$ask reproduce
+    check "make -$ask reproduce compares, records and draws nothing" is "$(steps)$(ls results)" reruns
+done
 mk gen
 check 'gen without a model fails' [ $? != 0 ]
 check 'and says what to set' lines 1 '^not configured: set LLM='
