@@ -22,6 +22,8 @@ $(foreach k,$(KEYS),$(if $(and $(filter command,$(origin $k)),$(value $k)),$(err
 KEYS := $(foreach k,$(KEYS),$(if $(filter environment,$(origin $k)),$k))
 keyless := $(if $(KEYS),env $(KEYS:%=-u %))
 unexport $(KEYS)
+# Nor an exported `set -e` or `set -C`: each bash would take it over, and a kernel that does not compile end make.
+unexport SHELLOPTS
 
 # One make at a time in a tree: another waits here.  A dry run and a look around need not.
 free  := help print-%

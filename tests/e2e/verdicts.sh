@@ -22,6 +22,12 @@ check 'resources are recorded' is "$(jq -c .kernel.resources build/h200/l1_001_m
 steps > /dev/null
 mk time
 check 'failures are results: nothing is repeated' ran ''
+for option in errexit noclobber; do # as a shell exports them that its scripts are to have, too
+    echo "// $option" >> optimized/portable/l1_019_relu.cu
+    PATH=$PWD/bin:$PATH KP_LOCKS=$PWD CUDA_HOME=$PWD/toolkit env SHELLOPTS=$option make "${stubs[@]}" time > "$out" 2>&1
+    check "nor do they fail make where the shell's own $option is exported" is "$? $(verdict h200/l1_019_relu build)" '0 build'
+done
+steps > /dev/null
 echo '// kernel' > optimized/portable/crfm_softmax.cu
 touch -d '2001-01-01' optimized/portable/crfm_softmax.cu
 mk time
