@@ -300,6 +300,10 @@ static const char *place(struct report *r, const struct result *cell) {
     return NULL;
 }
 
+/* So many results that are refused are named.  A family's template that cannot be read refuses
+ * thousands. */
+enum { MOST_NAMED = 10 };
+
 /* recorded_use: take a result, or refuse it with a line on stderr. */
 static bool load_cell(void *state, const char *where, const char *as, cJSON *json) {
     struct report *r = state;
@@ -311,7 +315,8 @@ static bool load_cell(void *state, const char *where, const char *as, cJSON *jso
         refused = place(r, &cell);
         if (refused) result_free(&cell);
     }
-    if (refused && *refused) warn("%s %s; it is left out", where, refused);
+    if (refused && *refused && r->refused < MOST_NAMED)
+        warn("%s %s; it is left out", where, refused);
     r->refused += refused != NULL;
     r->read += refused == NULL;
     return true;
@@ -340,6 +345,7 @@ static void load_results(struct report *r, const char *results) {
         free(sub[i]);
     }
     if (n >= 0) free(sub);
+    if (r->refused > MOST_NAMED) warn("%d results are left out in all", r->refused);
 }
 
 /* ---- the grid ---- */

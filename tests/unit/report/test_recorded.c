@@ -200,6 +200,22 @@ static void test_file_first(void **state) {
     unlink("results/g1/fam_64_64.json");
 }
 
+/* Of many results that are refused ten are named, and all are counted. */
+static void test_many_refused(void **state) {
+    struct report r;
+    char all[12 * 64] = "";
+    (void)state;
+    for (int i = 0; i < 12; i++) sprintf(all + strlen(all), "{\"task\":\"fam_%d_1\"}\n", i);
+    file_replace("results/g1/fam.jsonl", all);
+    char *said = stderr_of(load, &r);
+    holds(said, "results/g1/fam.jsonl:10 has schema 0");
+    holds(said, "12 results are left out in all");
+    assert_int_equal(lines(said), 11);
+    assert_int_equal(r.refused, 12);
+    free(said);
+    report_free(&r);
+}
+
 /* A broken line costs one line on stderr, and that cell. */
 static void test_broken_lines(void **state) {
     struct report r;
@@ -323,7 +339,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_tasks),        cmocka_unit_test(test_words),
         cmocka_unit_test(test_parts),        cmocka_unit_test(test_file_first),
-        cmocka_unit_test(test_broken_lines), cmocka_unit_test(test_committed),
-        cmocka_unit_test(test_own_suites)};
+        cmocka_unit_test(test_broken_lines), cmocka_unit_test(test_many_refused),
+        cmocka_unit_test(test_committed),    cmocka_unit_test(test_own_suites)};
     return cmocka_run_group_tests(tests, enter, leave);
 }
