@@ -20,6 +20,7 @@ other tasks and ways stay.  Several of these programs may write to it at once.
 """
 
 import argparse
+import contextlib
 import csv
 import datetime
 import fcntl
@@ -43,16 +44,20 @@ HEAD = "# PyTorch's times by `make pytorch`: microseconds, medians, cold L2; see
 # ---- The file ----
 
 def load(path):
-    """The rows of a file; none if there is no such file, or one with other columns."""
+    """The rows of a file; none if there is no such file, or nothing in it.  Raises ValueError where it
+    has other columns, or a row that is cut short: to write it again would lose what it says."""
     try:
         with open(path, encoding="utf-8") as f:
             lines = csv.DictReader(line for line in f if not line.startswith("#"))
             rows = list(lines)
-    except OSError:
+    except FileNotFoundError:
         return []
-    if lines.fieldnames != COLUMNS:
-        print("%s: other columns than today's: its rows are dropped" % path, file=sys.stderr)
-        return []
+    if lines.fieldnames not in (None, COLUMNS):
+        raise ValueError("%s has other columns than today's: move it away to begin anew" % path)
+    for row in rows:
+        if None in row or None in row.values():
+            raise ValueError("%s: the row of %s has not %d fields: remove the line, or restore the file"
+                             % (path, row["task"], len(COLUMNS)))
     return rows
 
 
@@ -80,11 +85,16 @@ def save(path, new, columns):
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         rows = merged(load(path), new, columns)
-        with open(path + "+", "w", encoding="utf-8") as f:
-            f.write(HEAD + ",".join(COLUMNS) + "\n")
-            for line in sorted(",".join(row[c] for c in COLUMNS) for row in rows):
-                f.write(line + "\n")
-        os.replace(path + "+", path)
+        try:
+            with open(path + "+", "w", encoding="utf-8") as f:
+                f.write(HEAD + ",".join(COLUMNS) + "\n")
+                for line in sorted(",".join(row[c] for c in COLUMNS) for row in rows):
+                    f.write(line + "\n")
+            os.replace(path + "+", path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.remove(path + "+")
+            raise
     finally:
         os.close(lock)
     return rows
@@ -116,7 +126,7 @@ class Sharing:
         self.patience = time.monotonic() + PATIENCE
         self.waiting, self.busy, self.boards = set(), set(), set()  # processes; boards of the busy ones
         self.machines = []  # what each process was: board and versions
-        self.failed, self.done, self.lacks, self.status = 0, 0, "", 0
+        self.failed, self.unkept, self.done, self.lacks, self.status = 0, 0, 0, "", 0
 
     def take(self, board):
         """The next task for a process: one of its own board, then one of none, then one of a board
@@ -188,6 +198,9 @@ class Sharing:
         """A task's times are kept, or why there are none is said."""
         with self.lock:
             self.done += 1
+            if self.unkept:
+                self.unkept += 1
+                return
             if "times" not in said:
                 print("%s: %s" % (task["task"], said.get("error", "its process ended")), file=sys.stderr)
                 self.failed += 1
@@ -196,7 +209,13 @@ class Sharing:
             date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
             row = dict(here, task=task["task"], date=date)
             row.update({c: "%.2f" % times[c] if c in times else "" for c in COLUMNS if c not in row})
-            save(self.out, row, [way + "_" + flags for flags in FLAGS for way in ways])
+            try:
+                save(self.out, row, [way + "_" + flags for flags in FLAGS for way in ways])
+            except (OSError, ValueError) as e:  # nor could those of any other task be kept
+                print("pytorch: the times of %s are not kept: %s" % (task["task"], e), file=sys.stderr)
+                self.unkept += 1
+                self.over.set()
+                return
             print(task["task"], *("%s %.2f" % x for x in times.items()), flush=True)
 
     def all(self):
@@ -218,6 +237,10 @@ class Sharing:
             print("pytorch: " + self.lacks, file=sys.stderr)
         if not self.machines:
             return self.status or 4
+        if self.unkept:
+            print("pytorch: %d of %d tasks have no new times" % (self.unkept + self.failed + len(self.left), self.total),
+                  file=sys.stderr)
+            return 5
         rows = load(self.out)
         others = sum(not any(all(row[key] == value for key, value in here.items()) for here in self.machines)
                      for row in rows)
@@ -265,6 +288,15 @@ def read(path):
         sys.exit(3)
 
 
+def check(out):
+    """Ends the program where what is recorded cannot be read: new times could not be kept beside it."""
+    try:
+        load(out)
+    except (OSError, ValueError) as e:
+        print("pytorch: %s" % e, file=sys.stderr)
+        sys.exit(3 if isinstance(e, ValueError) else 5)
+
+
 def wrong(message):
     """What is wrong with the command line, in one line, and the end."""
     print("pytorch: " + message, file=sys.stderr)
@@ -290,6 +322,7 @@ def main():
     if options.show:
         print("\n".join("# %s\n%s" % (task["task"], source(task)) for _, task in tasks))
         return 0
+    check(out)
     if "compiled" in ways:
         ahead(options, tasks)
     todo = list(chosen(tasks, ways))

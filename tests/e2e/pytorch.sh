@@ -251,10 +251,28 @@ for who in a b c d; do python3 save.py $who & done
 wait
 check 'four at once lose no row' is "$(grep -c '^[abcd]' many/out.csv)" 80
 
+# What is recorded and cannot be read stays as it is, and so does what cannot be written.
+cp $csv recorded.csv
 echo 'task,old' > $csv
 measure TASKS=half
-check 'a file with other columns begins anew' is "$(grep -vc '^#' $csv)" 2
-check 'and says so' says "other columns than today's"
+check 'a file with other columns is refused' lines 1 "^pytorch: $csv has other columns than today's: move it away to begin anew$"
+check 'and stays' is "$(cat $csv)" 'task,old'
+truncate -s -9 recorded.csv
+cp recorded.csv $csv
+measure TASKS=half
+check 'so is one that is cut short' lines 1 "^pytorch: $csv: the row of product has not 13 fields: remove the line, or restore the file$"
+check 'as REPRODUCE says' says '^make: .* Error 3$'
+check 'and stays, too' cmp $csv recorded.csv
+: > $csv
+measure TASKS=half
+check 'one with nothing in it begins anew' is "$(grep -vc '^#' $csv)" 2
+cp $csv recorded.csv
+mkdir $csv+
+measure
+check 'times that cannot be kept end it' says '^make: .* Error 5$'
+check 'at the first, in a line' is "$(grep -c '^pytorch: the times of [a-z_]* are not kept: ' "$out") $(grep -c ': its process ended\|Traceback' "$out")" '1 0'
+check 'and nothing recorded is lost' cmp $csv recorded.csv
+rmdir $csv+
 
 # On two GPUs, each measures what was timed on its board; what is of none, or of a board elsewhere, any of them.
 gpus 'NVIDIA H200, 9.0' 'NVIDIA H200, 9.0'
