@@ -88,6 +88,18 @@ mk calibrate TASKS=crfm
 mk calibrate TASKS=l1_019
 check 'why there is none of a task stays, too' is "$(report Missing)" '- crfm_softmax: needs at least 9.0 GB of GPU memory, 8.0 GB are free'
 rm large/*
+cp results/h200/calibration.csv kept
+echo '{"task": "l1' > results/h200/crfm_softmax.json
+mk calibrate
+check 'a recorded result that is cut short is named' lines 1 '^calibration: results/h200/crfm_softmax.json is no JSON'
+check 'in one line' is "$(grep -c 'parse error' "$out") $(grep -c '^make: .* Error 3$' "$out")" '0 1'
+rm results/h200/crfm_softmax.json
+mkdir results/h200/calibration.md+
+mk calibrate
+check 'a table that cannot be written is one line' lines 1 '^calibration: cannot write results/h200/calibration.csv'
+check 'and ends with 5' says '^make: .* Error 5$'
+check 'of both what was there stays' cmp kept results/h200/calibration.csv
+rmdir results/h200/calibration.md+
 gpus
 mk calibrate
 check 'without a GPU it says so' says '^no NVIDIA GPU here'
