@@ -1,6 +1,7 @@
 #!/bin/bash
 # harness/export/reward: an answer a line, in order, whatever the line; nothing kept; no source in any
 # argument.  Its steps are pretend ones.
+# uses: build/gen
 # shellcheck disable=SC2154,SC2012,SC2016  # out is lib.sh's; names are plain
 . tests/e2e/lib.sh
 
