@@ -156,6 +156,8 @@ gpus_here = "$$(harness/gpu/list-gpus 2> /dev/null | awk -v gpu=$* '$$3 == gpu' 
 # A step's old result goes before it starts, and a step that leaves none has failed, whatever its
 # prefix says: srun ends with 0 where a node went down.  (ls has NFS look again.)
 made   = @ls $(@D) > /dev/null; [ -e $@ ] || { echo '$@: not made: its job ended early' >&2; exit 4; }
+# The hashes of what a result is of; where that cannot be read, there is no result.
+with_inputs = KP_INPUTS=$$(build/inputs $(task.$(*F)) $(kernel.$*)) && export KP_INPUTS &&
 commit = KP_COMMIT=$${KP_COMMIT:-$$(git describe --always --dirty --abbrev=12 2>/dev/null || :)}
 
 build:  $(cells:%=build/%.build.json) $(if $(ARCHS),arch-checks)
@@ -176,7 +178,7 @@ build/tasks/%/task.h: $$(task.$$*) build/id/task
 build/%.build.json: $$(kernel.$$*) build/tasks/$$(*F)/task.h $(compile_uses) \
                     build/$$(*D)/flags | build/$$(*D)/kernels build/inputs $(call need,nvcc jq g++)
 	@mkdir -p $(@D)
-	$QKP_INPUTS="$$(build/inputs $(task.$(*F)) $(kernel.$*))" harness/compile/compile $(task.$(*F)) build/$* '$(call arch_of,$(*D),$(kernel.$*))' $(kernel.$*)
+	$Q$(with_inputs) harness/compile/compile $(task.$(*F)) build/$* '$(call arch_of,$(*D),$(kernel.$*))' $(kernel.$*)
 
 # What of a build can alter a number.  compile rewrites it only where that has changed, so a
 # comment in a kernel or a header compiles it again, and measures nothing.
@@ -189,7 +191,7 @@ build/%.verify.json: build/%.code build/uses/verify/$$(*F) | build/%.build.json 
 
 build/%.time.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(*F) | build/report build/inputs build/cells $(if $(PROFILE),build/replay)
 	@rm -f $@
-	$Q$(commit) KP_INPUTS="$$(build/inputs $(task.$(*F)) $(kernel.$*))" $(on_gpu) build/time $(task.$(*F)) build/$*
+	$Q$(with_inputs) $(commit) $(on_gpu) build/time $(task.$(*F)) build/$*
 	$(made)
 	@$(if $(and $(PROFILE),$(filter attempts/%,$*)),$(on_gpu) harness/inspect/profile $(task.$(*F)) build/$*)
 	@harness/report/progress $*

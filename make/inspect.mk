@@ -9,7 +9,7 @@ build/%.aa.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(
 	$(made)
 build/%.modes.json: build/%.verify.json build/$$(*D)/peaks.json build/uses/time/$$(*F) | build/inputs
 	@rm -f $@
-	$Q$(commit) KP_INPUTS="$$(build/inputs $(task.$(*F)) $(kernel.$*))" $(on_gpu) build/time --modes $(task.$(*F)) build/$*
+	$Q$(with_inputs) $(commit) $(on_gpu) build/time --modes $(task.$(*F)) build/$*
 	$(made)
 
 # Where the time of a cell's kernel goes, as ncu sees it.

@@ -223,3 +223,8 @@ printf '#!/bin/sh\necho "$KP_INPUTS" > told && echo "{}" > "$2.time.json"\n' > p
 chmod +x pretend/*
 mk time TASKS=l1_019
 check 'time is told the hashes of its sources' is "$(cat told)" '{"kernel":"tasks/level1/l1_019_relu.json optimized/portable/l1_019_relu.cu"}'
+printf '#!/bin/sh\necho "inputs: a NUL byte in it" >&2\nexit 3\n' > pretend/inputs
+rm -r build/h200
+mk time TASKS=l1_019
+check 'where they cannot be read, there is no result' is "$(ls build/h200/*.json 2> /dev/null)" ''
+check 'and make says why, once' is "$(grep -c '^inputs: ' "$out") $(grep -c '^make: .* Error 3$' "$out")" '1 1'
