@@ -41,9 +41,10 @@ struct group { /* sources that are hashed together */
 };
 
 struct sources {
-    struct group all; /* that were read */
-    struct group ops; /* of op_folders */
-    char *op_rows;    /* of op_table */
+    struct group all;  /* that were read */
+    struct group ops;  /* of op_folders */
+    bool *ops_include; /* [i * ops.n + k]: the i-th of them includes the k-th */
+    char *op_rows;     /* of op_table */
     int n;
     struct {
         char *key, hash[65];
@@ -127,6 +128,7 @@ void sources_close(struct sources *s) {
     }
     free(s->all.of);
     free(s->ops.of);
+    free(s->ops_include);
     free(s->op_rows);
     for (int i = 0; i < s->n; i++) free(s->known[i].key);
     free(s->known);
@@ -234,15 +236,15 @@ static bool add_row(struct text *all, const struct sources *s, const char *op) {
     return is_view;
 }
 
-/* Whether a source, or a header that it includes, implements an op. */
-static bool has_op(const struct sources *s, const struct source *of, const char *op) {
+/* Whether the i-th source of ops, or a header that it includes, implements an op. */
+static bool has_op(const struct sources *s, int i, const char *op) {
     bool found = false;
-    for (size_t i = 0; i < sizeof implements / sizeof *implements; i++) {
+    for (size_t j = 0; j < sizeof implements / sizeof *implements; j++) {
         char name[96];
-        snprintf(name, sizeof name, implements[i], op);
-        found = found || strstr(of->text, name);
+        snprintf(name, sizeof name, implements[j], op);
+        found = found || strstr(s->ops.of[i]->text, name);
         for (int k = 0; k < s->ops.n && !found; k++)
-            found = includes(of, s->ops.of[k]->path) && strstr(s->ops.of[k]->text, name);
+            found = s->ops_include[i * s->ops.n + k] && strstr(s->ops.of[k]->text, name);
     }
     return found;
 }
@@ -261,42 +263,51 @@ static bool only_declares(const struct source *s) {
 
 /* Mark the files of op_folders that belong to those that are marked: what they include, and the
  * others who include a header that only declares. */
-static void mark_all(const struct group *ops, bool *marked) {
+static void mark_all(const struct sources *s, bool *marked) {
+    int n = s->ops.n;
     for (bool more = true; more;) {
         more = false;
-        for (int i = 0; i < ops->n; i++)
-            for (int k = 0; k < ops->n; k++) {
-                if (marked[i] == marked[k] || !includes(ops->of[i], ops->of[k]->path)) continue;
-                if (!marked[i] && !only_declares(ops->of[k])) continue;
+        for (int i = 0; i < n; i++)
+            for (int k = 0; k < n; k++) {
+                if (marked[i] == marked[k] || !s->ops_include[i * n + k]) continue;
+                if (!marked[i] && !only_declares(s->ops.of[k])) continue;
                 marked[i] = marked[k] = more = true;
             }
     }
 }
 
+/* Read the table of ops and the sources of ops, once. */
+static void read_ops(struct sources *s) {
+    if (s->op_rows) return;
+    char *rows = file_read(op_table, NULL);
+    s->op_rows = code_normal(rows);
+    free(rows);
+    for (int i = 0; i < OP_FOLDERS; i++) add_part(s, &s->ops, op_folders[i]);
+    int n = s->ops.n;
+    if (n > 256) die(KP_BUG, "%d sources of ops; room for 256", n);
+    s->ops_include = calloc((size_t)(n * n) + 1, sizeof *s->ops_include);
+    if (!s->ops_include) die(KP_MACHINE, "out of memory");
+    for (int i = 0; i < n * n; i++)
+        s->ops_include[i] = includes(s->ops.of[i / n], s->ops.of[i % n]->path);
+}
+
 /* The executor, and the ops with these names, separated by blanks. */
 static void hash_reference(struct text *all, struct sources *s, const char *names) {
     bool marked[256] = {false};
-    if (!s->op_rows) {
-        char *rows = file_read(op_table, NULL);
-        s->op_rows = code_normal(rows);
-        free(rows);
-        for (int i = 0; i < OP_FOLDERS; i++) add_part(s, &s->ops, op_folders[i]);
-        if (s->ops.n > 256) die(KP_BUG, "%d sources of ops; room for 256", s->ops.n);
-    }
+    read_ops(s);
     hash_parts(all, s, reference_parts, sizeof reference_parts / sizeof *reference_parts);
     char *copy = text_format("%s", names), *rest = copy, *op;
     while ((op = strsep(&rest, " "))) {
         if (!*op || add_row(all, s, op)) continue;
         bool found = false;
         for (int i = 0; i < s->ops.n; i++) {
-            const struct source *of = s->ops.of[i];
-            if (is_cuda(of) && has_op(s, of, op)) marked[i] = found = true;
+            if (is_cuda(s->ops.of[i]) && has_op(s, i, op)) marked[i] = found = true;
         }
         if (!found)
             die(KP_BUG, "no file of %s or %s implements %s", op_folders[0], op_folders[1], op);
     }
     free(copy);
-    mark_all(&s->ops, marked);
+    mark_all(s, marked);
     for (int i = 0; i < s->ops.n; i++)
         if (marked[i]) add_text(all, s->ops.of[i]->text);
 }
