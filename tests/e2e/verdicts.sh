@@ -96,3 +96,16 @@ steps > /dev/null
 mk time
 check 'the next run does the rest' [ "$(steps | grep -c '^time')" = $((3 - before)) ]
 check 'until all is there' is "$(ls build/h200/*.time.json | wc -l)" 3
+
+# What the compiler may read, where there is no g++ (nvcc may have been told of another): no folder above.
+tree
+mk build TASKS=l1_019
+mkdir pretend some
+printf '#!/bin/sh\necho "$@" > confined\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n' > pretend/confine
+chmod +x pretend/confine
+cp -s /usr/bin/* some/ 2> /dev/null
+rm -f some/*g++*
+PATH=$PWD/some NVCC=$PWD/toolkit/bin/nvcc CUDA_HOME=$PWD/toolkit CXX=gcc \
+    harness/compile/compile tasks/level1/l1_019_relu.json build/h200/l1_019_relu 90 optimized/portable/l1_019_relu.cu > "$out" 2>&1
+check 'without g++ a kernel is compiled' is "$? $(verdict h200/l1_019_relu build)" '0 ok'
+check 'which may read no folder above' not grep -qE ' (\.|/)/?\.\. ' confined
