@@ -70,7 +70,7 @@ static int uses(char **argv) {
            "now=$({ sed '/^\\/\\*/d' harness/measure/*_main.c harness/replay/*_main.c && cat; } | "
            "sha256sum)\n"
            "for t in $(cat \"$2\"); do\n"
-           "    f=$1/${t#*/}\n"
+           "    f=$1/${t#*/} was=\n"
            "    if [ ! -e \"$f\" ] || read -r was < \"$f\" && [ \"$was\" != \"$now\" ]; then echo "
            "\"$now\" > \"$f\"; fi\n"
            "done",
