@@ -251,7 +251,7 @@ class Sharing:
         if failed:
             print("pytorch: %d of %d tasks failed; the others are in %s" % (failed, self.total, self.out),
                   file=sys.stderr)
-        return 1 if failed else 0
+        return 4 if failed else 0
 
 
 def ahead(options, tasks):

@@ -202,6 +202,7 @@ check 'a board that PyTorch does not tell is none' is "$(field product board)" '
 
 STUB_BROKEN=conv2d STUB_TIMES=3 measure
 check 'a task that fails makes make fail' [ $? != 0 ]
+check 'as REPRODUCE says' says '^make: .* Error 4$'
 check 'in one line' says '^mixed: conv2d is broken$'
 check 'its row stays' is "$(times mixed | cut -d, -f1)" 140.00
 check 'the others are measured' is "$(times half | cut -d, -f1)" 15.00
