@@ -17,6 +17,9 @@ check 'the missing one is missing' is "$(verdict h200/crfm_softmax time)" missin
 check 'the suite went on' is "$(verdict h200/l1_001_matmul time)" ok
 check 'each cell that is timed says so, how many are left, and from the second on for how long' \
     is "$(grep -o '^\[./3\]\|[0-9]* min left' "$out" | tr '\n' ' ')" '[1/3] [2/3] 1 min left [3/3] '
+rm build/h200/l1_001_matmul.time.json
+TMPDIR=/none mk time
+check 'without a file of its own' is "$(sed 's/ .*//' "$out")" '[3/3]'
 check 'resources are recorded' is "$(jq -c .kernel.resources build/h200/l1_001_matmul.build.json)" \
     '[{"name":"relu()","arch":"sm_90","registers":10,"spill_bytes":16,"stack_bytes":8,"shared_bytes":128}]'
 steps > /dev/null
