@@ -35,13 +35,6 @@ rm -r build/h200/*.modes.json
 sed -i 's/^crfm_softmax,ok/crfm_softmax,crash/; s/^l1_019_relu,ok/l1_019_relu,crash/' $table
 mk modes TASKS=l1_019 && mk record
 check 'what is measured again replaces its row' is "$(cut -d, -f1,2 $table | paste -sd' ')" 'task,verdict crfm_softmax,crash l1_001_matmul,wrong l1_019_relu,ok'
-mkdir -p results/h200 && echo 0123456789012345678901234567890123456789 > results/h200/tree
-sed -i 's/^l1_019_relu,ok/l1_019_relu,crash/' $table
-echo '{}' > build/h200/l1_001_matmul.time.json
-mk record
-check 'results that stay of another tree' [ $? != 0 ]
-check 'keep no mode from its table' is "$(cut -d, -f1,2 $table | paste -sd' ')" 'task,verdict crfm_softmax,crash l1_001_matmul,wrong l1_019_relu,ok'
-rm results/h200/tree build/h200/l1_001_matmul.time.json
 
 # A family has a sample, which is what is measured of it; TASKS may name others.
 mkdir -p tasks/pair
