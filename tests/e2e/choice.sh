@@ -203,6 +203,23 @@ PATH=$PWD/bin:$PATH KP_LOCKS=none harness/gpu/with-gpu true > "$out" 2>&1
 check 'a folder for locks that is not there is an error of the machine' [ $? = 4 ]
 check 'of one line' is "$(grep -c '^with-gpu: cannot open none/' "$out") $(wc -l < "$out")" '1 1'
 
+# Which GPUs may be used, CUDA_VISIBLE_DEVICES says, to make as to with-gpu.
+gpus 'NVIDIA H200, 9.0' 'NVIDIA A100-SXM4-80GB, 8.0' 'NVIDIA H200, 9.0'
+for visible in "0=h200 GPU-00-$$" "1=a100 GPU-11-$$" "2,0=h200 GPU-00-$$" "GPU-11=a100 GPU-11-$$" 'MIG-5=h200 MIG-5' "MIG-5,1=a100 h200 GPU-11-$$"; do
+    export CUDA_VISIBLE_DEVICES=${visible%%=*}
+    mk print-gpus
+    check "CUDA_VISIBLE_DEVICES=$CUDA_VISIBLE_DEVICES are these kinds" is "$(sed -n 's/^gpus = //p' "$out") $(one sh -c 'echo $CUDA_VISIBLE_DEVICES')" "${visible#*=}"
+done
+for visible in '' 7 GPU-9; do
+    export CUDA_VISIBLE_DEVICES=$visible
+    mk time
+    check "and '$visible' none" lines 1 "^no NVIDIA GPU here \(nvidia-smi finds none that is in CUDA_VISIBLE_DEVICES=$visible\)"
+done
+export CUDA_VISIBLE_DEVICES=1
+mk time GPUS=h200 TASKS=l1_019
+check 'nor is there one of another kind' lines 1 '^with-gpu: no h200 to run on: this machine has 1 x a100 \(CUDA_VISIBLE_DEVICES=1\)'
+unset CUDA_VISIBLE_DEVICES
+
 # What a make asks nvidia-smi it asks once: that would disturb what is timed.
 tree
 echo 'echo asked >> asked' >> bin/nvidia-smi
