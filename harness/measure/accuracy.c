@@ -329,6 +329,16 @@ bool sample_outside(const struct sample_errors *found, enum kp_distribution d) {
     return found->infinite || (d == KP_DIST_LARGE && !judgment_passes(&found->baseline[0]));
 }
 
+/* Two runs of one arithmetic differ by so much where the contents decide by chance. */
+static const double excused_times = 2;
+
+bool sample_excused(const struct kp_judgment *candidate, const struct kp_judgment *baseline,
+                    enum kp_distribution d) {
+    bool both = !judgment_passes(candidate) && !judgment_passes(baseline);
+    return d != KP_DIST_DECLARED && both && isfinite(candidate->of_limit) &&
+           candidate->of_limit <= excused_times * baseline->of_limit;
+}
+
 int sample_stray(const struct kp_task *t, const struct sample_errors *found) {
     for (int k = 0; k < t->noutputs; k++)
         if (found->found[k].bad) return k;

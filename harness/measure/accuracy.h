@@ -36,6 +36,12 @@ struct sample_errors {
  * between overflowed.  The declared contents never are. */
 bool sample_outside(const struct sample_errors *found, enum kp_distribution d);
 
+/* Whether an error beyond the limits says nothing against the candidate: on these contents the most
+ * accurate baseline is beyond them, too, and the candidate no more than twice as far.  Never on the
+ * declared. */
+bool sample_excused(const struct kp_judgment *candidate, const struct kp_judgment *baseline,
+                    enum kp_distribution d);
+
 /* What makes a wrong sample again, for the caller: contents and seed; and of the first output that
  * has one the first element that is off by too much. */
 cJSON *sample_evidence(const struct kp_task *t, const struct sample_errors *found,

@@ -111,6 +111,12 @@ static void audit_telling(struct accuracy *acc, uint64_t seed, cJSON *verdict, c
  * asked for, as a network has hundreds (biases before a norm). */
 static const double least_share = 0.01;
 
+/* Whether a tensor can have no other contents than it has: a mask of ones, or listed values. */
+static bool is_fixed(const struct kp_tensor *x) {
+    return x->domain == KP_DOMAIN_DECLARED &&
+           (x->fill.kind == KP_FILL_CONSTANT || x->fill.kind == KP_FILL_VALUES);
+}
+
 /* Add what tensors and outputs say nothing. */
 static void audit_influence(struct accuracy *acc, const struct kp_error *tolerance, uint64_t seed,
                             cJSON *flags) {
@@ -131,8 +137,8 @@ static void audit_influence(struct accuracy *acc, const struct kp_error *toleran
         add(flags, "degenerate: the output of other contents passes", "");
     referee_fill(&acc->r, 0, KP_DIST_DECLARED, seed);
     for (int i = 0; i < t->ntensors; i++)
-        if (t->tensors[i].fill.kind != KP_FILL_TRANSPOSED && task_share(t, i) >= least_share &&
-            !influences(acc, i, rms, tolerance, seed, other))
+        if (t->tensors[i].fill.kind != KP_FILL_TRANSPOSED && !is_fixed(&t->tensors[i]) &&
+            task_share(t, i) >= least_share && !influences(acc, i, rms, tolerance, seed, other))
             add(flags, "no-influence: ", t->tensors[i].name);
 }
 

@@ -262,8 +262,7 @@ static bool fail_sample(struct rounds *t, const struct round *q, const struct sa
 }
 
 /* Judge the candidate's sample as verify does.  Where it fails, it is judged beside the most
- * accurate baseline, which says whether the inputs are outside of what fp32 can compute.  *spread:
- * what honest arithmetic does to it. */
+ * accurate baseline, which may do no better there.  *spread: what honest arithmetic does to it. */
 static bool check_oracle(struct rounds *t, const struct round *q, enum how_much much,
                          struct kp_error *spread) {
     struct sample_errors found;
@@ -274,7 +273,9 @@ static bool check_oracle(struct rounds *t, const struct round *q, enum how_much 
         *spread = found.spread;
         if (judgment_passes(&found.candidate)) return true;
     }
-    return sample_outside(&found, q->distribution) || fail_sample(t, q, &found);
+    return sample_outside(&found, q->distribution) ||
+           sample_excused(&found.candidate, &found.baseline[0], q->distribution) ||
+           fail_sample(t, q, &found);
 }
 
 /* Have the oracle judge all of the candidate's outputs, y, which may be kept elsewhere.  What

@@ -60,8 +60,9 @@ static bool take_request(int fd, struct request *q) {
         dup2(streams[i], 1 + i);
         close(streams[i]);
     }
-    return request_take(fd, q, offsetof(struct request, text)) && q->size <= KP_MOST_TEXT &&
-           q->narguments < KP_MOST_STRINGS && request_take(fd, q->text, q->size);
+    return request_take(fd, q, offsetof(struct request, text)) && q->size > 0 &&
+           q->size <= KP_MOST_TEXT && q->narguments < KP_MOST_STRINGS &&
+           request_take(fd, q->text, q->size) && !q->text[q->size - 1];
 }
 
 /* ---- Staying ------------------------------------------------------------------------------- */
@@ -71,7 +72,6 @@ static bool take_request(int fd, struct request *q) {
 static char **adopt(struct request *q) {
     static char *argv[KP_MOST_STRINGS];
     char *p = q->text, *end = q->text + q->size;
-    q->text[KP_MOST_TEXT - 1] = 0;
     if (chdir(p)) die(KP_MACHINE, "%s: %s", p, strerror(errno));
     p += strlen(p) + 1;
     for (uint32_t i = 0; i < q->narguments; i++, p += strlen(p) + 1) argv[i] = p < end ? p : "";

@@ -81,11 +81,6 @@ static void settle(struct verify *v, const struct runner_reply *reply) {
     die(KP_MACHINE, "%s", reply->message);
 }
 
-/* Before the candidate's code runs, every failure is the machine's. */
-static void settle_machine(const struct runner_reply *reply) {
-    if (reply->status != RUNNER_OK) die(KP_MACHINE, "%s", reply->message);
-}
-
 /* ---- Memory -------------------------------------------------------------------- */
 
 /* End with the verdict `skipped` and both numbers. */
@@ -160,7 +155,7 @@ static void set_up_recorder(struct verify *v) {
         process_setup(&v->recorder, &setup, v->acc.r.shared);
     }
     process_wait(&v->recorder, v->deadline, &reply, NULL);
-    settle_machine(&reply);
+    if (reply.status != RUNNER_OK) die(KP_MACHINE, "%s", reply.message); /* no candidate yet */
     cJSON *sandbox = cJSON_Parse(reply.message);
     cJSON_AddItemToObject(v->json, "sandbox", sandbox ? sandbox : cJSON_CreateString("unknown"));
 }
@@ -398,23 +393,43 @@ static void add_baseline_classes(const struct verify *v, cJSON *to, enum kp_clas
     }
 }
 
-/* The candidate is of the first class, from the most accurate on, whose limits it keeps.  Where
- * there is no kernel, the most accurate baseline stands in for it, and none has a class. */
-KP_NORETURN static void conclude(struct verify *v) {
+/* Leave out distributions on which the candidate is excused.  Returns whether there were some. */
+static bool leave_out(struct verify *v) {
+    bool some = false;
+    for (int d = 0; d < KP_DIST_COUNT; d++)
+        if (sample_excused(&v->candidate[d], &v->baseline[0][d], (enum kp_distribution)d))
+            v->applies[d] = false, some = true;
+    return some;
+}
+
+/* Try the classes, the most accurate first, until the candidate keeps the limits of one.  Returns
+ * the first distribution on which it misses the last, too, or -1. */
+static int try_classes(struct verify *v, enum kp_class *found) {
     enum kp_class class[KP_CLASS_COUNT];
-    int n = classes_of(v->task, class), i = 0, d;
+    int n = classes_of(v->task, class), d = -1;
+    cJSON_DeleteItemFromObject(v->json, "missed");
+    cJSON_DeleteItemFromObject(v->json, "baseline_class");
     cJSON *all = cJSON_AddObjectToObject(v->json, "missed");
     cJSON *classes = cJSON_AddObjectToObject(v->json, "baseline_class");
-    for (;; i++) {
+    for (int i = 0; i < n; i++) {
+        *found = class[i];
         measure_errors(v, class[i]);
         add_baseline_classes(v, classes, class[i]);
         if ((d = missed(v)) < 0) break;
         add_missed(all, v, class[i]);
-        if (i == n - 1) break;
     }
+    return d;
+}
+
+/* The candidate is of the first class whose limits it keeps.  Where there is no kernel, the most
+ * accurate baseline stands in for it, and none has a class. */
+KP_NORETURN static void conclude(struct verify *v) {
+    enum kp_class class;
+    int d = try_classes(v, &class);
+    while (d >= 0 && !v->missing && leave_out(v)) d = try_classes(v, &class);
     add_errors(v);
-    if (d >= 0 && !v->missing) wrong(v, class[i], d);
-    if (!v->missing) cJSON_AddStringToObject(v->json, "class", class_name(v->task, class[i]));
+    if (d >= 0 && !v->missing) wrong(v, class, d);
+    if (!v->missing) cJSON_AddStringToObject(v->json, "class", class_name(v->task, class));
     struct kp_error tolerance = tolerance_of(v->spread[KP_DIST_DECLARED]);
     phase("audit");
     if (v->family && !v->missing)

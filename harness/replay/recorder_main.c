@@ -236,6 +236,7 @@ int main(int argc, char **argv) {
     (void)argv;
     if (argc != 1) die(KP_USAGE, "usage: recorder (run by verify)");
     char level[1024];
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1); /* no kernel runs: fewer queues open sooner */
     driver_open();
     device_check(cudaFree(0), "starting the CUDA runtime");
     struct runner_recording what; /* it may be told much later: verify starts recorders ahead */

@@ -36,10 +36,11 @@ double flops_five(const struct kp_task *t, const struct kp_op *op) {
 
 /* One for each place of each window. */
 double flops_pool(const struct kp_task *t, const struct kp_op *op) {
-    int64_t k[KP_MAX_DIMS], window = 1;
+    int64_t k[KP_MAX_DIMS];
+    double flops = flops_results(t, op);
     op_list(op, "kernel_size", op->def->axes, 1, k);
-    for (int i = 0; i < op->def->axes; i++) window *= k[i];
-    return (double)window * flops_results(t, op);
+    for (int i = 0; i < op->def->axes; i++) flops *= (double)k[i];
+    return flops;
 }
 
 /* The largest number that divides both. */

@@ -71,6 +71,12 @@ static const char *numbers_wrong(const struct kp_fill *f) {
     return "unknown kind";
 }
 
+/* Whether a fill's numbers, the last of which may be one above them, are of an integer type. */
+static bool in_type(const struct kp_fill *f, enum kp_dtype type) {
+    double most = type == KP_I32 ? 0x1p31 : 0x1p63;
+    return f->a >= -most && fmax(f->a + (f->kind == KP_FILL_CONSTANT), f->b) <= most;
+}
+
 /* NULL, or why this fill does not fit the tensor's shape and type. */
 static const char *tensor_wrong(const struct kp_task *t, const struct kp_tensor *x) {
     const struct kp_fill *f = &x->fill;
@@ -80,6 +86,8 @@ static const char *tensor_wrong(const struct kp_task *t, const struct kp_tensor 
                  (f->kind == KP_FILL_CONSTANT && f->a == floor(f->a));
     if (x->dtype >= KP_I64 && (!whole || f->wrap))
         return "an integer tensor; expected integers, bernoulli or constant";
+    if (x->dtype >= KP_I64 && !in_type(f, x->dtype))
+        return "numbers that the type lacks; expected smaller ones";
     if (x->dtype == KP_BOOL && f->kind != KP_FILL_TRANSPOSED &&
         (f->a < 0 || f->a > 1 ||
          ((f->kind == KP_FILL_INTEGERS || f->kind == KP_FILL_VALUES) && f->b > 2)))

@@ -140,6 +140,21 @@ rule_outside() {
     verified skew=1.001
     check 'nor are large ones which it gets wrong' ends verify ok
     check 'others are judged, though it does' is "$(of verify '.error.candidate | keys_unsorted | join(" ")')" "$all"
+    built ok_off relu64 -DEVERY=1e-4 -DABOVE=1000
+    verified
+    check 'what the kernel gets wrong is an error' ends verify wrong
+    verified skew=1.00006
+    check 'and none where the baseline is as wrong' ends verify ok
+    check 'there alone nothing is judged' holds verify '.class == "fp32" and (.error.candidate | has("normal") and has("tiny") and (has("scaled") | not))'
+    verified skew=1.00001
+    check 'who is more than twice as wrong is wrong' ends verify wrong
+    built ok_relu relu64
+    verified
+    swapped ok_off -DEVERY=1e-4 -DABOVE=1000
+    timed
+    check 'in time, too, it is an error' ends time wrong
+    timed skew=1.00006
+    check 'and none where the baseline is as wrong' ends time ok
     built one_off relu64
     verified skew=1e39
     check 'the declared never are' ends verify wrong '(declared inputs)'
@@ -225,7 +240,11 @@ rule_audit() {
     built ok_argmax first
     verified
     check 'zeros that are right are found' is "$(of verify '.audit | join("; ")')" \
-        'degenerate: zeros pass; degenerate: the output of other contents passes; no-influence: x'
+        'degenerate: zeros pass; degenerate: the output of other contents passes'
+    task masked '[]' 'y[64,64] = mul(x, m)' 'x:[64,64]' 'm:[64,64]:lower(constant(1)):declared'
+    missing masked
+    verified
+    check 'a mask that can be no other is not asked for' holds verify '.verdict == "missing" and .audit == []'
     built ok_foretells relu_ids
     verified
     check 'a small input without influence is none of its business' is "$(of verify '.audit | join("; ")')" ''

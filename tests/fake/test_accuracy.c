@@ -192,6 +192,25 @@ static void test_outside(void **state) {
         assert_int_equal(sample_outside(&e, (enum kp_distribution)d), d == KP_DIST_LARGE);
 }
 
+/* A candidate is excused where the most accurate baseline is wrong, too, unless it is more than
+ * twice as wrong; never on the declared contents. */
+static void test_excused(void **state) {
+    (void)state;
+    static const struct {
+        double candidate, baseline;
+        bool excused;
+    } of[] = {{1.1, 0.9, false}, {1.1, 1.1, true},      {4, 2, true},
+              {4.1, 2, false},   {0.9, 2, false},       {INFINITY, INFINITY, false},
+              {NAN, 2, false},   {2000, INFINITY, true}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        for (int d = 0; d < KP_DIST_COUNT; d++) {
+            struct kp_judgment own = {.of_limit = of[i].candidate},
+                               baseline = {.of_limit = of[i].baseline};
+            assert_int_equal(sample_excused(&own, &baseline, (enum kp_distribution)d),
+                             of[i].excused && d != KP_DIST_DECLARED);
+        }
+}
+
 /* What is still poison was not written; only the candidate's is. */
 static void test_unwritten(void **state) {
     (void)state;
@@ -443,14 +462,14 @@ static void test_stand_in(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sample),         cmocka_unit_test(test_baselines),
-        cmocka_unit_test(test_spread_size),    cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_outside),        cmocka_unit_test(test_unwritten),
-        cmocka_unit_test(test_lesser),         cmocka_unit_test(test_how_much),
-        cmocka_unit_test(test_rest_overflows), cmocka_unit_test(test_steps),
-        cmocka_unit_test(test_spread_alone),   cmocka_unit_test(test_step_alone),
-        cmocka_unit_test(test_others),         cmocka_unit_test(test_steps_apart),
-        cmocka_unit_test(test_stand_in)};
+        cmocka_unit_test(test_sample),      cmocka_unit_test(test_baselines),
+        cmocka_unit_test(test_spread_size), cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_excused),     cmocka_unit_test(test_outside),
+        cmocka_unit_test(test_unwritten),   cmocka_unit_test(test_lesser),
+        cmocka_unit_test(test_how_much),    cmocka_unit_test(test_rest_overflows),
+        cmocka_unit_test(test_steps),       cmocka_unit_test(test_spread_alone),
+        cmocka_unit_test(test_step_alone),  cmocka_unit_test(test_others),
+        cmocka_unit_test(test_steps_apart), cmocka_unit_test(test_stand_in)};
     char message[1024];
     product = load_graph("a f32 [16,16]; b f32 [16,16]", "y[16,16] = matmul(a, b)", message);
     driver_open();

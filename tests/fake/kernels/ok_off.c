@@ -1,12 +1,15 @@
 // expect: ok
 // task: relu64
-/* Honest, unless compiled with an error: EVERY is the relative error of every element, EITHER the
- * same, up and down in turn, of the first UPTO; ONE that of the largest element up to 1.  TIMES is
- * what elements are multiplied by on the way. */
+/* Honest, unless compiled with an error: EVERY is the relative error of every element above ABOVE,
+ * EITHER the same, up and down in turn, of the first UPTO; ONE that of the largest element up to 1.
+ * TIMES is what elements are multiplied by on the way. */
 #include "kernel.h"
 
 #ifndef EVERY
 #define EVERY 0
+#endif
+#ifndef ABOVE
+#define ABOVE -1
 #endif
 #ifndef EITHER
 #define EITHER 0
@@ -26,7 +29,8 @@ KERNEL(relu, 8, 8) {
     float *out = PARAM(1, float *);
     relu_of(x, out, COUNT);
     for (int i = 0; i < COUNT; i++) out[i] = out[i] * TIMES / TIMES;
-    for (int i = 0; i < COUNT; i++) out[i] = (float)(out[i] * (1 + (double)EVERY));
+    for (int i = 0; i < COUNT; i++)
+        if (out[i] > ABOVE) out[i] = (float)(out[i] * (1 + (double)EVERY));
     for (int i = 0; i < UPTO; i++)
         out[i] = (float)(out[i] * (1 + (i % 2 ? -EITHER : (double)EITHER)));
     float *most = NULL;

@@ -295,6 +295,13 @@ static const struct {
      "a wrap around transposed()"},
     {"normal(0,1)", "\"shape\": [3], \"dtype\": \"i64\"", "an integer tensor"},
     {"integers(0,3)", "\"shape\": [3], \"dtype\": \"bool\"", "a bool tensor"},
+    {"integers(-2147483648,2147483648)", "\"shape\": [3], \"dtype\": \"i32\"", NULL},
+    {"integers(0,2147483649)", "\"shape\": [3], \"dtype\": \"i32\"", "numbers that the type lacks"},
+    {"constant(2147483648)", "\"shape\": [3], \"dtype\": \"i32\"", "numbers that the type lacks"},
+    {"constant(-2147483649)", "\"shape\": [3], \"dtype\": \"i32\"", "numbers that the type lacks"},
+    {"values(0*2,2147483648)", "\"shape\": [3], \"dtype\": \"i32\"", "numbers that the type lacks"},
+    {"integers(0,4503599627370496)", "\"shape\": [3], \"dtype\": \"i64\"", NULL},
+    {"constant(1e19)", "\"shape\": [3], \"dtype\": \"i64\"", "numbers that the type lacks"},
 };
 
 static void knows_fills(void **state) {
