@@ -333,10 +333,21 @@ bool sample_outside(const struct sample_errors *found, enum kp_distribution d) {
 static const double excused_times = 2;
 
 bool sample_excused(const struct kp_judgment *candidate, const struct kp_judgment *baseline,
-                    enum kp_distribution d) {
-    bool both = !judgment_passes(candidate) && !judgment_passes(baseline);
-    return d != KP_DIST_DECLARED && both && isfinite(candidate->of_limit) &&
-           candidate->of_limit <= excused_times * baseline->of_limit;
+                    const struct kp_judgment *first, enum kp_distribution d) {
+    double most = excused_times * baseline->of_limit;
+    return d != KP_DIST_DECLARED && !judgment_passes(baseline) && first->of_limit <= most &&
+           isfinite(candidate->of_limit) && candidate->of_limit <= most;
+}
+
+bool accuracy_excuses(struct accuracy *acc, int placement, enum how_much much, uint64_t seed,
+                      enum kp_distribution d) {
+    enum kp_class class[KP_CLASS_COUNT];
+    struct sample_errors first, last;
+    int n = classes_of(acc->r.task, class);
+    acc->judged = 1;
+    accuracy_sample(acc, placement, class[0], much, seed, &first);
+    accuracy_sample(acc, placement, class[n - 1], much, seed, &last);
+    return sample_excused(&last.candidate, &last.baseline[0], &first.baseline[0], d);
 }
 
 int sample_stray(const struct kp_task *t, const struct sample_errors *found) {

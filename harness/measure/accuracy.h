@@ -36,11 +36,13 @@ struct sample_errors {
  * between overflowed.  The declared contents never are. */
 bool sample_outside(const struct sample_errors *found, enum kp_distribution d);
 
-/* Whether an error beyond the limits says nothing against the candidate: on these contents the most
- * accurate baseline is beyond them, too, and the candidate no more than twice as far.  Never on the
- * declared. */
+/* Whether an error beyond the limits says nothing against the candidate, as chance decides: on
+ * these contents the most accurate baseline is beyond those of the last class, too, by no less than
+ * half of what it is beyond those of the `first`, as more noise does no more; and the candidate is
+ * beyond them no more than twice as far.  A baseline that is only less accurate than fp32 excuses
+ * nobody.  Never on the declared. */
 bool sample_excused(const struct kp_judgment *candidate, const struct kp_judgment *baseline,
-                    enum kp_distribution d);
+                    const struct kp_judgment *first, enum kp_distribution d);
 
 /* What makes a wrong sample again, for the caller: contents and seed; and of the first output that
  * has one the first element that is off by too much. */
@@ -81,5 +83,10 @@ enum { KP_JUDGED_ELEMENTS = 1 << 24 };
  * oracle, in the spreads of a class.  `seed`: of the oracle's noise. */
 void accuracy_sample(struct accuracy *acc, int placement, enum kp_class class, enum how_much much,
                      uint64_t seed, struct sample_errors *out);
+
+/* Whether sample_excused() holds of the outputs in a placement: judges them in the first and in the
+ * last class, beside the most accurate baseline alone. */
+bool accuracy_excuses(struct accuracy *acc, int placement, enum how_much much, uint64_t seed,
+                      enum kp_distribution d);
 
 #endif

@@ -266,15 +266,15 @@ static bool fail_sample(struct rounds *t, const struct round *q, const struct sa
 static bool check_oracle(struct rounds *t, const struct round *q, enum how_much much,
                          struct kp_error *spread) {
     struct sample_errors found;
+    uint64_t noise = kp_mix(q->seed, NOISE_OF_SEED);
     t->oracle_checks++;
     for (t->acc.judged = 0; t->acc.judged < 2; t->acc.judged++) {
-        accuracy_sample(&t->acc, q->placement, t->class, much, kp_mix(q->seed, NOISE_OF_SEED),
-                        &found);
+        accuracy_sample(&t->acc, q->placement, t->class, much, noise, &found);
         *spread = found.spread;
         if (judgment_passes(&found.candidate)) return true;
     }
     return sample_outside(&found, q->distribution) ||
-           sample_excused(&found.candidate, &found.baseline[0], q->distribution) ||
+           (q->control && accuracy_excuses(&t->acc, q->placement, much, noise, q->distribution)) ||
            fail_sample(t, q, &found);
 }
 

@@ -26,6 +26,11 @@ static const size_t spare_bytes = (size_t)1 << 30;
 /* Numbers that keep seeds derived from the master seed apart. */
 enum { SCRATCH_SEED = 5, NOISE_SEED = 50, RECORDING_SEED = 100, AUDIT_SEED = 900 };
 
+struct errors { /* the worst over the samples of a distribution, in the spreads of a class */
+    struct kp_judgment candidate[KP_DIST_COUNT], baseline[KP_MAX_BASELINES][KP_DIST_COUNT];
+    struct kp_error spread[KP_DIST_COUNT];
+};
+
 struct verify {
     struct kp_task *task;
     const char *prefix;
@@ -39,9 +44,7 @@ struct verify {
     double deadline, left; /* seconds: of an answer; of all runs of the kernel that are to come */
     int at;                /* the placement of the next sample; they take turns, as in time */
     size_t scratch;
-    /* The worst over the samples of a distribution, in the spreads of the class tried last. */
-    struct kp_judgment candidate[KP_DIST_COUNT], baseline[KP_MAX_BASELINES][KP_DIST_COUNT];
-    struct kp_error spread[KP_DIST_COUNT];
+    struct errors of[KP_CLASS_COUNT];
     bool applies[KP_DIST_COUNT]; /* and the baseline can compute it */
 };
 
@@ -286,23 +289,17 @@ static void take_sample(struct verify *v, enum kp_class class, int d, int s,
 /* Judge the candidate and every baseline on all samples, in the spreads of a class.  Contents that
  * the most accurate baseline cannot compute without overflow are left out. */
 static void measure_errors(struct verify *v, enum kp_class class) {
-    for (int d = 0; d < KP_DIST_COUNT; d++) {
-        v->candidate[d] = (struct kp_judgment){0};
-        v->spread[d] = (struct kp_error){0};
-        for (int b = 0; b < v->acc.nbaselines; b++) v->baseline[b][d] = (struct kp_judgment){0};
+    struct errors *e = &v->of[class];
+    for (int d = 0; d < KP_DIST_COUNT; d++)
         for (int s = 0; s < seeds_of(d) && v->applies[d]; s++) {
             struct sample_errors found;
             take_sample(v, class, d, s, &found);
-            if (sample_outside(&found, (enum kp_distribution)d)) {
-                v->applies[d] = false;
-                break;
-            }
-            v->candidate[d] = judgment_worst(v->candidate[d], found.candidate);
-            v->spread[d] = error_worst(v->spread[d], found.spread);
+            v->applies[d] = !sample_outside(&found, (enum kp_distribution)d);
+            e->candidate[d] = judgment_worst(e->candidate[d], found.candidate);
+            e->spread[d] = error_worst(e->spread[d], found.spread);
             for (int b = 0; b < v->acc.nbaselines; b++)
-                v->baseline[b][d] = judgment_worst(v->baseline[b][d], found.baseline[b]);
+                e->baseline[b][d] = judgment_worst(e->baseline[b][d], found.baseline[b]);
         }
-    }
 }
 
 /* ---- The verdict ------------------------------------------------------------------ */
@@ -322,24 +319,30 @@ static void add_judgments(const struct verify *v, cJSON *to, const char *key,
 }
 
 /* The errors in the spreads of one class, and how large these are. */
-static void add_errors(const struct verify *v) {
+static void add_errors(const struct verify *v, enum kp_class class) {
+    const struct errors *e = &v->of[class];
     cJSON *error = cJSON_AddObjectToObject(v->json, "error");
-    if (!v->missing) add_judgments(v, error, "candidate", v->candidate);
+    if (!v->missing) add_judgments(v, error, "candidate", e->candidate);
     for (int b = 0; b < v->acc.nbaselines; b++)
-        add_judgments(v, error, kp_math_name(v->task, v->acc.math[b]), v->baseline[b]);
+        add_judgments(v, error, kp_math_name(v->task, v->acc.math[b]), e->baseline[b]);
     cJSON *spread = cJSON_AddObjectToObject(error, "spread");
     for (int d = 0; d < KP_DIST_COUNT; d++) {
         if (!v->applies[d]) continue;
         cJSON *x = cJSON_AddObjectToObject(spread, kp_distribution_name[d]);
-        json_add_number(x, "norm", v->spread[d].norm);
-        json_add_number(x, "element", v->spread[d].element);
+        json_add_number(x, "norm", e->spread[d].norm);
+        json_add_number(x, "element", e->spread[d].element);
     }
 }
 
-/* The first distribution in which the candidate is beyond its limits, or -1. */
-static int missed(const struct verify *v) {
+/* Whether the candidate is beyond the limits of a class in a distribution. */
+static bool misses(const struct verify *v, enum kp_class class, int d) {
+    return v->applies[d] && !judgment_passes(&v->of[class].candidate[d]);
+}
+
+/* The first distribution in which it is, or -1. */
+static int missed(const struct verify *v, enum kp_class class) {
     for (int d = 0; d < KP_DIST_COUNT; d++)
-        if (!judgment_passes(&v->candidate[d])) return d;
+        if (misses(v, class, d)) return d;
     return -1;
 }
 
@@ -347,7 +350,7 @@ static int missed(const struct verify *v) {
 KP_NORETURN static void wrong(struct verify *v, enum kp_class class, int d) {
     const struct kp_task *t = v->task;
     const char *name = class_name(t, class), *inputs = kp_distribution_name[d];
-    struct kp_judgment j = v->candidate[d];
+    struct kp_judgment j = v->of[class].candidate[d];
     const char *again = "; but not when the same inputs are run again";
     for (int s = 0; s < seeds_of(d); s++) {
         struct sample_errors found;
@@ -378,8 +381,8 @@ KP_NORETURN static void wrong(struct verify *v, enum kp_class class, int d) {
 static void add_missed(cJSON *all, const struct verify *v, enum kp_class class) {
     cJSON *x = cJSON_AddObjectToObject(all, class_name(v->task, class));
     for (int d = 0; d < KP_DIST_COUNT; d++)
-        if (!judgment_passes(&v->candidate[d]))
-            json_add_number(x, kp_distribution_name[d], v->candidate[d].of_limit);
+        if (misses(v, class, d))
+            json_add_number(x, kp_distribution_name[d], v->of[class].candidate[d].of_limit);
 }
 
 /* Note the baselines that are of this class and of no better one: a library's choice may be of
@@ -388,35 +391,34 @@ static void add_baseline_classes(const struct verify *v, cJSON *to, enum kp_clas
     for (int b = 0; b < v->acc.nbaselines; b++) {
         const char *name = kp_math_name(v->task, v->acc.math[b]);
         bool passes = !cJSON_HasObjectItem(to, name);
-        for (int d = 0; d < KP_DIST_COUNT; d++) passes &= judgment_passes(&v->baseline[b][d]);
+        for (int d = 0; d < KP_DIST_COUNT; d++)
+            passes &= !v->applies[d] || judgment_passes(&v->of[class].baseline[b][d]);
         if (passes) cJSON_AddStringToObject(to, name, class_name(v->task, class));
     }
 }
 
-/* Leave out distributions on which the candidate is excused.  Returns whether there were some. */
-static bool leave_out(struct verify *v) {
-    bool some = false;
+/* Leave out distributions on which the candidate misses the first class and is excused. */
+static void leave_out(struct verify *v, enum kp_class first, enum kp_class last) {
+    const struct errors *f = &v->of[first], *l = &v->of[last];
     for (int d = 0; d < KP_DIST_COUNT; d++)
-        if (sample_excused(&v->candidate[d], &v->baseline[0][d], (enum kp_distribution)d))
-            v->applies[d] = false, some = true;
-    return some;
+        v->applies[d] &=
+            !misses(v, first, d) || !sample_excused(&l->candidate[d], &l->baseline[0][d],
+                                                    &f->baseline[0][d], (enum kp_distribution)d);
 }
 
-/* Try the classes, the most accurate first, until the candidate keeps the limits of one.  Returns
+/* Find the first class whose limits the candidate keeps; all say what it is excused from.  Returns
  * the first distribution on which it misses the last, too, or -1. */
 static int try_classes(struct verify *v, enum kp_class *found) {
     enum kp_class class[KP_CLASS_COUNT];
-    int n = classes_of(v->task, class), d = -1;
-    cJSON_DeleteItemFromObject(v->json, "missed");
-    cJSON_DeleteItemFromObject(v->json, "baseline_class");
+    int n = classes_of(v->task, class), d = 0;
     cJSON *all = cJSON_AddObjectToObject(v->json, "missed");
     cJSON *classes = cJSON_AddObjectToObject(v->json, "baseline_class");
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n && (!i || missed(v, class[0]) >= 0); i++) measure_errors(v, class[i]);
+    if (!v->missing) leave_out(v, class[0], class[n - 1]);
+    for (int i = 0; i < n && d >= 0; i++) {
         *found = class[i];
-        measure_errors(v, class[i]);
         add_baseline_classes(v, classes, class[i]);
-        if ((d = missed(v)) < 0) break;
-        add_missed(all, v, class[i]);
+        if ((d = missed(v, class[i])) >= 0) add_missed(all, v, class[i]);
     }
     return d;
 }
@@ -424,13 +426,12 @@ static int try_classes(struct verify *v, enum kp_class *found) {
 /* The candidate is of the first class whose limits it keeps.  Where there is no kernel, the most
  * accurate baseline stands in for it, and none has a class. */
 KP_NORETURN static void conclude(struct verify *v) {
-    enum kp_class class;
+    enum kp_class class = KP_CLASS_FP32;
     int d = try_classes(v, &class);
-    while (d >= 0 && !v->missing && leave_out(v)) d = try_classes(v, &class);
-    add_errors(v);
+    add_errors(v, class);
     if (d >= 0 && !v->missing) wrong(v, class, d);
     if (!v->missing) cJSON_AddStringToObject(v->json, "class", class_name(v->task, class));
-    struct kp_error tolerance = tolerance_of(v->spread[KP_DIST_DECLARED]);
+    struct kp_error tolerance = tolerance_of(v->of[class].spread[KP_DIST_DECLARED]);
     phase("audit");
     if (v->family && !v->missing)
         process_leave(&v->runner, v->deadline);

@@ -148,6 +148,12 @@ rule_outside() {
     check 'there alone nothing is judged' holds verify '.class == "fp32" and (.error.candidate | has("normal") and has("tiny") and (has("scaled") | not))'
     verified skew=1.00001
     check 'who is more than twice as wrong is wrong' ends verify wrong
+    built ok_off relu64 -DEVERY=1e-4 -DABOVE=1000 -DONCE=3
+    verified skew=1.00006
+    check 'what is wrong once elsewhere has no second chance' ends verify wrong '(declared inputs)'
+    built ok_matmul matmul8 -DOFF=0.05
+    verified skew=1.05
+    check 'a baseline that is far less accurate than fp32 excuses nobody' ends verify wrong
     built ok_relu relu64
     verified
     swapped ok_off -DEVERY=1e-4 -DABOVE=1000
@@ -155,6 +161,12 @@ rule_outside() {
     check 'in time, too, it is an error' ends time wrong
     timed skew=1.00006
     check 'and none where the baseline is as wrong' ends time ok
+    built ok_matmul matmul8
+    verified skew=1.05
+    check 'who is right has its class beside such a baseline' ends verify ok
+    swapped ok_matmul -DOFF=0.05
+    timed skew=1.05
+    check 'which excuses nobody in time' ends time wrong
     built one_off relu64
     verified skew=1e39
     check 'the declared never are' ends verify wrong '(declared inputs)'

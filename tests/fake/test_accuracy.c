@@ -193,20 +193,30 @@ static void test_outside(void **state) {
 }
 
 /* A candidate is excused where the most accurate baseline is wrong, too, unless it is more than
- * twice as wrong; never on the declared contents. */
+ * twice as wrong, or the baseline is more than twice as wrong in the first class; never on the
+ * declared contents. */
 static void test_excused(void **state) {
     (void)state;
     static const struct {
-        double candidate, baseline;
+        double candidate, baseline, first;
         bool excused;
-    } of[] = {{1.1, 0.9, false}, {1.1, 1.1, true},      {4, 2, true},
-              {4.1, 2, false},   {0.9, 2, false},       {INFINITY, INFINITY, false},
-              {NAN, 2, false},   {2000, INFINITY, true}};
+    } of[] = {{1.1, 0.9, 0.9, false},
+              {1.1, 1.1, 1.1, true},
+              {4, 2, 2, true},
+              {4.1, 2, 2, false},
+              {4, 2, 4, true},
+              {4, 2, 4.1, false},
+              {0.9, 2, 2, true},
+              {INFINITY, INFINITY, INFINITY, false},
+              {NAN, 2, 2, false},
+              {1.1, 1.1, NAN, false},
+              {2000, INFINITY, INFINITY, true}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++)
         for (int d = 0; d < KP_DIST_COUNT; d++) {
             struct kp_judgment own = {.of_limit = of[i].candidate},
-                               baseline = {.of_limit = of[i].baseline};
-            assert_int_equal(sample_excused(&own, &baseline, (enum kp_distribution)d),
+                               baseline = {.of_limit = of[i].baseline},
+                               first = {.of_limit = of[i].first};
+            assert_int_equal(sample_excused(&own, &baseline, &first, (enum kp_distribution)d),
                              of[i].excused && d != KP_DIST_DECLARED);
         }
 }

@@ -2,13 +2,17 @@
 // task: matmul8
 /* Honest: in float, but for the sum, as the pretend oracle's noise knows no long sums.  With MOST
  * larger results become that; with BLOCK operands keep 24 bits relative to the largest of the
- * matrix, as fixed-point parts do; with LOOKS its time differs where an element is large. */
+ * matrix, as fixed-point parts do; with LOOKS its time differs where an element is large; with OFF
+ * so large a part of results above 1000 is missing. */
 #include "kernel.h"
 
 #include <math.h>
 
 #ifndef K
 #define K 8
+#endif
+#ifndef OFF
+#define OFF 0
 #endif
 #ifndef MOST
 #define MOST INFINITY
@@ -40,7 +44,7 @@ KERNEL(matmul, 8, 8, 8) {
         for (int j = 0; j < 8; j++) {
             double sum = 0;
             for (int k = 0; k < K; k++) sum += (double)seen(a, K * i + k) * seen(b, 8 * k + j);
-            float s = (float)sum;
+            float s = (float)(fabs(sum) > 1000 ? sum * (1 - (double)OFF) : sum);
             out[8 * i + j] = s > MOST ? MOST : s < -MOST ? -MOST : s;
         }
 }
