@@ -262,7 +262,8 @@ static bool fail_sample(struct rounds *t, const struct round *q, const struct sa
 }
 
 /* Judge the candidate's sample as verify does.  Where it fails, it is judged beside the most
- * accurate baseline, which may do no better there.  *spread: what honest arithmetic does to it. */
+ * accurate baseline, which may do no better there; without a kernel it is that baseline's, which
+ * may do as it does.  *spread: what honest arithmetic does to it. */
 static bool check_oracle(struct rounds *t, const struct round *q, enum how_much much,
                          struct kp_error *spread) {
     struct sample_errors found;
@@ -273,7 +274,7 @@ static bool check_oracle(struct rounds *t, const struct round *q, enum how_much 
         *spread = found.spread;
         if (judgment_passes(&found.candidate)) return true;
     }
-    return sample_outside(&found, q->distribution) ||
+    return t->missing || sample_outside(&found, q->distribution) ||
            (q->control && accuracy_excuses(&t->acc, q->placement, much, noise, q->distribution)) ||
            fail_sample(t, q, &found);
 }

@@ -475,6 +475,12 @@ rule_missing() {
     missing relu64
     verified skew=1e39
     check 'a baseline that is wrong makes no kernel wrong' ends verify missing
+    verified skew=1.001
+    check 'nor is one of no class' is "$(of verify '.verdict + (.baseline_class | tojson)')" 'missing{}'
+    for _ in 1 2 3 4 5 6; do
+        timed skew=1.001
+        check 'not in time, either' ends time missing
+    done
     jq '.verdict = "missing" | del(.baselines_alone)' "$cell.build.json" > edited && cp edited "$cell.build.json"
     verified
     check 'an attempt without a kernel measures nothing' is "$(of verify .error) $([ ! -e "$log" ] || cat "$log")" 'null '
