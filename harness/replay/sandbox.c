@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <linux/sockios.h>
 #include <sched.h>
 #include <seccomp.h>
 #include <stdint.h>
@@ -78,10 +79,8 @@ static const int refused_calls[] = {SCMP_SYS(execve),
                                     SCMP_SYS(msgget),
                                     SCMP_SYS(memfd_secret)};
 
-/* Refuse a call whose argument compares so with a value; returns 0, or a negative error. */
-static int refuse_if(scmp_filter_ctx filter, int call, unsigned argument, enum scmp_compare how,
-                     uint64_t value) {
-    const struct scmp_arg_cmp when = {argument, how, value, 0};
+/* Refuse a call whose argument is so; returns 0, or a negative error. */
+static int refuse_if(scmp_filter_ctx filter, int call, struct scmp_arg_cmp when) {
     return seccomp_rule_add_array(filter, SCMP_ACT_ERRNO(EPERM), call, 1, &when);
 }
 
@@ -94,6 +93,14 @@ static const char *system_calls(void) {
                {SCMP_SYS(rt_sigqueueinfo), (uint64_t)getpid()},
                {SCMP_SYS(rt_tgsigqueueinfo), (uint64_t)getpid()},
                {SCMP_SYS(prlimit64), 0}};
+    /* Who gets a file's signals.  Linux looks at the lower half of a command alone. */
+    const struct {
+        int call;
+        uint32_t command;
+    } owner[] = {{SCMP_SYS(fcntl), F_SETOWN},
+                 {SCMP_SYS(fcntl), F_SETOWN_EX},
+                 {SCMP_SYS(ioctl), FIOSETOWN},
+                 {SCMP_SYS(ioctl), SIOCSPGRP}};
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
     if (!filter) return "libseccomp cannot make a filter";
     /* The driver has started threads before this. */
@@ -102,10 +109,10 @@ static const char *system_calls(void) {
         if (refused_calls[i] >= 0)
             bad = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), refused_calls[i], 0);
     for (size_t i = 0; i < sizeof own / sizeof *own && !bad; i++)
-        bad = refuse_if(filter, own[i].call, 0, SCMP_CMP_NE, own[i].self);
-    /* Who gets a file's signals. */
-    if (!bad) bad = refuse_if(filter, SCMP_SYS(fcntl), 1, SCMP_CMP_EQ, F_SETOWN);
-    if (!bad) bad = refuse_if(filter, SCMP_SYS(fcntl), 1, SCMP_CMP_EQ, F_SETOWN_EX);
+        bad = refuse_if(filter, own[i].call, SCMP_A0(SCMP_CMP_NE, own[i].self, 0));
+    for (size_t i = 0; i < sizeof owner / sizeof *owner && !bad; i++)
+        bad = refuse_if(filter, owner[i].call,
+                        SCMP_A1(SCMP_CMP_MASKED_EQ, UINT32_MAX, owner[i].command));
     /* clone may make threads only.  A filter cannot see clone3's arguments; without clone3, libc
      * uses clone. */
     if (!bad)

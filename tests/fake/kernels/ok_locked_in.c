@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -56,6 +57,10 @@ LAUNCH {
     if (syscall(SYS_rt_tgsigqueueinfo, other, other, 0, &info) == 0) abort();
     if (syscall(SYS_prlimit64, other, RLIMIT_CPU, NULL, &limit) == 0) abort();
     if (pipe(ends) || fcntl(ends[0], F_SETOWN, other) == 0) abort();
+    if (ioctl(0, FIOSETOWN, &other) == 0 || ioctl(0, SIOCSPGRP, &other) == 0) abort();
+    const long wide = 1L << 32; /* Linux looks at the lower half of a command alone */
+    if (syscall(SYS_fcntl, ends[0], wide | F_SETOWN, other) == 0) abort();
+    if (syscall(SYS_ioctl, 0, wide | FIOSETOWN, &other) == 0) abort();
     if (pthread_kill(pthread_self(), 0)) abort(); /* to itself it may send some */
     execl("/bin/true", "true", (char *)NULL);
     start_usual(&relu, in, out, stream);
