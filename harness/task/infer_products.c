@@ -131,14 +131,14 @@ static const char *window_of(const struct kp_op *op, struct window *w) {
 }
 
 /* How many windows of k fit along axis i of `size`: floor((size + 2p - d(k-1) - 1) / s) + 1, or 0.
- * ceil: one more for what the stride leaves over, if it begins in the operand or its left padding.
- */
+ * ceil: one more for what the stride leaves over, if it begins in the operand or its left padding;
+ * so one that is too large by less than a stride fits. */
 static int64_t windows(const struct window *w, int i, int64_t size, int64_t k, bool ceil) {
     if (k > INT32_MAX) return 0;
     int64_t padded = size + 2 * w->padding[i], s = w->stride[i];
-    int64_t room = padded - w->dilation[i] * (k - 1) - 1;
+    int64_t room = padded - w->dilation[i] * (k - 1) - 1 + (ceil ? s - 1 : 0);
     if (room < 0) return 0;
-    int64_t n = (room + (ceil ? s - 1 : 0)) / s + 1;
+    int64_t n = room / s + 1;
     return ceil && (n - 1) * s >= size + w->padding[i] ? n - 1 : n;
 }
 
