@@ -186,6 +186,15 @@ const char *infer_cat(const struct kp_task *t, struct kp_op *op, struct kp_value
     return NULL;
 }
 
+/* NULL if an element of this type can be `value`, or a message. */
+static const char *value_wrong(enum kp_dtype type, double value) {
+    bool whole = value >= INT32_MIN && value <= INT32_MAX && value == (double)(int64_t)value;
+    bool fits = type == KP_BOOL ? value == 0 || value == 1 : type < KP_I64 || whole;
+    return fits ? NULL
+                : infer_say("value does not fit %s; expected one of its values",
+                            kp_dtype_name(type));
+}
+
 /* More places before and after each of the last axes: pad= has two numbers an axis, the last axis
  * first. */
 const char *infer_pad(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
@@ -199,7 +208,7 @@ const char *infer_pad(const struct kp_task *t, struct kp_op *op, struct kp_value
         if (a->list[i] < 0 || __builtin_add_overflow(*size, a->list[i], size))
             return "pad has a number below 0 or too large; expected 0 or more";
     }
-    return NULL;
+    return value_wrong(out->dtype, op_float(op, "value", 0));
 }
 
 /* A matrix in the last two axes. */
@@ -220,7 +229,7 @@ const char *infer_masked_fill(const struct kp_task *t, struct kp_op *op, struct 
         memcmp(all.dim, out->shape.dim, (size_t)all.n * sizeof *all.dim))
         return "mask does not broadcast to the operand; expected sizes equal to its, or 1";
     if (!op_attr(op, "value")) return "expected value=";
-    return NULL;
+    return value_wrong(out->dtype, op_float(op, "value", 0));
 }
 
 /* Two tensors of one type that broadcast, or a tensor and a number; the result is a mask. */
@@ -231,6 +240,8 @@ const char *infer_compare(const struct kp_task *t, struct kp_op *op, struct kp_v
     if (x->dtype != y->dtype)
         return infer_say("operands are %s and %s; expected one type", kp_dtype_name(x->dtype),
                          kp_dtype_name(y->dtype));
+    const char *wrong = a && b ? NULL : value_wrong(x->dtype, op->in[a ? 1 : 0].scalar);
+    if (wrong) return wrong;
     op->nout = 1;
     out->dtype = KP_BOOL;
     if (!infer_broadcast(&x->shape, &y->shape, &out->shape))
@@ -274,13 +285,8 @@ const char *infer_full(const struct kp_task *t, struct kp_op *op, struct kp_valu
     if (!op_attr(op, "value")) return "expected value=";
     if (!dtype_parse(op_word(op, "dtype", "f32"), &out->dtype) || out->dtype == KP_F64)
         return "dtype is unknown; expected f32, f16, bf16, i64, i32 or bool";
-    double value = op_float(op, "value", 0);
-    bool fits = out->dtype == KP_BOOL
-                    ? value == 0 || value == 1
-                    : value >= INT32_MIN && value <= INT32_MAX && value == (double)(int64_t)value;
-    if (!infer_is_float(out) && !fits)
-        return infer_say("value does not fit %s; expected one of its values",
-                         kp_dtype_name(out->dtype));
+    const char *wrong = value_wrong(out->dtype, op_float(op, "value", 0));
+    if (wrong) return wrong;
     out->shape.n = a->n;
     for (int i = 0; i < a->n; i++) {
         if (a->list[i] < 1) return "shape has a size below 1; expected positive sizes";
