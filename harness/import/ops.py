@@ -165,8 +165,10 @@ def attention(q, k, v, mask, causal, scale):
 
 def einsum(equation, operands):
     """Two operands at a time, from the left: axes are summed once no later operand has them."""
-    left, right = equation.replace(" ", "").split("->")
+    left, arrow, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
+    if not arrow or "." in equation or any(len(set(t)) < len(t) for t in terms):
+        raise Refused("einsum without ->, with ... or with a letter twice in a term is no op of a task")
     axes, x = terms[0], operands[0]
     for i in range(1, len(terms)):
         keep = set("".join(terms[i + 1:])) | set(right)
@@ -309,6 +311,10 @@ def special(name, a):
         raise Refused("%s without biases, or with live dropout between its layers, is no op of a task" % name)
     if name == "diag" and (a["self"].dim() != 1 or a["diagonal"]):
         raise Refused("diag of anything but a vector, or beside the diagonal, is no op of a task")
+    if name == "bitwise_not" and a["self"].dtype != "bool":
+        raise Refused("bitwise_not of anything but a mask is no op of a task")
+    if name == "triplet_margin_loss" and a["swap"]:
+        raise Refused("triplet_margin_loss with swap is no op of a task")
     if name == "matmul" and min(a["self"].dim(), a["other"].dim()) == 1:
         return lambda a: vector_product(a["self"], a["other"])
     if name in ("add.Tensor", "sub.Tensor") and a["alpha"] != 1:
@@ -316,6 +322,8 @@ def special(name, a):
     if name == "softplus" and a["beta"] != 1 and a["threshold"] == 20:
         return lambda a: F.softplus(a["self"] * a["beta"]) / a["beta"]
     if name == "scaled_dot_product_attention" and (a["attn_mask"] is not None or a["is_causal"]):
+        if a["dropout_p"]:
+            raise Refused("attention with dropout is no op of a task")
         return lambda a: attention(*(a[k] for k in ("query", "key", "value", "attn_mask", "is_causal", "scale")))
     if name in ("smooth_l1_loss", "kl_div") and a["reduction"] != 0:
         loss = getattr(torch.ops.aten, name)

@@ -57,6 +57,50 @@ check 'one that can comes to its place' is "$? $(cat "$out" tasks/my/a.json)" "0
 {}"
 rm -r tasks/my
 
+# Rules of single ops, with a PyTorch of which only the names are there.  $said: what the rule said.
+# rule EXPRESSION - of `mask` and `x`, a bool and an f32 [4,1]
+rule() {
+    said=$("$python" - "$root/harness/import" "$1" 2>&1 << 'PY'
+import sys
+from unittest.mock import MagicMock
+sys.path.insert(0, sys.argv[1])
+for name in ("", ".nn", ".nn.functional", "._subclasses", "._subclasses.fake_tensor", ".fx", ".fx.experimental",
+             ".fx.experimental.proxy_tensor", ".utils", ".utils._python_dispatch", ".utils._pytree"):
+    sys.modules["torch" + name] = MagicMock()
+sys.modules["torch.utils._python_dispatch"].TorchDispatchMode = object
+import torch
+from graph import Value
+from ops import einsum, special
+from record import Refused
+
+def value(dtype):
+    fake = MagicMock(shape=(4, 1), dtype=dtype)
+    fake.dim.return_value = 2
+    return Value(fake, "x")
+x, mask = value(torch.float32), value(torch.bool)
+def attention(p): return {"attn_mask": mask, "is_causal": False, "dropout_p": p}
+try:
+    print(eval(sys.argv[2]))
+except Refused as e:
+    print("refused:", e)
+PY
+    )
+}
+rule 'callable(special("scaled_dot_product_attention", attention(0.0)))'
+check 'attention with a mask is made of others' is "$said" True
+rule 'special("scaled_dot_product_attention", attention(0.1))'
+check 'with dropout it is refused: it lost the dropout' is "$said" 'refused: attention with dropout is no op of a task'
+rule 'special("triplet_margin_loss", {"swap": True})'
+check 'and so is a triplet loss with swap' is "$said" 'refused: triplet_margin_loss with swap is no op of a task'
+rule 'special("bitwise_not", {"self": x})'
+check '~ of numbers is not that of a mask' is "$said" 'refused: bitwise_not of anything but a mask is no op of a task'
+rule 'callable(special("bitwise_not", {"self": mask}))'
+check 'which is an op' is "$said" True
+for equation in 'ii->' 'ij,jk' '...ij,jk->...ik'; do
+    rule "einsum('$equation', [x, x])"
+    check "einsum of $equation is refused" is "$said" 'refused: einsum without ->, with ... or with a letter twice in a term is no op of a task'
+done
+
 if ! "$python" -c 'import torch; assert tuple(map(int, torch.__version__.split("+")[0].split(".")[:2])) >= (2, 5)' 2> /dev/null; then
     skip 'modules' "no PyTorch of 2.5 or newer in $python"
     exit
