@@ -80,8 +80,6 @@ def attribute(key, x):
         if key in ops.WINDOW and len(x) > 1 and len(set(x)) == 1 or key == "dim" and len(x) == 1:
             return str(x[0])
         return "[%s]" % ",".join(map(str, x))
-    if x in (float("inf"), float("-inf")):
-        return str(x)
     return number(x) if isinstance(x, (int, float)) else str(x)
 
 

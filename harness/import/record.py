@@ -48,6 +48,8 @@ def affine(fill, scale, shift):
 
 def number(x):
     """A number as task files write it: the shortest text with the same value."""
+    if math.isinf(x):
+        return str(x)
     return str(int(x)) if x == int(x) and abs(x) < 1e15 else repr(float(x))
 
 

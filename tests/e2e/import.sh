@@ -71,7 +71,7 @@ sys.modules["torch.utils._python_dispatch"].TorchDispatchMode = object
 import torch
 from graph import Value
 from ops import einsum, special
-from record import Refused
+from record import Refused, number
 
 def value(dtype):
     fake = MagicMock(shape=(4, 1), dtype=dtype)
@@ -86,6 +86,8 @@ except Refused as e:
 PY
     )
 }
+rule 'number(float("-inf")), number(float("inf")), number(-1e9), number(0.1)'
+check 'a fill or a frame of -inf is written as task files write it' is "$said" "('-inf', 'inf', '-1000000000', '0.1')"
 rule 'callable(special("scaled_dot_product_attention", attention(0.0)))'
 check 'attention with a mask is made of others' is "$said" True
 rule 'special("scaled_dot_product_attention", attention(0.1))'
