@@ -250,7 +250,7 @@ class Graph:
                 x = x.real.item()
             if isinstance(x, Value):
                 self.refuse("%s: %s is a tensor; tasks have a number there" % (op, source))
-            if x is not None and x != []:
+            if x is not None and (x != [] or "shape" in (key, source)):
                 attributes.append((key or source, attribute(key or source, x)))
         self.check_rest(op, a, used, fakes)
         return self.line(op, operands, attributes, fakes)

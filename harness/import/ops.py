@@ -88,7 +88,7 @@ IGNORED = {"memory_format", "layout", "device", "pin_memory", "non_blocking", "c
 WINDOW = {"kernel_size", "stride", "padding", "dilation", "output_padding", "output_size"}
 
 SAME = {"contiguous", "clone", "detach", "alias", "lift_fresh_copy", "lift_fresh", "to", "_to_copy",
-        "expand", "view", "reshape", "flatten"}
+        "expand", "view", "reshape", "flatten", "squeeze"}
 # Ops whose work nobody counts.
 VIEWS = {"view", "slice", "full", "squeeze", "unsqueeze", "permute", "transpose", "expand", "flatten"}
 

@@ -69,7 +69,7 @@ for name in ("", ".nn", ".nn.functional", "._subclasses", "._subclasses.fake_ten
     sys.modules["torch" + name] = MagicMock()
 sys.modules["torch.utils._python_dispatch"].TorchDispatchMode = object
 import torch
-from graph import Value
+from graph import Graph, Value
 from ops import einsum, special
 from record import Refused, number
 
@@ -77,8 +77,10 @@ def value(dtype):
     fake = MagicMock(shape=(4, 1), dtype=dtype)
     fake.dim.return_value = 2
     return Value(fake, "x")
-x, mask = value(torch.float32), value(torch.bool)
+x, mask, graph = value(torch.float32), value(torch.bool), Graph(None)
+graph.defaults = {}
 def attention(p): return {"attn_mask": mask, "is_causal": False, "dropout_p": p}
+def squeezed(dim, shape): return graph.computed("squeeze", "dim", {"self": x, "dim": dim}, [MagicMock(shape=shape, dtype=x.fake.dtype)], [x])
 try:
     print(eval(sys.argv[2]))
 except Refused as e:
@@ -102,6 +104,10 @@ for equation in 'ii->' 'ij,jk' '...ij,jk->...ik'; do
     rule "einsum('$equation', [x, x])"
     check "einsum of $equation is refused" is "$said" 'refused: einsum without ->, with ... or with a letter twice in a term is no op of a task'
 done
+rule 'squeezed(0, (4, 1)) is x, squeezed(1, (4,)) is x'
+check 'squeeze of an axis that is longer than 1 gives its operand back' is "$said" '(True, False)'
+rule 'graph.rule("view(self; shape=size)", {"self": x, "size": []}, [x.fake]) and graph.lines[0].attributes'
+check 'a view of no axes says so' is "$said" "[('shape', '[]')]"
 
 if ! "$python" -c 'import torch; assert tuple(map(int, torch.__version__.split("+")[0].split(".")[:2])) >= (2, 5)' 2> /dev/null; then
     skip 'modules' "no PyTorch of 2.5 or newer in $python"
