@@ -22,6 +22,9 @@ enum {
     RUNNER_MAX_PLACEMENTS = 64 /* as many as modes take at most: a larger number is no setup */
 };
 
+/* Bytes of scratch that a kernel may have: more than any of the suite has use for. */
+#define KP_MOST_SCRATCH (64ull << 30)
+
 enum runner_status {
     RUNNER_OK,
     RUNNER_TAPE,    /* what was enqueued cannot be recorded or rebuilt */

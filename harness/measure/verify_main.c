@@ -128,9 +128,9 @@ static char *read_spans(struct verify *v, char *text, struct tape_span *at) {
         at[i].bytes = strtoull(p, &p, 10);
     }
     while (*p == ' ') p++;
-    if (*p++ != '\n')
-        verdict(v, "tape", "the recording is malformed: the kernel's host code tampered with it");
     v->scratch = at[v->acc.r.nbuffers - 1].bytes;
+    if (*p++ != '\n' || v->scratch > KP_MOST_SCRATCH) /* the recorder has refused more */
+        verdict(v, "tape", "the recording is malformed: the kernel's host code tampered with it");
     return p;
 }
 

@@ -132,8 +132,6 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **f, unsig
 typedef size_t scratch_function(void);
 typedef void launch_function(void *const *in, void *const *out, void *scratch, cudaStream_t stream);
 
-static const uint64_t most_scratch = 64ull
-                                     << 30;     /* more than any kernel of the suite has use for */
 static const uint64_t scratch_margin = 1 << 20; /* address space for the scratch's padding */
 static const uint64_t scratch_seed = 0x5c;      /* its addresses are not the other buffers' */
 
@@ -158,7 +156,8 @@ static void map_scratch(const struct recording *r, int number, struct kp_span *s
     uint64_t bytes = r->scratch ? r->scratch() : 0;
     char text[64];
     snprintf(text, sizeof text, "%llu", (unsigned long long)bytes);
-    if (bytes > most_scratch) refuse("scratch_bytes() asks for %s bytes; the most is 64 GiB", text);
+    if (bytes > KP_MOST_SCRATCH)
+        refuse("scratch_bytes() asks for %s bytes; the most is 64 GiB", text);
     size_t free_bytes = 0, total = 0;
     KP_CU(cu.cuMemGetInfo(&free_bytes, &total));
     if (bytes > free_bytes) refuse("scratch_bytes() asks for %s bytes, more than is free", text);
