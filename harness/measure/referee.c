@@ -109,6 +109,7 @@ bool referee_open(struct referee *r, const struct kp_task *t, int nplacements, s
                   size_t flush, uint64_t seed, size_t *needed) {
     memset(r, 0, sizeof *r);
     r->task = t;
+    _Static_assert(KP_MAX_TENSORS + KP_MAX_OUTPUTS < KP_MAX_BUFFERS, "room for every buffer");
     r->nbuffers = t->ntensors + t->noutputs + 1;
     r->nplacements = nplacements;
     r->canary = device_poison_word(seed ^ canary_seed);

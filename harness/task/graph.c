@@ -289,7 +289,7 @@ static bool check_result(struct reader *r, int i, const struct kp_value *got) {
                           kp_dtype_name(got->dtype));
     if (!shape_fits(&v->shape))
         return parse_fail(r->s, r->op->line,
-                          "%s: %s has more bytes than 2^63; expected a smaller shape",
+                          "%s: %s has more bytes than 2^50; expected a smaller shape",
                           r->op->def->name, v->name);
     return true;
 }

@@ -103,7 +103,7 @@ static bool get_shape(struct kp_source *s, int line, const cJSON *object, struct
         x->shape.dim[x->shape.n++] = (int64_t)size;
     }
     if (!shape_fits(&x->shape))
-        return parse_fail(s, line, "%s: shape has more bytes than 2^63; expected a smaller one",
+        return parse_fail(s, line, "%s: shape has more bytes than 2^50; expected a smaller one",
                           x->name);
     return true;
 }
@@ -329,6 +329,10 @@ static bool read_task(struct kp_source *s, struct kp_task *t, const cJSON *root)
         return false;
     size_t tensors = (size_t)cJSON_GetArraySize(inputs) + (size_t)cJSON_GetArraySize(parameters);
     size_t ops = (size_t)cJSON_GetArraySize(graph);
+    if (tensors > KP_MAX_TENSORS)
+        return parse_fail(s, parse_line_of(s, "inputs", -1),
+                          "%zu inputs and parameters; expected at most %d", tensors,
+                          KP_MAX_TENSORS);
     t->tensors = allocate(tensors, sizeof *t->tensors);
     t->values = allocate(tensors + ops * KP_MAX_RESULTS, sizeof *t->values);
     t->ops = allocate(ops, sizeof *t->ops);

@@ -27,7 +27,7 @@ bool shape_fits(const struct kp_shape *s) {
     int64_t bytes = 8;
     for (int i = 0; i < s->n; i++)
         if (__builtin_mul_overflow(bytes, s->dim[i], &bytes)) return false;
-    return true;
+    return bytes <= (int64_t)1 << 50;
 }
 
 /* Name and size of each dtype. */

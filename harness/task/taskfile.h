@@ -18,10 +18,11 @@ extern "C" {
 
 /* The most of each that there may be. */
 enum {
-    KP_MAX_DIMS = 8,    /* axes of a tensor or value */
-    KP_MAX_RESULTS = 3, /* results of an op */
-    KP_MAX_ATTRS = 12,  /* attributes of an op */
-    KP_MAX_OUTPUTS = 4  /* outputs of a task */
+    KP_MAX_DIMS = 8,      /* axes of a tensor or value */
+    KP_MAX_RESULTS = 3,   /* results of an op */
+    KP_MAX_ATTRS = 12,    /* attributes of an op */
+    KP_MAX_OUTPUTS = 4,   /* outputs of a task */
+    KP_MAX_TENSORS = 1000 /* inputs and parameters of a task */
 };
 
 /* Bytes of the name of a tensor or value, with its NUL. */
@@ -48,7 +49,8 @@ struct kp_shape {
 /* Number of elements; 1 for a scalar. */
 int64_t kp_shape_count(const struct kp_shape *s);
 
-/* True if an array of this shape and of the largest type has fewer than 2^63 bytes. */
+/* True if an array of this shape and of the largest type has at most 2^50 bytes: then no sum over
+ * the arrays of a task, at several places, is beyond 64 bits. */
 bool shape_fits(const struct kp_shape *s);
 
 /* "[2,3]" in a buffer of the caller's; returns the buffer. */

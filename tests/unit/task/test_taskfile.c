@@ -109,7 +109,8 @@ static const struct {
     {"[2, 3]", "[2, -3]", ":8: x: axis 1 of shape is -3"},
     {"[2, 3]", "[2.5, 3]", ":8: x: axis 0 of shape is 2.5"},
     {"[2, 3]", "[\"2\", 3]", ":8: x: axis 0 of shape is 0"},
-    {"[2, 3]", "[4294967296, 4294967296]", ":8: x: shape has more bytes than 2^63"},
+    {"[2, 3]", "[4294967296, 4294967296]", ":8: x: shape has more bytes than 2^50"},
+    {"[2, 3]", "[4294967296, 65536]", ":8: x: shape has more bytes than 2^50"},
     {"[2, 3]", "[1,1,1,1,1,1,1,2,3]", ":8: x: shape is missing or too long"},
     {"[2, 3]", "6", ":8: x: shape is missing"},
     {"\"f32\"", "\"bfloat16\"", ":8: `dtype` is longer than 7 bytes"},
@@ -187,6 +188,33 @@ static void refuses_bad_tasks(void **state) {
         task_free(t);
     }
     assert_int_equal(wrong, 0);
+}
+
+/* Each tensor has a buffer, and there is room for so many. */
+static void bounds_the_number_of_tensors(void **state) {
+    (void)state;
+    static char list[1 << 17], text[1 << 18], message[1024];
+    for (int n = KP_MAX_TENSORS; n <= KP_MAX_TENSORS + 1; n++) {
+        size_t at = 0, flags = (size_t)sprintf(text, "{\"flags\":[\"other: \"");
+        for (int i = 0; i < n; i++) {
+            at += (size_t)sprintf(list + at,
+                                  "%s{\"name\":\"x%d\",\"shape\":[1],\"dtype\":\"f32\","
+                                  "\"fill\":\"signs()\"}",
+                                  i ? "," : "", i);
+            if (i) flags += (size_t)sprintf(text + flags, ",\"unused: x%d\"", i);
+        }
+        sprintf(text + flags,
+                "],\"schema\":1,\"task\":\"t\",\"suite\":\"unit\",\n\"inputs\":[%s],"
+                "\"graph\":[\"y[1] = relu(x0)\"],\"outputs\":[\"y\"]}",
+                list);
+        struct kp_task *t = load_text(text, message);
+        if (n == KP_MAX_TENSORS && !t) fail_msg("%s", message);
+        if (n > KP_MAX_TENSORS) {
+            assert_null(t);
+            assert_string_equal(message, ":2: 1001 inputs and parameters; expected at most 1000");
+        }
+        task_free(t);
+    }
 }
 
 /* A tensor is a member of a struct of task.h, which is C++: no keyword can name one. */
@@ -425,6 +453,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_a_task),
         cmocka_unit_test(refuses_bad_tasks),
+        cmocka_unit_test(bounds_the_number_of_tensors),
         cmocka_unit_test(refuses_keywords),
         cmocka_unit_test(refuses_truncated_files),
         cmocka_unit_test(refuses_what_is_no_file),
