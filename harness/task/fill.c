@@ -71,9 +71,12 @@ static const char *numbers_wrong(const struct kp_fill *f) {
     return "unknown kind";
 }
 
-/* Whether a fill's numbers, the last of which may be one above them, are of an integer type. */
+/* Whether a fill's numbers, the last of which may be one above them, are of a type.  Beyond
+ * the bounds of a floating one a number, or the difference of two, is rounded to infinity. */
 static bool in_type(const struct kp_fill *f, enum kp_dtype type) {
     double most = type == KP_I32 ? 0x1p31 : 0x1p63;
+    if (f->kind == KP_FILL_FAN_IN) return true; /* it is divided by */
+    if (type < KP_I64) return fmax(fabs(f->a), fabs(f->b)) < (type == KP_F16 ? 65520 : 0x1p126);
     return f->a >= -most && fmax(f->a + (f->kind == KP_FILL_CONSTANT), f->b) <= most;
 }
 
@@ -86,8 +89,7 @@ static const char *tensor_wrong(const struct kp_task *t, const struct kp_tensor 
                  (f->kind == KP_FILL_CONSTANT && f->a == floor(f->a));
     if (x->dtype >= KP_I64 && (!whole || f->wrap))
         return "an integer tensor; expected integers, bernoulli or constant";
-    if (x->dtype >= KP_I64 && !in_type(f, x->dtype))
-        return "numbers that the type lacks; expected smaller ones";
+    if (!in_type(f, x->dtype)) return "numbers that the type lacks; expected smaller ones";
     if (x->dtype == KP_BOOL && f->kind != KP_FILL_TRANSPOSED &&
         (f->a < 0 || f->a > 1 ||
          ((f->kind == KP_FILL_INTEGERS || f->kind == KP_FILL_VALUES) && f->b > 2)))
