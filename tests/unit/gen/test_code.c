@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include "base/error.h"
@@ -125,6 +126,25 @@ static void test_same(void **state) {
     free(a);
     free(b);
     free(c);
+}
+
+/* Without static_assert; where none is closed, a kernel of 300 KB takes no half minute. */
+static void test_unasserted(void **state) {
+    (void)state;
+    enum { MANY = 20000 };
+    static const char open[] = "static_assert(a ";
+    size_t n = strlen(open);
+    char *text = calloc(MANY, n + 1), *left;
+    for (size_t i = 0; i < MANY; i++) memcpy(text + i * n, open, n);
+    alarm(10);
+    left = code_unasserted(text);
+    alarm(0);
+    assert_string_equal(left, text);
+    free(left);
+    free(text);
+    left = code_unasserted("a static_assert((1), \")\"); b static_assert(static_assert(1); c");
+    assert_string_equal(left, "a  b static_assert( c");
+    free(left);
 }
 
 /* For every kernel and header here, the normal form is its own, is shorter, has no comments, and
@@ -325,10 +345,11 @@ static void test_names(void **state) {
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blanks),   cmocka_unit_test(test_comments),
-        cmocka_unit_test(test_literals), cmocka_unit_test(test_directives),
-        cmocka_unit_test(test_same),     cmocka_unit_test(test_kernels),
-        cmocka_unit_test(test_random),   cmocka_unit_test(test_launch),
-        cmocka_unit_test(test_file),     cmocka_unit_test(test_names)};
+        cmocka_unit_test(test_blanks),    cmocka_unit_test(test_comments),
+        cmocka_unit_test(test_literals),  cmocka_unit_test(test_directives),
+        cmocka_unit_test(test_same),      cmocka_unit_test(test_kernels),
+        cmocka_unit_test(test_random),    cmocka_unit_test(test_launch),
+        cmocka_unit_test(test_file),      cmocka_unit_test(test_names),
+        cmocka_unit_test(test_unasserted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
