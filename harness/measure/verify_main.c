@@ -10,6 +10,7 @@
 #include "measure/audit.h"
 #include "base/hash.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "measure/accuracy.h"
 #include "measure/phases.h"
 #include "measure/stay.h"
@@ -62,8 +63,8 @@ KP_NORETURN static void verdict(struct verify *v, const char *word, const char *
     process_end(&v->recorder, 1);
     process_end(&v->runner, 1);
     cJSON_AddStringToObject(v->json, "verdict", word);
-    cJSON *why = reason ? cJSON_CreateString(reason) : cJSON_CreateNull();
-    cJSON_AddItemToObject(v->json, "reason", why);
+    char *why = reason ? utf8_clean(reason, strlen(reason)) : NULL; /* it may be forged, or cut */
+    cJSON_AddItemToObject(v->json, "reason", why ? cJSON_CreateString(why) : cJSON_CreateNull());
     cJSON_AddNumberToObject(v->json, "waited_seconds",
                             round((process_cell_seconds() - v->left) * 1e3) / 1e3);
     cJSON_AddItemToObject(v->json, "seconds", phases_seconds());
