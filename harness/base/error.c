@@ -11,11 +11,15 @@ void kp_program(const char *name) {
     program = name;
 }
 
+/* Print the message as one line, whatever text of a file it holds: '?' replaces control characters.
+ */
 static void line(const char *format, va_list ap) {
+    char text[8192] = "";
     fflush(stdout);
-    fprintf(stderr, "%s: ", program);
-    vfprintf(stderr, format, ap);
-    fputc('\n', stderr);
+    vsnprintf(text, sizeof text, format, ap);
+    for (char *p = text; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f) *p = '?';
+    fprintf(stderr, "%s: %s\n", program, text);
 }
 
 void warn(const char *format, ...) {

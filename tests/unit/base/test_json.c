@@ -65,6 +65,16 @@ static void test_read(void **state) {
     cJSON_Delete(json);
 }
 
+static void say_lines(void) {
+    die(KP_INPUT, "%s", "one\ntwo \x1b[31m \xc3\xa9");
+}
+
+/* A message that holds text of a file stays one line. */
+static void test_one_line(void **state) {
+    (void)state;
+    ends(say_lines, KP_INPUT, "one?two ?[31m \xc3\xa9");
+}
+
 static void test_refused(void **state) {
     (void)state;
     unlink("a.json");
@@ -165,9 +175,10 @@ static void test_full(void **state) {
 int main(void) {
     kp_program("test");
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),    cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_numbers), cmocka_unit_test(test_replace),
-        cmocka_unit_test(test_readers), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_read),    cmocka_unit_test(test_one_line),
+        cmocka_unit_test(test_refused), cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_replace), cmocka_unit_test(test_readers),
+        cmocka_unit_test(test_full),
     };
     return cmocka_run_group_tests(tests, enter, leave);
 }
