@@ -115,8 +115,8 @@ static const char *spatial(const struct kp_op *op, const char *key, int n, int64
     op_list(op, key, n, otherwise, out);
     for (int i = 0; i < n; i++)
         if (out[i] < least || out[i] > INT32_MAX)
-            return infer_say("%s is %lld; expected at least %lld", key, (long long)out[i],
-                             (long long)least);
+            return infer_say("%s is %lld; expected %lld to %d", key, (long long)out[i],
+                             (long long)least, INT32_MAX);
     return NULL;
 }
 
