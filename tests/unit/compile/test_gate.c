@@ -235,6 +235,10 @@ static void test_all_reasons(void **state) {
     assert_non_null(strstr(reason, " is defined: make it static; object: "));
     if (!strstr(reason, "; and 4")) fail_msg("%s", reason); /* 40 and some more */
     assert_true(strlen(reason) < 512);
+    reason = judge("__asm__(\".section .init_array,\\\"aw\\\"\\n .rept 20\\n"
+                   ".quad _ZL24__sti____cudaRegisterAllv\\n .endr\\n .text\");",
+                   1);
+    assert_non_null(strstr(reason, "more than 16 functions run"));
 }
 
 static void test_missing_parts(void **state) {
