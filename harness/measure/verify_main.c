@@ -1,8 +1,7 @@
 /* verify_main.c: `verify TASK.json PREFIX` proves one kernel right or wrong.
  *
- * It reads PREFIX.build.json, PREFIX.so and PREFIX.cubin.  It writes PREFIX.tape and, last,
- * PREFIX.verify.json, the step's stamp.  Whatever the candidate does is a verdict (exit 0).  Only
- * failures of the machine are errors (exit 4).
+ * It reads PREFIX.build.json, .so and .cubin.  It writes PREFIX.tape and, last, its stamp,
+ * PREFIX.verify.json.  What a candidate does is a verdict (0), a machine that fails an error (4).
  *
  * verify() at the end is the whole procedure.  How errors are measured is in accuracy.c, how large
  * they may be in tolerance.c. */
