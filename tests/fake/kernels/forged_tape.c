@@ -10,6 +10,10 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#ifndef SCRATCH
+#define SCRATCH 0ull /* bytes */
+#endif
+
 KERNEL(relu, 8, 8) {
     relu_of(PARAM(0, const float *), PARAM(1, float *), COUNT);
 }
@@ -17,9 +21,9 @@ KERNEL(relu, 8, 8) {
 static bool forge(unsigned long long in, unsigned long long out) {
     char text[1024];
     int n = snprintf(text, sizeof text,
-                     "%llu %d %llu %d 0 0 \nkernelproof-tape 1 raw nodes 1 edges 0\n"
+                     "%llu %d %llu %d %llu %llu \nkernelproof-tape 1 raw nodes 1 edges 0\n"
                      "memset 0 %llu value 0 element 1 width 8 height 1 pitch 0\nend\n",
-                     in, 4 * COUNT, out, 4 * COUNT, out);
+                     in, 4 * COUNT, out, 4 * COUNT, in + (1ull << 40), SCRATCH, out);
     struct runner_reply r = {.status = RUNNER_OK, .length = (unsigned)n};
     return write(RUNNER_REPLY_FD, &r, sizeof r) > 0 && write(RUNNER_REPLY_FD, text, (size_t)n) > 0;
 }
