@@ -148,8 +148,8 @@ given = $(if $(strip $1),$2,make/detect --why >&2; exit 4)
 # The command prefix that owns a GPU, and the GPU that it has to be.  On this machine, all commands of a make share
 # one list of its GPUs, which make/lock removes at the start.
 gpu    = $(notdir $(*D))
-own    = KP_GPU=$1 $(call shared,$(or $(RUN.$1),$(RUN)))
-shared = $(if $(filter harness/gpu/with-gpu,$(firstword $1)),KP_GPU_LIST=build/gpus.list) $1
+run    = $(or $(RUN.$1),$(RUN))
+own    = KP_GPU=$1 $(if $(filter harness/gpu/with-gpu,$(firstword $(run))),KP_GPU_LIST=build/gpus.list) $(run)
 on_gpu = $(call own,$(gpu))
 # How many GPUs of the kind $* this machine has, for what starts a process on each.
 gpus_here = "$$(harness/gpu/list-gpus 2> /dev/null | awk -v gpu=$* '$$3 == gpu' | wc -l)"

@@ -37,7 +37,7 @@ build/trivial.o: build/cuda.flags | $(call need,nvcc jq g++)
 	@$(NVCC) --keep-dir build -MD -MF build/trivial.d -c -o $@ build/trivial.cu > build/trivial.log 2>&1 || \
 	    { echo "$(NVCC) cannot compile an empty function: $$(grep -m1 . build/trivial.log)" >&2; rm -f $@; exit 4; }
 can-measure-%: | $(call need,nvcc jq g++)
-	@KP_GPU=$* $(or $(RUN.$*),$(RUN)) true
+	@$(call own,$*) true
 
 # What a search needs before it asks anything: the client.  What measures is built while a model thinks.
 gen-ready: build/gen build/best build/cells $(foreach t,$(if $(filter gen-ready,$(goals)),$(tasks)),$(task.$t)) | $(INSTALL); @:
@@ -65,7 +65,7 @@ to_promote := $(if $(filter promoted,$(goals)),$(cells:%=promote/%))
 .PHONY: $(to_promote)
 promoted: $(to_promote)
 $(to_promote): promote/%: $$(if $$(wildcard build/attempts/*/$$*.time.json),build/$$*.build.json build/$$(*D)/peaks.json build/uses/verify/$$(*F) build/uses/time/$$(*F)) build/best
-	$QKP_GPU=$(*D) harness/promote/promote $(*D) $(task.$(*F)) '$(call arch_of,$(*D),)' $(or $(RUN.$(*D)),$(RUN))
+	$QKP_GPU=$(*D) harness/promote/promote $(*D) $(task.$(*F)) '$(call arch_of,$(*D),)' $(call run,$(*D))
 
 # listed LINES - what a goal does to each cell is read from build/asked: so many names are no argument.
 listed = $(if $(dry),,$(file >build/asked,$1))
@@ -84,7 +84,7 @@ export: build/best
 reward-ready: $(addprefix build/,stay verify recorder runner baseline time gate confine task peaks gen)
 reward:
 	+@$(MAKE) --no-print-directory reward-ready < /dev/null >&2
-	@harness/export/reward $(foreach g,$(gpus),'$g:$(arch.$g):$(or $(RUN.$g),$(RUN))')
+	@harness/export/reward $(foreach g,$(gpus),'$g:$(arch.$g):$(call run,$g)')
 
 # A second opinion of a model on the kernels that are verified.  Advice: nothing depends on it.  An
 # answer that is none (3) does not cost the other kernels theirs.

@@ -18,4 +18,4 @@ conformance: $(gpus:%=conformance-%)
 conforming := $(foreach t,$(if $(TASKS)$(SUITE),$(tasks),$(all_tasks)),$(filter tasks/%,$(task.$t)))
 $(gpus:%=conformance-%): conformance-%: build/oracle
 	$QKP_GPU=$* $(PYTHON) harness/import/conformance.py --kernelbench '$(KERNELBENCH)' --out results/$*/conformance.csv \
-	    --run '$(or $(RUN.$*),$(RUN))' --gpus $(gpus_here) $(conforming)
+	    --run '$(call run,$*)' --gpus $(gpus_here) $(conforming)

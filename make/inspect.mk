@@ -76,5 +76,5 @@ PYTHON ?= python3
 pytorch: $(gpus:%=pytorch-%)
 	@$(call given,$(gpus),:)
 $(gpus:%=pytorch-%): pytorch-%: $(if $(filter pytorch,$(goals)),$(foreach t,$(tasks),$(task.$t)))
-	$QKP_GPU=$* $(PYTHON) harness/pytorch/times.py $(if $(WAYS),--ways '$(WAYS)') --run '$(or $(RUN.$*),$(RUN))' \
+	$QKP_GPU=$* $(PYTHON) harness/pytorch/times.py $(if $(WAYS),--ways '$(WAYS)') --run '$(call run,$*)' \
 	    --gpus $(gpus_here) results/pytorch/$*.csv $^

@@ -74,7 +74,7 @@ test-gpu: $(gpu_c_tests) $(gpu_cu_tests) build/tests/gpu/ballast $(programs:%=bu
 endif
 test-gpu:
 	@$(call given,$(gpus),:)
-	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(or $(RUN.$(test_gpu)),$(RUN))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered tests/gpu/memory tests/gpu/modules
+	tests/run-gpu $(test_gpu) $(arch.$(test_gpu)) '$(call run,$(test_gpu))' $(gpu_c_tests) $(gpu_cu_tests) tests/gpu/tampered tests/gpu/memory tests/gpu/modules
 
 $(gpu_cu_tests): build/tests/gpu/%: tests/gpu/%.cu $(wildcard tests/gpu/*.cuh)
 # Without a GPU they are only compiled, and so are kernels: not optimised, and for the GPU alone (whose
