@@ -272,9 +272,9 @@ static bool check_oracle(struct rounds *t, const struct round *q, enum how_much 
     for (t->acc.judged = 0; t->acc.judged < 2; t->acc.judged++) {
         accuracy_sample(&t->acc, q->placement, t->class, much, noise, &found);
         *spread = found.spread;
-        if (judgment_passes(&found.candidate)) return true;
+        if (t->missing || judgment_passes(&found.candidate)) return true;
     }
-    return t->missing || sample_outside(&found, q->distribution) ||
+    return sample_outside(&found, q->distribution) ||
            (q->control && accuracy_excuses(&t->acc, q->placement, much, noise, q->distribution)) ||
            fail_sample(t, q, &found);
 }

@@ -19,9 +19,8 @@ const char *infer_view(const struct kp_task *t, struct kp_op *op, struct kp_valu
         if (a->list[i] == -1 && unknown < 0)
             unknown = i;
         else if (a->list[i] < 1 || __builtin_mul_overflow(known, a->list[i], &known))
-            return "shape has a size below 1 or too large; expected positive sizes, one of which "
-                   "may "
-                   "be -1";
+            return "shape has a size below 1 or too large; expected positive sizes, one of "
+                   "which may be -1";
     }
     if (unknown < 0 ? known != total : total % known != 0)
         return infer_say("shape does not hold the operand's %lld elements; expected as many",
