@@ -26,7 +26,7 @@ enum { COMPARED = KP_MAX_OUTPUTS * (1 + KP_MAX_BASELINES + KP_MAX_OTHERS) };
 
 /* How many of these are compared now. */
 static int compared(const struct accuracy *acc) {
-    return KP_MAX_OUTPUTS * (1 + acc->judged + acc->others);
+    return acc->r.task->noutputs * (1 + acc->judged + acc->others);
 }
 
 /* How often suspects get more draws (stray.h). */
@@ -64,7 +64,8 @@ bool accuracy_open(struct accuracy *acc, size_t oracle_limit, size_t *needed) {
         return cudaGetLastError(), false;
     device_check(cudaMalloc((void **)&acc->found, COMPARED * sizeof *acc->found), "comparing");
     acc->seen = calloc(COMPARED, sizeof *acc->seen);
-    if (!acc->seen) die(KP_MACHINE, "comparing: out of memory");
+    acc->place = malloc(COMPARED * KP_MOST_SUSPECTS * sizeof *acc->place);
+    if (!acc->seen || !acc->place) die(KP_MACHINE, "comparing: out of memory");
     device_check(cudaMalloc((void **)&acc->spread, KP_MAX_OUTPUTS * sizeof *acc->spread),
                  "comparing");
     return true;
@@ -101,6 +102,7 @@ void accuracy_close(struct accuracy *acc) {
     give_back(acc->found);
     give_back(acc->suspects);
     free(acc->seen);
+    free(acc->place);
     give_back(acc->spread);
     referee_close(&acc->r);
     memset(acc, 0, sizeof *acc);
@@ -141,7 +143,7 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
     struct kp_stray_rule rule = {suspect_from(total), c->lost_counts, c->rms[k], acc->r.poison};
     for (int who = 0; who <= acc->judged + acc->others; who++) {
         const char *y = outputs_of(c, who)[k];
-        int i = who * KP_MAX_OUTPUTS + k;
+        int i = who * t->noutputs + k;
         device_stray(y + at, v->dtype, values, offset, count, total, &rule, &acc->found[i],
                      &acc->suspects[i], who ? NULL : &acc->spread[k], stream);
         rule.poison = ~acc->r.poison;
@@ -152,8 +154,8 @@ static void compare_slice(void *context, int k, int64_t offset, int64_t count,
 static void redraw_slice(void *context, int k, int64_t offset, int64_t count,
                          const struct kp_draws *values, cudaStream_t stream) {
     struct accuracy *acc = context;
-    for (int who = 0; who <= acc->judged + acc->others; who++)
-        device_redraw(values, offset, count, &acc->suspects[who * KP_MAX_OUTPUTS + k], stream);
+    for (int i = k; i < compared(acc); i += acc->r.task->noutputs)
+        device_redraw(values, offset, count, &acc->suspects[i], stream);
 }
 
 static void to_host(struct accuracy *acc, void *host, const void *device, size_t bytes) {
@@ -163,12 +165,12 @@ static void to_host(struct accuracy *acc, void *host, const void *device, size_t
 
 /* The limits of the output that the i-th comparison is of. */
 static struct kp_type_limits limits_of(const struct kp_task *t, int i) {
-    return kp_limits_of(t->values[t->outputs[i % KP_MAX_OUTPUTS]].dtype);
+    return kp_limits_of(t->values[t->outputs[i % t->noutputs]].dtype);
 }
 
 /* The elements of that output. */
 static int64_t count_of(const struct kp_task *t, int i) {
-    return kp_shape_count(&t->values[t->outputs[i % KP_MAX_OUTPUTS]].shape);
+    return kp_shape_count(&t->values[t->outputs[i % t->noutputs]].shape);
 }
 
 /* Whether someone's suspects get more draws: a baseline that is meant to be of a lesser class is
@@ -177,15 +179,11 @@ static bool may_be_of(const struct accuracy *acc, int who, enum kp_class class) 
     return !who || (who <= acc->judged && class_of_math(acc->math[who - 1]) <= class);
 }
 
-/* Fetch the suspects as they are now, and return those that are off by more than the limit still;
- * *n: how many.  Where there were too many, or more draws are no help, none is returned.  Free
- * them. */
-static struct kp_place *unsettled(struct accuracy *acc, const double *rms, const bool *no_help,
-                                  int *n) {
+/* Fetch the suspects as they are now, and those that are off by more than the limit still, into
+ * acc->place.  Where there were too many, or more draws are no help, none is.  Returns how many. */
+static int unsettled(struct accuracy *acc, const double *rms, const bool *no_help) {
     const struct kp_task *t = acc->r.task;
-    struct kp_place *place = calloc(COMPARED, KP_MOST_SUSPECTS * sizeof *place);
-    if (!place) die(KP_MACHINE, "comparing: out of memory");
-    *n = 0;
+    int n = 0;
     for (int i = 0; i < compared(acc); i++)
         to_host(acc, &acc->seen[i].count, &acc->suspects[i].count, sizeof acc->seen[i].count);
     referee_wait(&acc->r);
@@ -198,12 +196,12 @@ static struct kp_place *unsettled(struct accuracy *acc, const double *rms, const
         referee_wait(&acc->r);
         for (size_t k = 0; k < s->count && few; k++) {
             struct kp_strayed e =
-                kp_judge_suspect(&s->item[k], rms[i % KP_MAX_OUTPUTS], limits_of(t, i));
+                kp_judge_suspect(&s->item[k], rms[i % t->noutputs], limits_of(t, i));
             if (!kp_is_suspect(&e, limits_of(t, i), suspect_from(count_of(t, i)))) continue;
-            place[(*n)++] = (struct kp_place){i % KP_MAX_OUTPUTS, (int64_t)s->item[k].at};
+            acc->place[n++] = (struct kp_place){i % t->noutputs, (int64_t)s->item[k].at};
         }
     }
-    return place;
+    return n;
 }
 
 /* Give suspects more draws, until none is left or they have had the most; those of other slices get
@@ -211,17 +209,13 @@ static struct kp_place *unsettled(struct accuracy *acc, const double *rms, const
  * none. */
 static void redraw(struct accuracy *acc, const void *const *tensors, const struct kp_noise *noise,
                    const double *rms, const bool *no_help) {
-    int n;
     for (int pass = 1;; pass++) {
-        struct kp_place *place = unsettled(acc, rms, no_help, &n);
+        int n = unsettled(acc, rms, no_help);
+        if (!n || pass > MOST_REDRAWS) return;
         struct kp_noise other = *noise;
         other.seed = kp_mix(noise->seed, (uint64_t)pass);
-        bool more = n && pass <= MOST_REDRAWS;
-        if (more)
-            kp_exec_oracle_at(acc->oracle, tensors, acc->workspace, &other, place, n, redraw_slice,
-                              acc, acc->r.stream);
-        free(place);
-        if (!more) return;
+        kp_exec_oracle_at(acc->oracle, tensors, acc->workspace, &other, acc->place, n, redraw_slice,
+                          acc, acc->r.stream);
     }
 }
 
@@ -233,11 +227,11 @@ static void settle(struct accuracy *acc, const double *rms, struct kp_stray *fou
     for (int i = 0; i < compared(acc); i++)
         for (size_t k = 0; k < acc->seen[i].count; k++) {
             const struct kp_suspect *x = &acc->seen[i].item[k];
-            const double of = rms[i % KP_MAX_OUTPUTS];
+            const double of = rms[i % t->noutputs];
             kp_settle(&found[i], x, of, (uint64_t)count_of(t, i), limits_of(t, i),
                       KP_ELEMENT_LIMIT);
             double own = kp_spread_of(x->o, x->s2, x->draws, of, limits_of(t, i));
-            if (i < KP_MAX_OUTPUTS && isfinite(own))
+            if (i < t->noutputs && isfinite(own))
                 spread[i].largest = fmax(spread[i].largest, own / (fabs(x->o) + of));
         }
 }
@@ -271,32 +265,32 @@ static bool judge_slices(struct slice_context *c, const void *const *tensors, en
     struct kp_stray host[COMPARED] = {0};
     struct kp_spread spread[KP_MAX_OUTPUTS];
     struct kp_noise noise = noise_of(class, seed);
+    const int n = r->task->noutputs;
     for (int i = 0; i < compared(acc); i++)
         device_stray_reset(&acc->found[i], &acc->suspects[i], r->stream);
-    for (int k = 0; k < KP_MAX_OUTPUTS; k++) device_spread_reset(&acc->spread[k], r->stream);
+    for (int k = 0; k < n; k++) device_spread_reset(&acc->spread[k], r->stream);
     bool all = kp_exec_oracle(acc->oracle, tensors, acc->workspace, &noise, most, compare_slice, c,
                               r->stream);
     to_host(acc, host, acc->found, (size_t)compared(acc) * sizeof *host);
-    to_host(acc, spread, acc->spread, sizeof spread);
+    to_host(acc, spread, acc->spread, (size_t)n * sizeof *spread);
     bool no_help[COMPARED] = {false};
     referee_wait(r);
     for (int i = 0; i < compared(acc); i++) {
-        struct kp_judgment j = judge_output(&host[i], &spread[i % KP_MAX_OUTPUTS], class);
-        no_help[i] = !judgment_passes(&j) || !may_be_of(acc, i / KP_MAX_OUTPUTS, class);
+        struct kp_judgment j = judge_output(&host[i], &spread[i % n], class);
+        no_help[i] = !judgment_passes(&j) || !may_be_of(acc, i / n, class);
     }
     redraw(acc, tensors, &noise, c->rms, no_help);
     settle(acc, c->rms, host, spread);
     *out = (struct sample_errors){.candidate = judge(r->task, host, spread, class)};
     memcpy(out->found, host, sizeof out->found);
     for (int b = 0; b < acc->judged; b++)
-        out->baseline[b] = judge(r->task, host + KP_MAX_OUTPUTS * (b + 1), spread, class);
+        out->baseline[b] = judge(r->task, host + n * (b + 1), spread, class);
     for (int i = 0; i < acc->others; i++)
-        out->other[i] =
-            judge(r->task, host + KP_MAX_OUTPUTS * (1 + acc->judged + i), spread, class);
-    for (int k = 0; k < r->task->noutputs; k++) {
+        out->other[i] = judge(r->task, host + n * (1 + acc->judged + i), spread, class);
+    for (int k = 0; k < n; k++) {
         enum kp_dtype type = r->task->values[r->task->outputs[k]].dtype;
         out->spread = error_worst(out->spread, spread_as_error(&spread[k], type));
-        out->infinite |= host[KP_MAX_OUTPUTS + k].infinite > 0;
+        out->infinite |= host[n + k].infinite > 0;
     }
     return all;
 }

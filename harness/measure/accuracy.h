@@ -19,9 +19,11 @@ struct accuracy { /* the referee, and what it compares with */
     int others;    /* so many more outputs are judged beside these: see accuracy_others() */
     void *other[KP_MAX_OTHERS][KP_MAX_OUTPUTS];
     void *workspace;
-    struct kp_stray *found; /* device: [who * KP_MAX_OUTPUTS + output]; who 0 is the candidate */
+    struct kp_stray *found; /* device: [who * noutputs + output]; who 0 is the candidate */
     struct kp_suspects *suspects, *seen; /* the same, on the device and on the host */
+    struct kp_place *place;              /* of suspects that need more draws: room for all */
     struct kp_spread *spread;            /* device: [output] */
+    CUgraphExec again; /* the first baseline, into the outputs of placement 0 (audit.c) */
 };
 
 struct sample_errors {

@@ -124,8 +124,8 @@ KP_NORETURN static void finish(struct cell *c, const char *verdict, const char *
                           reason ? cJSON_CreateString(reason) : cJSON_CreateNull());
     carry(c->json, c->build, "kernel");
     static const char *const keys[] = {
-        "class",         "baseline_class", "missed",  "error",    "telling",  "evidence",
-        "deterministic", "scratch_bytes",  "sandbox", "launches", "vendor_us"};
+        "class",    "baseline_class", "missed",        "excused", "error",    "telling",
+        "evidence", "deterministic",  "scratch_bytes", "sandbox", "launches", "vendor_us"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) carry(c->json, c->verify, keys[i]);
     if (c->t.evidence) cJSON_ReplaceItemInObject(c->json, "evidence", c->t.evidence);
     if (cJSON_IsFalse(cJSON_GetObjectItem(c->json, "deterministic"))) flag(c, "nondeterministic");

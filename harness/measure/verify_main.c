@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "base/text.h"
-#include "measure/accuracy.h"
+#include "measure/errors.h"
 #include "measure/phases.h"
 #include "measure/stay.h"
 
@@ -26,11 +26,6 @@ static const size_t spare_bytes = (size_t)1 << 30;
 /* Numbers that keep seeds derived from the master seed apart. */
 enum { SCRATCH_SEED = 5, NOISE_SEED = 50, RECORDING_SEED = 100, AUDIT_SEED = 900 };
 
-struct errors { /* the worst over the samples of a distribution, in the spreads of a class */
-    struct kp_judgment candidate[KP_DIST_COUNT], baseline[KP_MAX_BASELINES][KP_DIST_COUNT];
-    struct kp_error spread[KP_DIST_COUNT];
-};
-
 struct verify {
     struct kp_task *task;
     const char *prefix;
@@ -44,8 +39,7 @@ struct verify {
     double deadline, left; /* seconds: of an answer; of all runs of the kernel that are to come */
     int at;                /* the placement of the next sample; they take turns, as in time */
     size_t scratch;
-    struct errors of[KP_CLASS_COUNT];
-    bool applies[KP_DIST_COUNT]; /* and the baseline can compute it */
+    struct errors errors;
 };
 
 static char *file_of(const struct verify *v, const char *suffix) {
@@ -286,71 +280,36 @@ static void take_sample(struct verify *v, enum kp_class class, int d, int s,
     accuracy_sample(&v->acc, v->at, class, much, kp_mix(seed, NOISE_SEED), found);
 }
 
-/* Judge the candidate and every baseline on all samples, in the spreads of a class.  Contents that
- * the most accurate baseline cannot compute without overflow are left out. */
+/* Judge the candidate and the baselines on all samples, in the spreads of a class.  Contents that
+ * the most accurate baseline cannot compute without overflow are left out.  A lesser baseline that
+ * is not of the class on declared contents is not judged on others: they cannot make it so. */
 static void measure_errors(struct verify *v, enum kp_class class) {
-    struct errors *e = &v->of[class];
-    for (int d = 0; d < KP_DIST_COUNT; d++)
-        for (int s = 0; s < seeds_of(d) && v->applies[d]; s++) {
+    struct class_errors *e = &v->errors.of[class];
+    bool *applies = v->errors.applies;
+    v->acc.judged = v->acc.nbaselines;
+    for (int d = 0; d < KP_DIST_COUNT; d++) {
+        e->judged[d] = v->acc.judged;
+        for (int s = 0; s < seeds_of(d) && applies[d]; s++) {
             struct sample_errors found;
             take_sample(v, class, d, s, &found);
-            v->applies[d] = !sample_outside(&found, (enum kp_distribution)d);
+            applies[d] = !sample_outside(&found, (enum kp_distribution)d);
             e->candidate[d] = judgment_worst(e->candidate[d], found.candidate);
             e->spread[d] = error_worst(e->spread[d], found.spread);
-            for (int b = 0; b < v->acc.nbaselines; b++)
+            for (int b = 0; b < v->acc.judged; b++)
                 e->baseline[b][d] = judgment_worst(e->baseline[b][d], found.baseline[b]);
         }
+        if (d == KP_DIST_DECLARED && !judgment_passes(&e->baseline[v->acc.judged - 1][d]))
+            v->acc.judged = 1;
+    }
 }
 
 /* ---- The verdict ------------------------------------------------------------------ */
-
-static void add_judgments(const struct verify *v, cJSON *to, const char *key,
-                          const struct kp_judgment j[KP_DIST_COUNT]) {
-    cJSON *who = cJSON_AddObjectToObject(to, key);
-    for (int d = 0; d < KP_DIST_COUNT; d++) {
-        if (!v->applies[d]) continue;
-        cJSON *x = cJSON_AddObjectToObject(who, kp_distribution_name[d]);
-        json_add_number(x, "rms", j[d].rms);
-        json_add_number(x, "part", j[d].part);
-        json_add_number(x, "element", j[d].element);
-        json_add_number(x, "bias", j[d].bias);
-        json_add_number(x, "of_limit", j[d].of_limit);
-    }
-}
-
-/* The errors in the spreads of one class, and how large these are. */
-static void add_errors(const struct verify *v, enum kp_class class) {
-    const struct errors *e = &v->of[class];
-    cJSON *error = cJSON_AddObjectToObject(v->json, "error");
-    if (!v->missing) add_judgments(v, error, "candidate", e->candidate);
-    for (int b = 0; b < v->acc.nbaselines; b++)
-        add_judgments(v, error, kp_math_name(v->task, v->acc.math[b]), e->baseline[b]);
-    cJSON *spread = cJSON_AddObjectToObject(error, "spread");
-    for (int d = 0; d < KP_DIST_COUNT; d++) {
-        if (!v->applies[d]) continue;
-        cJSON *x = cJSON_AddObjectToObject(spread, kp_distribution_name[d]);
-        json_add_number(x, "norm", e->spread[d].norm);
-        json_add_number(x, "element", e->spread[d].element);
-    }
-}
-
-/* Whether the candidate is beyond the limits of a class in a distribution. */
-static bool misses(const struct verify *v, enum kp_class class, int d) {
-    return v->applies[d] && !judgment_passes(&v->of[class].candidate[d]);
-}
-
-/* The first distribution in which it is, or -1. */
-static int missed(const struct verify *v, enum kp_class class) {
-    for (int d = 0; d < KP_DIST_COUNT; d++)
-        if (misses(v, class, d)) return d;
-    return -1;
-}
 
 /* Repeat the samples of the distribution that fails, and show what is wrong with the first. */
 KP_NORETURN static void wrong(struct verify *v, enum kp_class class, int d) {
     const struct kp_task *t = v->task;
     const char *name = class_name(t, class), *inputs = kp_distribution_name[d];
-    struct kp_judgment j = v->of[class].candidate[d];
+    struct kp_judgment j = v->errors.of[class].candidate[d];
     const char *again = "; but not when the same inputs are run again";
     for (int s = 0; s < seeds_of(d); s++) {
         struct sample_errors found;
@@ -377,48 +336,22 @@ KP_NORETURN static void wrong(struct verify *v, enum kp_class class, int d) {
                         j.of_limit, name, inputs, j.rms, j.part, j.bias, again));
 }
 
-/* Why the candidate is not of a class: by how much it is beyond the limits, by distribution. */
-static void add_missed(cJSON *all, const struct verify *v, enum kp_class class) {
-    cJSON *x = cJSON_AddObjectToObject(all, class_name(v->task, class));
-    for (int d = 0; d < KP_DIST_COUNT; d++)
-        if (misses(v, class, d))
-            json_add_number(x, kp_distribution_name[d], v->of[class].candidate[d].of_limit);
-}
-
-/* Note the baselines that are of this class and of no better one: a library's choice may be of
- * another than it is meant to be. */
-static void add_baseline_classes(const struct verify *v, cJSON *to, enum kp_class class) {
-    for (int b = 0; b < v->acc.nbaselines; b++) {
-        const char *name = kp_math_name(v->task, v->acc.math[b]);
-        bool passes = !cJSON_HasObjectItem(to, name);
-        for (int d = 0; d < KP_DIST_COUNT; d++)
-            passes &= !v->applies[d] || judgment_passes(&v->of[class].baseline[b][d]);
-        if (passes) cJSON_AddStringToObject(to, name, class_name(v->task, class));
-    }
-}
-
-/* Leave out distributions on which the candidate misses the first class and is excused. */
-static void leave_out(struct verify *v, enum kp_class first, enum kp_class last) {
-    const struct errors *f = &v->of[first], *l = &v->of[last];
-    for (int d = 0; d < KP_DIST_COUNT; d++)
-        v->applies[d] &=
-            !misses(v, first, d) || !sample_excused(&l->candidate[d], &l->baseline[0][d],
-                                                    &f->baseline[0][d], (enum kp_distribution)d);
-}
-
 /* Find the first class whose limits the candidate keeps; all say what it is excused from.  Returns
  * the first distribution on which it misses the last, too, or -1. */
 static int try_classes(struct verify *v, enum kp_class *found) {
     enum kp_class class[KP_CLASS_COUNT];
     int n = classes_of(v->task, class), d = 0;
-    cJSON *all = cJSON_AddObjectToObject(v->json, "missed");
-    cJSON *classes = cJSON_AddObjectToObject(v->json, "baseline_class");
-    for (int i = 0; i < n && (!i || missed(v, class[0]) >= 0); i++) measure_errors(v, class[i]);
-    if (!v->missing) leave_out(v, class[0], class[n - 1]);
+    cJSON *verdict = v->json, *all = cJSON_AddObjectToObject(verdict, "missed");
+    cJSON *classes = cJSON_AddObjectToObject(verdict, "baseline_class");
+    measure_errors(v, class[0]);
+    if (n > 1 && errors_missed(&v->errors, class[0]) >= 0) measure_errors(v, class[n - 1]);
+    if (!v->missing) errors_leave_out(&v->errors, class[0], class[n - 1], verdict);
     for (int i = 0; i < n && d >= 0; i++) {
+        if (i && i < n - 1) measure_errors(v, class[i]);
         *found = class[i];
-        add_baseline_classes(v, classes, class[i]);
-        if ((d = missed(v, class[i])) >= 0) add_missed(all, v, class[i]);
+        errors_add_baselines(&v->errors, class[i], classes);
+        d = errors_missed(&v->errors, class[i]);
+        if (d >= 0) errors_add_missed(&v->errors, class[i], all);
     }
     return d;
 }
@@ -428,10 +361,10 @@ static int try_classes(struct verify *v, enum kp_class *found) {
 KP_NORETURN static void conclude(struct verify *v) {
     enum kp_class class = KP_CLASS_FP32;
     int d = try_classes(v, &class);
-    add_errors(v, class);
+    errors_add(&v->errors, class, v->json);
     if (d >= 0 && !v->missing) wrong(v, class, d);
     if (!v->missing) cJSON_AddStringToObject(v->json, "class", class_name(v->task, class));
-    struct kp_error tolerance = tolerance_of(v->of[class].spread[KP_DIST_DECLARED]);
+    struct kp_error tolerance = tolerance_of(v->errors.of[class].spread[KP_DIST_DECLARED]);
     phase("audit");
     if (v->family && !v->missing)
         process_leave(&v->runner, v->deadline);
@@ -464,6 +397,7 @@ static void verify(int argc, char **argv) {
     char *hex = text_format("%016llx", (unsigned long long)v.master);
     cJSON_AddStringToObject(v.json, "master_seed", hex);
     v.acc.stand_in = v.missing;
+    v.errors.acc = &v.acc;
     v.family = stay_family(v.task, build);
     process_begin(v.family);
     if (!v.missing) start_recorder(&v);
@@ -476,7 +410,7 @@ static void verify(int argc, char **argv) {
     phase("recording");
     if (!v.missing) make_tape(&v);
     for (int d = 0; d < KP_DIST_COUNT; d++) { /* drawn only now that the tape is closed */
-        v.applies[d] = kp_distribution_applies(v.task, (enum kp_distribution)d);
+        v.errors.applies[d] = kp_distribution_applies(v.task, (enum kp_distribution)d);
         for (int s = 0; s < SEEDS; s++) v.seed[d][s] = random_seed();
     }
     if (!v.missing) {

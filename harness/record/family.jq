@@ -35,6 +35,7 @@ def brief:
     if .error.candidate.declared.of_limit then
         .error |= {candidate: (.candidate | map_values({of_limit: (.of_limit | values | . * 100 | round / 100)}))}
     else . end | if .speedup.controls then del(.speedup.controls) else . end | if .missed == {} then del(.missed) else . end
+    | if .excused == {} then del(.excused) else . end
     | if .harness.seconds then del(.harness.seconds) else . end
     | if .kernel.resources then .kernel.resources |= map(.name |= sub("\\([^()]*\\)$"; "")) else . end;
 

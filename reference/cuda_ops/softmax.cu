@@ -176,11 +176,20 @@ template <bool LOG> void run(const struct kp_call *c, void *, void *, cudaStream
     KP_BY_TYPE(x->dtype, launch<LOG, T>(x->data, c->out[0].data, s.outer, s.n, s.inner, stream))
 }
 
+/* The draws of a launch, one for each block of grid y. */
+struct Draws {
+    const double *in[KP_DRAWS];
+    double *out[KP_DRAWS];
+    uint64_t seed[KP_DRAWS];
+};
+
 /* Rows with noise: one block a row, row after row.  The noise of the sum is common to a row.  An
  * exponential with noise is most of the work: it waits in the result for their sum. */
 template <bool LOG>
-__global__ void __launch_bounds__(LONG_BLOCK)
-    softmax_rough(const double *__restrict__ in, double *__restrict__ out, Axis s, kp_noise noise) {
+__global__ void __launch_bounds__(LONG_BLOCK) softmax_rough(Draws draws, Axis s, kp_noise noise) {
+    const double *__restrict__ in = draws.in[blockIdx.y];
+    double *__restrict__ out = draws.out[blockIdx.y];
+    noise.seed = draws.seed[blockIdx.y];
     for (int64_t r = blockIdx.x; r < s.outer * s.inner; r += gridDim.x) {
         int64_t base = r / s.inner * s.n * s.inner + r % s.inner;
         double max = -INFINITY;
@@ -207,18 +216,33 @@ __global__ void __launch_bounds__(LONG_BLOCK)
     }
 }
 
-/* Enqueue the softmax with noise. */
-template <bool LOG> void rough(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+/* Enqueue the softmax with noise of n calls: a few long rows are as many blocks. */
+template <bool LOG> void rough_calls(const struct kp_call *c, int n, cudaStream_t stream) {
     Axis s = axis_of(c);
+    Draws draws;
     int64_t rows = s.outer * s.inner;
     int threads = 32;
     while (threads < LONG_BLOCK && threads < s.n) threads *= 2;
-    softmax_rough<LOG><<<(unsigned)(rows < INT32_MAX ? rows : INT32_MAX), threads, 0, stream>>>(
-        (const double *)c->in[0].data, (double *)c->out[0].data, s, *c->noise);
+    for (int d = 0; d < n; d++) {
+        draws.in[d] = (const double *)c[d].in[0].data;
+        draws.out[d] = (double *)c[d].out[0].data;
+        draws.seed[d] = c[d].noise->seed;
+    }
+    dim3 grid((unsigned)(rows < INT32_MAX ? rows : INT32_MAX), (unsigned)n);
+    softmax_rough<LOG><<<grid, threads, 0, stream>>>(draws, s, *c->noise);
     KP_CUDA(cudaGetLastError());
+}
+template <bool LOG> void rough(const struct kp_call *c, void *, void *, cudaStream_t stream) {
+    rough_calls<LOG>(c, 1, stream);
+}
+template <bool LOG>
+bool together(const struct kp_call *c, void *state, void *scratch, cudaStream_t stream) {
+    run<LOG>(c, state, scratch, stream);
+    rough_calls<LOG>(c + 1, KP_DRAWS, stream);
+    return true;
 }
 
 } // namespace
 
-KP_IMPL(softmax, NULL, run<false>, rough<false>, NULL, KP_DENSE);
-KP_IMPL(log_softmax, NULL, run<true>, rough<true>, NULL, KP_DENSE);
+KP_IMPL(softmax, NULL, run<false>, rough<false>, NULL, KP_DENSE, together<false>);
+KP_IMPL(log_softmax, NULL, run<true>, rough<true>, NULL, KP_DENSE, together<true>);

@@ -84,11 +84,13 @@ rule_class() {
     check 'float products are of class fp32' is "$(of verify .class)" fp32
     check 'which miss no class' is "$(of verify .missed)" '{}'
     check 'nor does the baseline of that class, and only that' is "$(of verify '.baseline_class | tojson')" '{"fp32":"fp32"}'
+    check 'who misses it on declared inputs is judged on no others' is "$(of verify '.error | "\(.tf32 | keys | join(" ")), \(.fp32 | length)"')" 'declared, 10'
     check 'errors differ from run to run' errors_differ
     task matmul_signs '[]' 'y[8,8] = matmul(a, b)' 'a:[8,8]:signs()' 'b:[8,8]:signs()'
     built ok_matmul matmul_signs
     verified
-    check 'nor one that keeps its limits on declared inputs alone' is "$(of verify '.baseline_class | tojson')" '{"fp32":"fp32"}'
+    check 'who keeps it there is judged on all' is "$(of verify '.error | (.tf32 | length) == (.fp32 | length)')" true
+    check 'and is not of it by the declared alone' is "$(of verify '.baseline_class | tojson')" '{"fp32":"fp32"}'
     built ok_matmul matmul8 -DBLOCK
     verified
     check 'products that are accurate against the largest are of class fp32-normwise' is "$(of verify .class)" fp32-normwise
@@ -145,7 +147,10 @@ rule_outside() {
     check 'what the kernel gets wrong is an error' ends verify wrong
     verified skew=1.00006
     check 'and none where the baseline is as wrong' ends verify ok
+    check 'which is said' holds verify '.excused.scaled > 1'
     check 'there alone nothing is judged' holds verify '.class == "fp32" and (.error.candidate | has("normal") and has("tiny") and (has("scaled") | not))'
+    timed skew=1.00006
+    check 'in time, too' holds time '.verdict == "ok" and .excused.scaled > 1'
     verified skew=1.00001
     check 'who is more than twice as wrong is wrong' ends verify wrong
     built ok_off relu64 -DEVERY=1e-4 -DABOVE=1000 -DONCE=3
@@ -163,6 +168,7 @@ rule_outside() {
     check 'and none where the baseline is as wrong' ends time ok
     built ok_matmul matmul8
     verified skew=1.05
+    check 'nobody is excused of what he gets right' is "$(of verify .excused)" '{}'
     check 'who is right has its class beside such a baseline' ends verify ok
     swapped ok_matmul -DOFF=0.05
     timed skew=1.05

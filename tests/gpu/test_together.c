@@ -1,7 +1,7 @@
-/* The oracle's recurrent networks in all worlds at once, on a GPU: the same as one after another,
- * whose noise has the same numbers.  Operands have so much of it that no other roundoff counts.
+/* Ops of the oracle in all worlds at once, on a GPU: the same as one after another, whose noise has
+ * the same numbers.  There is so much of it that no other roundoff counts.
  *
- *     test_recurrent
+ *     test_together
  *
  * Prints each failure and, last, "N passed, N failed"; exits 1 on any failure. */
 #include "../unit/task_text.h"
@@ -11,7 +11,7 @@
 #include "numbers.h"
 
 enum { MOST = 32 };
-static const double OPERAND = 1e-4;
+static const double NOISE = 1e-4;
 static int passed, failed;
 
 static void check(cudaError_t e, const char *what) {
@@ -32,9 +32,16 @@ struct sizes {
     bool batch_first;
 };
 
+static struct kp_task *loaded(const char *tensors, const char *graph) {
+    char message[1024];
+    struct kp_task *t = load_graph(tensors, graph, message);
+    if (!t) die(KP_BUG, "%s", message);
+    return t;
+}
+
 /* The task of one network. */
-static struct kp_task *task_of(const struct sizes *z) {
-    char tensors[2048], graph[1024], message[1024];
+static struct kp_task *network(const struct sizes *z) {
+    char tensors[2048], graph[1024];
     bool lstm = !strcmp(z->op, "lstm");
     int n, g, rows = (lstm ? 4 : 3) * z->hidden, cells = z->layers * z->directions;
     int from = z->batch_first ? z->batch : z->steps, to = z->batch_first ? z->steps : z->batch;
@@ -53,9 +60,7 @@ static struct kp_task *task_of(const struct sizes *z) {
     }
     sprintf(graph + g, "; num_layers=%d, bidirectional=%s, batch_first=%s)", z->layers,
             z->directions > 1 ? "true" : "false", z->batch_first ? "true" : "false");
-    struct kp_task *t = load_graph(tensors, graph, message);
-    if (!t) die(KP_BUG, "%s", message);
-    return t;
+    return loaded(tensors, graph);
 }
 
 /* Operands of all worlds: even numbers, so small in weights that no roundoff grows. */
@@ -82,7 +87,7 @@ static double *fetched(const struct kp_array *a) {
 
 /* A world's result at once and one by one; `exact` is that of world 0, and the unit that of how far
  * the draw strays from it. */
-static void compare(const struct sizes *z, int world, int o, const struct kp_array *at_once,
+static void compare(const struct kp_op *op, int world, int o, const struct kp_array *at_once,
                     const struct kp_array *single, const struct kp_array *exact) {
     double *a = fetched(at_once), *b = fetched(single), *e = fetched(exact), off = 0, unit = 0;
     for (int64_t i = 0; i < kp_array_count(exact); i++) {
@@ -92,27 +97,29 @@ static void compare(const struct sizes *z, int world, int o, const struct kp_arr
     bool good = sqrt(off) <= (world ? 0.05 : 1e-12) * sqrt(unit) && unit > 0;
     good ? passed++ : failed++;
     if (!good)
-        printf("FAILED %s of %d steps, %d cells, world %d, result %d: off by %g of %g\n", z->op,
-               z->steps, z->hidden, world, o, sqrt(off), sqrt(unit));
+        printf("FAILED %s of %lld elements, world %d, result %d: off by %g of %g\n", op->def->name,
+               (long long)kp_array_count(exact), world, o, sqrt(off), sqrt(unit));
     free(a), free(b), free(e);
 }
 
-/* All worlds of one network, at once and one by one. */
-static void test(const struct sizes *z) {
-    struct kp_task *t = task_of(z);
+/* All worlds of a task's op, at once and one by one.  The operands are the same in all. */
+static void test(struct kp_task *t, double scale, struct kp_noise most) {
     const struct kp_op *op = &t->ops[0];
     const struct kp_impl *impl = kp_impl_of(op->def->id);
     struct kp_array in[MOST] = {0};
     struct kp_call at_once[KP_WORLDS], single[KP_WORLDS];
     struct kp_noise noise[KP_WORLDS];
     bool present[MOST];
-    size_t bytes;
-    fill(t, 1 / sqrt(z->hidden), in);
+    size_t bytes = 0;
+    fill(t, scale, in);
     for (int k = 0; k < MOST; k++) present[k] = k < t->ntensors;
     for (int w = 0; w < KP_WORLDS; w++) {
-        noise[w] = (struct kp_noise){OPERAND, 0, 0, kp_noise_seed(7, w)};
-        single[w] = (struct kp_call){t,       op, KP_MATH_F64, t->ntensors,
-                                     present, in, op->nout,    .noise = &noise[w]};
+        noise[w] = most;
+        noise[w].seed = kp_noise_seed(7, w);
+        single[w] = (struct kp_call){.task = t, .op = op, .math = KP_MATH_F64};
+        single[w].nin = t->ntensors, single[w].nout = op->nout;
+        single[w].present = present, single[w].in = in;
+        single[w].noise = &noise[w], single[w].exact_operands = true;
         at_once[w] = single[w];
         for (int o = 0; o < op->nout; o++) {
             struct kp_array out = kp_array_dense(KP_F64, &t->values[op->out[o]].shape);
@@ -121,15 +128,15 @@ static void test(const struct sizes *z) {
             single[w].out[o].data = fresh((size_t)kp_array_count(&out) * sizeof(double));
         }
     }
-    void *state = impl->prepare(at_once, &bytes), *scratch = fresh(bytes);
-    if (!impl->together(at_once, state, scratch, NULL)) die(KP_BUG, "%s is not together", z->op);
+    void *state = impl->prepare ? impl->prepare(at_once, &bytes) : NULL, *scratch = fresh(bytes);
+    if (!impl->together || !impl->together(at_once, state, scratch, NULL))
+        die(KP_BUG, "%s is not together", op->def->name);
     for (int w = 0; w < KP_WORLDS; w++)
         (w ? impl->rough : impl->run)(&single[w], state, scratch, NULL);
-    check(cudaDeviceSynchronize(), z->op);
+    check(cudaDeviceSynchronize(), op->def->name);
     for (int w = 0; w < KP_WORLDS; w++)
-        for (int o = 0; o < op->nout; o++) {
-            compare(z, w, o, &at_once[w].out[o], &single[w].out[o], &single[0].out[o]);
-        }
+        for (int o = 0; o < op->nout; o++)
+            compare(op, w, o, &at_once[w].out[o], &single[w].out[o], &single[0].out[o]);
     for (int w = 0; w < KP_WORLDS; w++)
         for (int o = 0; o < op->nout; o++) {
             check(cudaFree(at_once[w].out[o].data), "cudaFree");
@@ -137,20 +144,32 @@ static void test(const struct sizes *z) {
         }
     for (int k = 0; k < t->ntensors; k++) check(cudaFree(in[k].data), "cudaFree");
     check(cudaFree(scratch), "cudaFree");
-    impl->destroy(state);
+    if (impl->destroy) impl->destroy(state);
     task_free(t);
 }
 
 int main(void) {
-    static const struct sizes all[] = {
+    static const struct sizes networks[] = {
         {"lstm", 1, 1, 1, 1, 1, 1, false},    /* the least */
         {"lstm", 3, 5, 40, 130, 2, 2, false}, /* more than the stages hold, parts of tiles */
         {"gru", 3, 4, 33, 96, 1, 2, true},    /* whole stages and tiles */
         {"gru", 67, 3, 5, 7, 2, 2, true},     /* x in two parts */
         {"lstm", 128, 2, 5, 8, 1, 2, false},
     };
-    kp_program("test_recurrent");
-    for (size_t k = 0; k < sizeof all / sizeof *all; k++) test(&all[k]);
+    static const char *const rows[][2] = {
+        {"x f32 [3,20000]", "y[3,20000] = softmax(x; dim=1)"}, /* rows of many blocks' length */
+        {"x f32 [70,5,33]", "y[70,5,33] = log_softmax(x; dim=1)"},
+        {"x f32 [3,20000]", "y[3] = sum(x; dim=1)"}, /* in parts */
+        {"x f32 [3,900,70]", "y[3,1,70] = mean(x; dim=1, keepdim=true)"},
+        {"x f32 [40000]", "y[] = norm(x; p=2)"},
+        {"x f32 [9,300]", "y[9] = norm(x; dim=1, p=1)"},
+    };
+    kp_program("test_together");
+    for (size_t k = 0; k < sizeof networks / sizeof *networks; k++)
+        test(network(&networks[k]), 1 / sqrt(networks[k].hidden),
+             (struct kp_noise){.operand = NOISE});
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        test(loaded(rows[k][0], rows[k][1]), 1, (struct kp_noise){.sum = NOISE});
     printf("%d passed, %d failed\n", passed, failed);
     return failed > 0 || !passed;
 }
