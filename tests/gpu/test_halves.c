@@ -14,10 +14,6 @@
 enum { M = 17, N = 33, MOST = 200 };
 static int passed, failed;
 
-static void check(cudaError_t e, const char *what) {
-    if (e) die(KP_MACHINE, "%s: %s", what, cudaGetErrorString(e));
-}
-
 static void expect(const char *what, int i, double got, double wanted) {
     if (got == wanted) {
         passed++;

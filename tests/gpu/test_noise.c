@@ -13,10 +13,6 @@ enum { MOST = 1 << 19 };
 static int passed, failed;
 static int rows, columns; /* of x */
 
-static void check(cudaError_t e, const char *what) {
-    if (e) die(KP_MACHINE, "%s: %s", what, cudaGetErrorString(e));
-}
-
 static void expect(bool good, const char *what, double found) {
     good ? passed++ : failed++;
     if (!good) printf("FAILED %s: found %g\n", what, found);

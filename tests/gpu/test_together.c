@@ -14,10 +14,6 @@ enum { MOST = 32 };
 static const double NOISE = 1e-4;
 static int passed, failed;
 
-static void check(cudaError_t e, const char *what) {
-    if (e) die(KP_MACHINE, "%s: %s", what, cudaGetErrorString(e));
-}
-
 /* Memory of the GPU that begins as NaN. */
 static void *fresh(size_t bytes) {
     void *p;
