@@ -62,6 +62,27 @@ const char *infer_sizes(const struct kp_task *t, const struct kp_op *op, int slo
     return infer_say("%s has another shape; expected %s]", v->name, text);
 }
 
+/* The task tensor that value v shows; NULL if it is computed. */
+static const struct kp_tensor *tensor_behind(const struct kp_task *t, int v) {
+    for (int i = t->nops - 1; i >= 0 && v >= t->ntensors; i--)
+        if (t->ops[i].out[0] == v && t->ops[i].def->view) v = t->ops[i].in[0].value;
+    return v < t->ntensors ? &t->tensors[v] : NULL;
+}
+
+/* See infer.h. */
+bool infer_are_places(const struct kp_task *t, int value, int64_t size, double besides) {
+    const struct kp_tensor *x = tensor_behind(t, value);
+    if (!x) return false;
+    const struct kp_fill *f = &x->fill;
+    if (f->kind == KP_FILL_INTEGERS) return f->a >= 0 && f->b <= (double)size;
+    if (f->kind != KP_FILL_VALUES) return false;
+    for (int64_t i = 0; i < kp_shape_count(&x->shape); i++) {
+        double v = f->values[i];
+        if (!(v >= 0 && v < (double)size) && v != besides) return false;
+    }
+    return true;
+}
+
 /* See infer.h. */
 void infer_drop_axis(struct kp_shape *s, int d) {
     s->n--;

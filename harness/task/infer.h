@@ -21,6 +21,10 @@ const char *infer_floats(const struct kp_task *t, const struct kp_op *op);
 const char *infer_sizes(const struct kp_task *t, const struct kp_op *op, int slot, int n,
                         const int64_t *dim);
 
+/* Whether a value is sure to hold numbers from 0 to size - 1 alone, or `besides`: it shows a task
+ * tensor, itself or through views, that is filled with such. */
+bool infer_are_places(const struct kp_task *t, int value, int64_t size, double besides);
+
 /* Remove axis d of a shape. */
 void infer_drop_axis(struct kp_shape *s, int d);
 

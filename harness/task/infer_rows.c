@@ -165,13 +165,18 @@ const char *infer_extreme(const struct kp_task *t, struct kp_op *op, struct kp_v
     return NULL;
 }
 
-/* Scores [rows, classes] and a class for each row give a scalar. */
+/* Scores [rows, classes] and a class for each row give a scalar.  A target that is no class would
+ * make it NaN, which any kernel matches. */
 const char *infer_cross_entropy(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
     const struct kp_value *x = op_operand(t, op, 0), *y = op_operand(t, op, 1);
     if (!x || !infer_is_float(x) || x->shape.n != 2)
         return "expected floating scores [rows, classes]";
     if (!y || y->dtype != KP_I64 || y->shape.n != 1 || y->shape.dim[0] != x->shape.dim[0])
         return infer_say("expected target=, i64 [%lld]", (long long)x->shape.dim[0]);
+    if (!infer_are_places(t, op->in[1].value, x->shape.dim[1],
+                          (double)op_int(op, "ignore_index", -100)))
+        return infer_say("%s may be no class; expected a tensor of integers(0,%lld)", y->name,
+                         (long long)x->shape.dim[1]);
     if (strcmp(op_word(op, "reduction", "mean"), "mean"))
         return "only reduction=mean is implemented; expected mean";
     if (op_float(op, "label_smoothing", 0) != 0)

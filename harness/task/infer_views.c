@@ -250,13 +250,6 @@ const char *infer_compare(const struct kp_task *t, struct kp_op *op, struct kp_v
     return NULL;
 }
 
-/* The task tensor that value v shows, itself or through views; NULL if it is computed. */
-static const struct kp_tensor *tensor_behind(const struct kp_task *t, int v) {
-    for (int i = t->nops - 1; i >= 0 && v >= t->ntensors; i--)
-        if (t->ops[i].out[0] == v && t->ops[i].def->view) v = t->ops[i].in[0].value;
-    return v < t->ntensors ? &t->tensors[v] : NULL;
-}
-
 /* Places along dim, by their numbers.  They come from a tensor that holds no others, so that no
  * executor has to look for it. */
 const char *infer_index_select(const struct kp_task *t, struct kp_op *op, struct kp_value *out) {
@@ -267,10 +260,8 @@ const char *infer_index_select(const struct kp_task *t, struct kp_op *op, struct
     if (axis < 0) return "expected dim=, an axis of the operand";
     if (!index || index->dtype != KP_I64 || index->shape.n != 1)
         return "expected index=, an i64 tensor of one axis";
-    const struct kp_tensor *from = tensor_behind(t, op->in[1].value);
     int64_t size = out->shape.dim[axis];
-    bool known = from && (from->fill.kind == KP_FILL_INTEGERS || from->fill.kind == KP_FILL_VALUES);
-    if (!known || from->fill.a < 0 || from->fill.b > (double)size)
+    if (!infer_are_places(t, op->in[1].value, size, 0))
         return infer_say("%s may be beyond axis %d; expected a tensor of integers(0,%lld)",
                          index->name, axis, (long long)size);
     out->shape.dim[axis] = index->shape.dim[0];

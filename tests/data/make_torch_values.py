@@ -61,7 +61,7 @@ def shape_of(tensor):
 
 def declaration(name, tensor):
     if tensor.dtype == torch.int64:
-        return {"name": name, "shape": list(tensor.shape), "dtype": "i64", "fill": "integers(0,2)"}
+        return {"name": name, "shape": list(tensor.shape), "dtype": "i64", "fill": "integers(0,1)"}
     return {"name": name, "shape": list(tensor.shape), "dtype": "f32", "fill": "normal(0,1)"}
 
 

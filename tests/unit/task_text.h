@@ -30,8 +30,8 @@ static struct kp_task *load_text(const char *text, char message[1024]) {
     return t;
 }
 
-/* A task with these tensors ("x f32 [2,3]; i i64 [4]") and op lines (one a
- * line); its output is the first result of the last line. */
+/* A task with these tensors ("x f32 [2,3]; i i64 [4] integers(0,9)") and op lines (one a line);
+ * its output is the first result of the last line. */
 static inline struct kp_task *load_graph(const char *tensors, const char *graph,
                                          char message[1024]) {
     static char text[8192];
@@ -40,9 +40,11 @@ static inline struct kp_task *load_graph(const char *tensors, const char *graph,
         (size_t)sprintf(text, "{\"schema\":1,\"task\":\"t\",\"suite\":\"unit\",\"inputs\":[");
     snprintf(part, sizeof part, "%s", tensors);
     for (tensor = strtok_r(part, ";", &save); tensor; tensor = strtok_r(NULL, ";", &save)) {
-        char name[48], dtype[8], shape[96];
-        if (sscanf(tensor, " %47s %7s %95s", name, dtype, shape) != 3) abort();
-        const char *fill = dtype[0] == 'i'                      ? "integers(0,2)"
+        char name[48], dtype[8], shape[96], given[96];
+        int words = sscanf(tensor, " %47s %7s %95s %95s", name, dtype, shape, given);
+        if (words < 3) abort();
+        const char *fill = words > 3                            ? given
+                           : dtype[0] == 'i'                    ? "integers(0,2)"
                            : dtype[0] == 'b' && dtype[1] == 'o' ? "bernoulli(0.5)"
                                                                 : "normal(0,1)";
         n += (size_t)sprintf(text + n,
