@@ -1,18 +1,12 @@
-/* numbers.h: random numbers, arrays of any task type as doubles, and CUDA's calls checked. */
+/* numbers.h: random numbers, and arrays of any task type as doubles. */
 #ifndef KP_NUMBERS_H
 #define KP_NUMBERS_H
 
-#include "base/error.h"
 #include "task/taskfile.h"
 
-#include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
-
-static inline void check(cudaError_t e, const char *what) {
-    if (e) die(KP_MACHINE, "%s: %s", what, cudaGetErrorString(e));
-}
 
 /* A number in [0,1), from a generator that is the same everywhere. */
 static inline double uniform(void) {

@@ -27,8 +27,9 @@ static void expect(const char *what, int i, double got, double wanted) {
 static uint16_t *numbers(uint16_t *host, int count) {
     uint16_t *x;
     for (int i = 0; i < count; i++) host[i] = to_half((float)(2 * uniform() - 1));
-    check(cudaMalloc((void **)&x, (size_t)count * sizeof *x), "cudaMalloc");
-    check(cudaMemcpy(x, host, (size_t)count * sizeof *x, cudaMemcpyHostToDevice), "cudaMemcpy");
+    device_check(cudaMalloc((void **)&x, (size_t)count * sizeof *x), "cudaMalloc");
+    device_check(cudaMemcpy(x, host, (size_t)count * sizeof *x, cudaMemcpyHostToDevice),
+                 "cudaMemcpy");
     return x;
 }
 
@@ -38,7 +39,7 @@ static void test_product(int k, int terms) {
     char what[64];
     snprintf(what, sizeof what, "a product of %d terms, %d at a time", k, terms);
     halves_product(da, db, d, M, N, k, terms, NULL);
-    check(cudaMemcpy(out, d, sizeof out, cudaMemcpyDeviceToHost), what);
+    device_check(cudaMemcpy(out, d, sizeof out, cudaMemcpyDeviceToHost), what);
     for (int i = 0; i < M * N; i++) {
         float sum = 0, part = 0;
         for (int t = 0; t < k; t++) { /* a product of two halves is exact in fp32 */
@@ -49,18 +50,18 @@ static void test_product(int k, int terms) {
         }
         expect(what, i, from_half(out[i]), sum);
     }
-    check(cudaFree(da), "cudaFree");
-    check(cudaFree(db), "cudaFree");
-    check(cudaFree(d), "cudaFree");
+    device_check(cudaFree(da), "cudaFree");
+    device_check(cudaFree(db), "cudaFree");
+    device_check(cudaFree(d), "cudaFree");
 }
 
 static void test_cut(int bits) {
     static uint16_t x[MOST], got[MOST];
     uint16_t *d = numbers(x, MOST);
     static const uint16_t special[] = {0x7c00, 0xfc00, 0x7e00, 0, 0x8000};
-    check(cudaMemcpy(d, special, sizeof special, cudaMemcpyHostToDevice), "cudaMemcpy");
+    device_check(cudaMemcpy(d, special, sizeof special, cudaMemcpyHostToDevice), "cudaMemcpy");
     device_cut(d, KP_F16, MOST, bits, NULL);
-    check(cudaMemcpy(got, d, sizeof got, cudaMemcpyDeviceToHost), "cutting");
+    device_check(cudaMemcpy(got, d, sizeof got, cudaMemcpyDeviceToHost), "cutting");
     for (int i = 0; i < 5; i++) expect("a number that stays", i, got[i], special[i]);
     for (int i = 5; i < MOST; i++) {
         int e = 0;
@@ -68,7 +69,7 @@ static void test_cut(int bits) {
         double wanted = ldexp(round(ldexp(m, bits)), e - bits); /* away from zero in the middle */
         if (fabs(v) >= 0x1p-10) expect("fewer bits", i, from_half(got[i]), wanted);
     }
-    check(cudaFree(d), "cudaFree");
+    device_check(cudaFree(d), "cudaFree");
 }
 
 int main(void) {

@@ -6,6 +6,7 @@
  * Prints each failure and, last, "N passed, N failed"; exits 1 on any failure. */
 #include "../unit/task_text.h"
 #include "cuda/exec.h"
+#include "gpu/device.h"
 #include "base/error.h"
 #include "numbers.h"
 
@@ -38,12 +39,13 @@ static void keep(void *context, int output, int64_t offset, int64_t n,
                  const struct kp_draws *values, cudaStream_t stream) {
     (void)context, (void)output;
     size_t bytes = (size_t)n * sizeof *exact;
-    check(cudaMemcpyAsync(exact + offset, values->exact, bytes, cudaMemcpyDeviceToHost, stream),
-          "cudaMemcpyAsync");
+    device_check(
+        cudaMemcpyAsync(exact + offset, values->exact, bytes, cudaMemcpyDeviceToHost, stream),
+        "cudaMemcpyAsync");
     for (int d = 0; d < KP_DRAWS; d++)
-        check(cudaMemcpyAsync(rough[d] + offset, values->rough[d], bytes, cudaMemcpyDeviceToHost,
-                              stream),
-              "cudaMemcpyAsync");
+        device_check(cudaMemcpyAsync(rough[d] + offset, values->rough[d], bytes,
+                                     cudaMemcpyDeviceToHost, stream),
+                     "cudaMemcpyAsync");
 }
 
 /* Run the oracle with noise on random numbers.  Returns the weights, for the caller to free: none
@@ -56,9 +58,10 @@ static float *run(const char *by) {
     for (int k = 0; k < 3; k++) {
         float *host = malloc((size_t)count[k] * sizeof *host);
         for (int i = 0; i < count[k]; i++) host[i] = (float)(2 * uniform() - 1 + 2 * (k == 1));
-        check(cudaMalloc(&tensor[k], (size_t)count[k] * sizeof *host), "cudaMalloc");
-        check(cudaMemcpy(tensor[k], host, (size_t)count[k] * sizeof *host, cudaMemcpyHostToDevice),
-              "cudaMemcpy");
+        device_check(cudaMalloc(&tensor[k], (size_t)count[k] * sizeof *host), "cudaMalloc");
+        device_check(
+            cudaMemcpy(tensor[k], host, (size_t)count[k] * sizeof *host, cudaMemcpyHostToDevice),
+            "cudaMemcpy");
         if (k == 1)
             weights = host;
         else
@@ -67,11 +70,11 @@ static float *run(const char *by) {
     const double unit = KP_AMPLIFIED * KP_UNIT_FP32;
     const struct kp_noise noise = {.operand = unit, .sum = unit, .seed = 7};
     struct kp_exec *e = kp_exec_create_oracle(t, SIZE_MAX);
-    check(cudaMalloc(&workspace, kp_exec_workspace(e) + 1), "cudaMalloc");
+    device_check(cudaMalloc(&workspace, kp_exec_workspace(e) + 1), "cudaMalloc");
     kp_exec_oracle(e, (const void *const *)tensor, workspace, &noise, 0, keep, NULL, NULL);
-    check(cudaDeviceSynchronize(), "the oracle");
-    for (int k = 0; k < 3; k++) check(cudaFree(tensor[k]), "cudaFree");
-    check(cudaFree(workspace), "cudaFree");
+    device_check(cudaDeviceSynchronize(), "the oracle");
+    for (int k = 0; k < 3; k++) device_check(cudaFree(tensor[k]), "cudaFree");
+    device_check(cudaFree(workspace), "cudaFree");
     kp_exec_destroy(e);
     task_free(t);
     return weights;

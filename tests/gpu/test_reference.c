@@ -10,6 +10,7 @@
 #include "cuda/exec.h"
 #include "cuda/index.h"
 #include "define/define.h"
+#include "gpu/device.h"
 #include "base/error.h"
 #include "numbers.h"
 #include "op_case.h"
@@ -89,8 +90,8 @@ static void upload(struct fixture *f) {
             put(host, type, i, f->in[t][i]);
             f->in[t][i] = get(host, type, i);
         }
-        check(cudaMalloc(&f->tensor[t], bytes), "cudaMalloc");
-        check(cudaMemcpy(f->tensor[t], host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+        device_check(cudaMalloc(&f->tensor[t], bytes), "cudaMalloc");
+        device_check(cudaMemcpy(f->tensor[t], host, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
         free(host);
     }
 }
@@ -109,7 +110,7 @@ static bool define(struct fixture *f) {
 static void release(struct fixture *f) {
     for (int t = 0; t < f->task->ntensors; t++) {
         free(f->in[t]);
-        if (f->tensor[t]) check(cudaFree(f->tensor[t]), "cudaFree");
+        if (f->tensor[t]) device_check(cudaFree(f->tensor[t]), "cudaFree");
     }
     for (int o = 0; o < f->task->noutputs; o++) free(f->want[o]);
     task_free(f->task);
@@ -151,14 +152,14 @@ static void judge(const struct fixture *f, const char *what, int o, const double
 enum { GUARD = 4096 };
 static char *new_workspace(size_t bytes) {
     char *w;
-    check(cudaMalloc((void **)&w, bytes + GUARD), "cudaMalloc of the workspace");
-    check(cudaMemset(w, 0xff, bytes + GUARD), "cudaMemset");
+    device_check(cudaMalloc((void **)&w, bytes + GUARD), "cudaMalloc of the workspace");
+    device_check(cudaMemset(w, 0xff, bytes + GUARD), "cudaMemset");
     return w;
 }
 static void free_workspace(const struct fixture *f, const char *what, char *w, size_t bytes) {
     unsigned char guard[GUARD];
-    check(cudaMemcpy(guard, w + bytes, GUARD, cudaMemcpyDeviceToHost), "cudaMemcpy");
-    check(cudaFree(w), "cudaFree");
+    device_check(cudaMemcpy(guard, w + bytes, GUARD, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    device_check(cudaFree(w), "cudaFree");
     for (int i = 0; i < GUARD; i++) {
         if (guard[i] == 0xff) continue;
         printf("FAILED %s, %s: wrote %d bytes beyond its workspace of %zu\n", f->name, what, i,
@@ -193,9 +194,9 @@ static void sink(void *context, int output, int64_t offset, int64_t n,
     }
     const double *from = s->draw ? values->rough[s->draw - 1] : values->exact;
     s->taken[output] += n;
-    check(cudaMemcpyAsync(s->out[output] + offset, from, (size_t)n * sizeof(double),
-                          cudaMemcpyDeviceToDevice, stream),
-          "cudaMemcpyAsync");
+    device_check(cudaMemcpyAsync(s->out[output] + offset, from, (size_t)n * sizeof(double),
+                                 cudaMemcpyDeviceToDevice, stream),
+                 "cudaMemcpyAsync");
 }
 
 /* Whether an op that rounds is on the way to a value. */
@@ -240,20 +241,20 @@ static size_t run_oracle(const struct fixture *f, const char *what, size_t limit
     struct sunk s = {.f = f, .draw = draw > 0 ? draw : 0};
     for (int o = 0; o < f->task->noutputs; o++) {
         size_t n = (size_t)value_count(f->task, f->task->outputs[o]);
-        check(cudaMalloc((void **)&s.out[o], n * sizeof(double)), "cudaMalloc");
+        device_check(cudaMalloc((void **)&s.out[o], n * sizeof(double)), "cudaMalloc");
         s.seen[o] = calloc(n, sizeof *s.seen[o]);
     }
     cudaStream_t stream;
-    check(cudaStreamCreate(&stream), "cudaStreamCreate");
+    device_check(cudaStreamCreate(&stream), "cudaStreamCreate");
     kp_exec_oracle(e, (const void *const *)f->tensor, workspace, draw == NO_NOISE ? NULL : &noise,
                    0, sink, &s, stream);
-    check(cudaStreamSynchronize(stream), "the oracle");
-    check(cudaStreamDestroy(stream), "cudaStreamDestroy");
+    device_check(cudaStreamSynchronize(stream), "the oracle");
+    device_check(cudaStreamDestroy(stream), "cudaStreamDestroy");
     for (int o = 0; o < f->task->noutputs; o++) {
         int64_t n = value_count(f->task, f->task->outputs[o]);
         double *got = malloc((size_t)n * sizeof *got);
-        check(cudaMemcpy(got, s.out[o], (size_t)n * sizeof *got, cudaMemcpyDeviceToHost),
-              "cudaMemcpy");
+        device_check(cudaMemcpy(got, s.out[o], (size_t)n * sizeof *got, cudaMemcpyDeviceToHost),
+                     "cudaMemcpy");
         if (s.bad || s.taken[o] != n) {
             printf("FAILED %s, %s, output %d: the sink was not given each of %lld elements once\n",
                    f->name, what, o, (long long)n);
@@ -265,7 +266,7 @@ static size_t run_oracle(const struct fixture *f, const char *what, size_t limit
         }
         free(got);
         free(s.seen[o]);
-        check(cudaFree(s.out[o]), "cudaFree");
+        device_check(cudaFree(s.out[o]), "cudaFree");
     }
     free_workspace(f, what, workspace, bytes);
     kp_exec_destroy(e);
@@ -285,35 +286,36 @@ static void run_baseline(const struct fixture *f, enum kp_math m, double bound) 
     for (int o = 0; o < f->task->noutputs; o++) {
         int v = f->task->outputs[o];
         size[o] = (size_t)value_count(f->task, v) * kp_dtype_size(f->task->values[v].dtype);
-        check(cudaMalloc(&out[o], size[o]), "cudaMalloc");
-        check(cudaMemset(out[o], 0xff, size[o]), "cudaMemset");
+        device_check(cudaMalloc(&out[o], size[o]), "cudaMalloc");
+        device_check(cudaMemset(out[o], 0xff, size[o]), "cudaMemset");
     }
     cudaStream_t stream;
     cudaGraph_t graph;
     cudaGraphExec_t replay;
-    check(cudaStreamCreate(&stream), "cudaStreamCreate");
-    check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+    device_check(cudaStreamCreate(&stream), "cudaStreamCreate");
+    device_check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    device_check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal),
+                 "cudaStreamBeginCapture");
     kp_exec_run(e, (const void *const *)f->tensor, out, workspace, stream);
-    check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-    check(cudaGraphInstantiate(&replay, graph, 0), "cudaGraphInstantiate");
-    for (int i = 0; i < 2; i++) check(cudaGraphLaunch(replay, stream), "cudaGraphLaunch");
-    check(cudaStreamSynchronize(stream), what);
+    device_check(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+    device_check(cudaGraphInstantiate(&replay, graph, 0), "cudaGraphInstantiate");
+    for (int i = 0; i < 2; i++) device_check(cudaGraphLaunch(replay, stream), "cudaGraphLaunch");
+    device_check(cudaStreamSynchronize(stream), what);
     for (int o = 0; o < f->task->noutputs; o++) {
         int v = f->task->outputs[o];
         int64_t n = value_count(f->task, v);
         void *host = malloc(size[o]);
         double *got = malloc((size_t)n * sizeof *got);
-        check(cudaMemcpy(host, out[o], size[o], cudaMemcpyDeviceToHost), "cudaMemcpy");
+        device_check(cudaMemcpy(host, out[o], size[o], cudaMemcpyDeviceToHost), "cudaMemcpy");
         for (int64_t i = 0; i < n; i++) got[i] = get(host, f->task->values[v].dtype, i);
         judge(f, what, o, got, bound);
         free(host);
         free(got);
-        check(cudaFree(out[o]), "cudaFree");
+        device_check(cudaFree(out[o]), "cudaFree");
     }
-    check(cudaGraphExecDestroy(replay), "cudaGraphExecDestroy");
-    check(cudaGraphDestroy(graph), "cudaGraphDestroy");
-    check(cudaStreamDestroy(stream), "cudaStreamDestroy");
+    device_check(cudaGraphExecDestroy(replay), "cudaGraphExecDestroy");
+    device_check(cudaGraphDestroy(graph), "cudaGraphDestroy");
+    device_check(cudaStreamDestroy(stream), "cudaStreamDestroy");
     free_workspace(f, what, workspace, bytes);
     kp_exec_destroy(e);
 }

@@ -7,6 +7,7 @@
 #include "../unit/task_text.h"
 #include "cuda_base/impl.h"
 #include "cuda/index.h"
+#include "gpu/device.h"
 #include "base/error.h"
 #include "numbers.h"
 
@@ -17,8 +18,8 @@ static int passed, failed;
 /* Memory of the GPU that begins as NaN. */
 static void *fresh(size_t bytes) {
     void *p;
-    check(cudaMalloc(&p, bytes), "cudaMalloc");
-    check(cudaMemset(p, 0xff, bytes), "cudaMemset");
+    device_check(cudaMalloc(&p, bytes), "cudaMalloc");
+    device_check(cudaMemset(p, 0xff, bytes), "cudaMemset");
     return p;
 }
 
@@ -67,8 +68,8 @@ static void fill(const struct kp_task *t, double scale, struct kp_array in[]) {
         double *host = malloc((size_t)n * sizeof *host);
         for (int64_t i = 0; i < n; i++) host[i] = (in[k].n == 3 ? 1 : scale) * (2 * uniform() - 1);
         in[k].data = fresh((size_t)n * sizeof *host);
-        check(cudaMemcpy(in[k].data, host, (size_t)n * sizeof *host, cudaMemcpyHostToDevice),
-              "cudaMemcpy");
+        device_check(cudaMemcpy(in[k].data, host, (size_t)n * sizeof *host, cudaMemcpyHostToDevice),
+                     "cudaMemcpy");
         free(host);
     }
 }
@@ -77,7 +78,7 @@ static void fill(const struct kp_task *t, double scale, struct kp_array in[]) {
 static double *fetched(const struct kp_array *a) {
     size_t bytes = (size_t)kp_array_count(a) * sizeof(double);
     double *host = malloc(bytes);
-    check(cudaMemcpy(host, a->data, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    device_check(cudaMemcpy(host, a->data, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
     return host;
 }
 
@@ -129,17 +130,17 @@ static void test(struct kp_task *t, double scale, struct kp_noise most) {
         die(KP_BUG, "%s is not together", op->def->name);
     for (int w = 0; w < KP_WORLDS; w++)
         (w ? impl->rough : impl->run)(&single[w], state, scratch, NULL);
-    check(cudaDeviceSynchronize(), op->def->name);
+    device_check(cudaDeviceSynchronize(), op->def->name);
     for (int w = 0; w < KP_WORLDS; w++)
         for (int o = 0; o < op->nout; o++)
             compare(op, w, o, &at_once[w].out[o], &single[w].out[o], &single[0].out[o]);
     for (int w = 0; w < KP_WORLDS; w++)
         for (int o = 0; o < op->nout; o++) {
-            check(cudaFree(at_once[w].out[o].data), "cudaFree");
-            check(cudaFree(single[w].out[o].data), "cudaFree");
+            device_check(cudaFree(at_once[w].out[o].data), "cudaFree");
+            device_check(cudaFree(single[w].out[o].data), "cudaFree");
         }
-    for (int k = 0; k < t->ntensors; k++) check(cudaFree(in[k].data), "cudaFree");
-    check(cudaFree(scratch), "cudaFree");
+    for (int k = 0; k < t->ntensors; k++) device_check(cudaFree(in[k].data), "cudaFree");
+    device_check(cudaFree(scratch), "cudaFree");
     if (impl->destroy) impl->destroy(state);
     task_free(t);
 }
