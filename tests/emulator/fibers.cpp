@@ -98,6 +98,12 @@ void yield() {
     __sanitizer_finish_switch_fiber(fake, &scheduler_stack, &scheduler_size);
 #endif
 }
+/* A thread that polls, and has seen nothing yet. */
+static bool napped;
+void nap() {
+    napped = true;
+    yield();
+}
 void wait_change(const int *p, int value, const char *where) {
     self->wait_on = p, self->wait_value = value, self->where = where;
     yield();
@@ -191,21 +197,24 @@ static void run_blocks(std::vector<Block> &blocks, int threads) {
         f->context.uc_link = &scheduler;
         makecontext(&f->context, entry, 0);
     }
+    int idle = 0; /* rounds in which all that ran has polled, and nothing was under way */
     for (int left = n; left;) {
         left = 0;
-        bool ran = false;
+        bool ran = false, naps = false;
         for (int i = 0; i < n; i++) {
             Thread &t = fibers[i]->t;
             if (t.done) continue;
             left++;
             if (t.wait_on && *t.wait_on == t.wait_value) continue;
-            ran = true;
+            napped = false;
             resume(fibers[i]);
+            (napped ? naps : ran) = true;
         }
+        if (ran) idle = 0;
         if (left && !ran) {
             const bool some = !pending.empty();
             happen();
-            if (!some) stuck(blocks, n);
+            if (!some && (!naps || ++idle > 100)) stuck(blocks, n);
         }
     }
     while (happen()) continue;
