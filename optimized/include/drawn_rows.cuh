@@ -6,9 +6,9 @@
  * for as much as it has room for: seven pieces in shared memory, which come by bulk copies, and
  * four in registers. A piece that has come is summed by eight warps; one tells the sum to the other
  * blocks (told_words.cuh); a team of four warps takes the piece into registers, so that its slot is
- * free for the next; others hear what all have told of its row; then the team maps and writes it.
- * Each of these is a role of its own warps, which pass pieces on by barriers in shared memory, and
- * none but those that hear ever looks at memory to wait.
+ * free for the next; another hears what all have told of its row; then the team maps and writes it.
+ * Each of these is a role of its own warps, which hand pieces over (pieces.cuh), and none but the
+ * one that hears ever looks at memory to wait.
  *
  * Contract: ROWS of COLUMNS floats, whole pieces; an Op of row_ops.cuh, whose NEUTRAL it does not
  * need, with a State of 8 or 16 bytes. Results do not depend on who draws what.
@@ -20,12 +20,13 @@
  * that run have room for a row together: 24 for rows of 8 MB, one for 256 KB. Others may come when
  * they can, so the launch is not cooperative. A GPU with too few takes row_passes.cuh.
  *
- * Floor: 8 bytes a value over the copy bandwidth. Reaches 97 % of it (l1_035 on an H200, outside
- * the harness: 3628 us, where a copy took 3634). In turns, not drawn: 3912; two teams: 3673;
- * pieces of 16 KB: 3982; stores by bulk copies: 3895; with a fence before telling: 4313. */
+ * Floor: 8 bytes a value over the copy bandwidth. Reaches the speed of a copy of as many bytes:
+ * l1_035 took 3646 us on an H200, outside the harness, where a copy took 3637. In turns, not drawn:
+ * 3912; two teams: 3673; pieces of 16 KB: 3982; stores by bulk copies: 3895; with a fence before
+ * telling: 4313. Two warps that hear in turns: 3172 for l1_023, where one takes 3103. */
 #pragma once
 #include <type_traits>
-#include "hopper_f16.cuh"
+#include "pieces.cuh"
 #include "row_ops.cuh"
 #include "row_passes.cuh"
 #include "told_words.cuh"
@@ -37,22 +38,23 @@ constexpr int DRAWN_SUMMERS = 8; /* warps that sum a piece */
 constexpr int DRAWN_STEP = 8;    /* words from a row's counter to the next: another sector of L2 */
 
 /* A piece is FOURS float4 a thread of a team; SLOTS of them are in shared memory, TEAMS in
- * registers. Where rows are long a counter says when all is told, and one warp hears; else the
- * states themselves say it, and HEARERS take turns, as each piece is of another row. */
+ * registers. Where rows are long a counter says when all is told; else the states themselves do. */
 template <int COLUMNS, int FOURS_ = 16, int SLOTS_ = 7,
-          bool COUNTED_ = (COLUMNS / (4 * DRAWN_TEAM * FOURS_) > 64),
-          int HEARERS_ = COUNTED_ ? 1 : 2>
+          bool COUNTED_ = (COLUMNS / (4 * DRAWN_TEAM * FOURS_) > 64)>
 struct DrawnShape {
-    static constexpr int FOURS = FOURS_, SLOTS = SLOTS_, TEAMS = 4, HEARERS = HEARERS_;
+    static constexpr int FOURS = FOURS_, SLOTS = SLOTS_, TEAMS = 4;
     static constexpr bool COUNTED = COUNTED_;
     static constexpr int PIECE = DRAWN_TEAM * FOURS; /* float4 */
     static constexpr int PER_ROW = COLUMNS / (4 * PIECE);
     static constexpr int ROOM = SLOTS + TEAMS;              /* pieces that a block holds */
     static constexpr int KNOWN = ROOM < 16 ? 16 : 32;       /* pieces of which something is known */
     static constexpr int MAPPERS = TEAMS * DRAWN_TEAM / 32; /* warps */
-    static constexpr int THREADS = (MAPPERS + DRAWN_SUMMERS + 4) * 32;
+    static constexpr int OTHERS = 4; /* draw, tell, hear, and fill up a warpgroup */
+    static constexpr int THREADS = (MAPPERS + DRAWN_SUMMERS + OTHERS) * 32;
     static_assert(COLUMNS % (4 * PIECE) == 0, "rows are whole pieces");
-    static_assert(KNOWN > ROOM && SLOTS >= TEAMS && HEARERS <= 2, "see the roles");
+    static_assert(KNOWN > ROOM && SLOTS >= TEAMS, "see the roles");
+    static_assert(MAPPERS % 4 == 0 && (DRAWN_SUMMERS + OTHERS) % 4 == 0,
+                  "registers are a warpgroup's");
 };
 
 /* A block's shared memory. Slot i % SLOTS and what is known at i % KNOWN are of the i-th piece that
@@ -65,32 +67,6 @@ template <class Op, class S> struct DrawnMemory {
     typename Op::Row row[S::KNOWN];
     int piece[S::KNOWN]; /* its number in the tensor; -1: a team's end */
 };
-
-/* Arrives for a warp, behind all that its lanes have done. */
-__device__ __forceinline__ void warp_arrive(uint64_t *bar) {
-    __syncwarp();
-    if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(shared_address(bar));
-}
-
-/* Waits for the n-th phase of a barrier. */
-__device__ __forceinline__ void wait_phase(const uint64_t *bar, int n) {
-    bar_wait(shared_address(bar), n & 1);
-}
-
-/* Asks for a piece, by a warp. Racecheck is to see who reads it: there the warp copies it. */
-template <int FOURS> /* of all */
-__device__ __forceinline__ void ask_piece(float4 *slot, const float4 *from, uint64_t *full) {
-#ifdef KP_RACECHECK
-    for (int i = threadIdx.x % 32; i < FOURS; i += 32)
-        copy_async<16>(shared_address(slot + i), from + i);
-    warp_arrive(full);
-#else
-    if (threadIdx.x % 32 == 0) {
-        bar_expect(shared_address(full), FOURS * 16);
-        copy_bulk<1>(shared_address(slot), from, FOURS * 16, shared_address(full));
-    }
-#endif
-}
 
 /* A warp draws pieces when there is a slot for them, not before: a piece that has been drawn and
  * has no slot could be what all wait for. Then come as many ends as teams, one each; nobody frees
@@ -198,14 +174,14 @@ __device__ __forceinline__ typename Op::State hear_row(const typename Op::State 
     return warp_join<Op>(all);
 }
 
-/* A warp hears of the rows of pieces first, first + HEARERS and so on. */
+/* A warp hears of the rows of the block's pieces, of each once. */
 template <int COLUMNS, class S, class Op, class M>
-__device__ __forceinline__ void hear_pieces(const Op &op, M &m, int first,
-                                            const typename Op::State *told, const unsigned *count) {
+__device__ __forceinline__ void hear_pieces(const Op &op, M &m, const typename Op::State *told,
+                                            const unsigned *count) {
     int known = -1;
     typename Op::Row of_known = {};
 #pragma unroll 1
-    for (int i = first;; i += S::HEARERS) {
+    for (int i = 0;; i++) {
         const int k = i % S::KNOWN;
         wait_phase(&m.summed[k], i / S::KNOWN);
         const int piece = m.piece[k], row = piece / S::PER_ROW;
@@ -292,8 +268,8 @@ __global__ void __launch_bounds__(S::THREADS, 1)
         draw_pieces<ROWS, S>(m, (const float4 *)x, drawn);
     else if (job == 1)
         tell_pieces<Op, S>(m, told, count);
-    else if (job - 2 < S::HEARERS)
-        hear_pieces<COLUMNS, S>(op, m, job - 2, told, count);
+    else if (job == 2)
+        hear_pieces<COLUMNS, S>(op, m, told, count);
 }
 
 /* Bytes of scratch that drawn_rows() needs. */
