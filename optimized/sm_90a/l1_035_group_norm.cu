@@ -5,8 +5,8 @@
  * Idea: multiprocessors draw pieces of 32 KB, which wait in shared memory and registers until the
  * moments of their group are known, so that x is read once (drawn_rows.cuh).
  * Floor: 8 bytes an element over the copy bandwidth, 3504 us.
- * Measured: not yet by the harness; outside it 3628 us on an H200, where a copy took 3634 and the
- * portable kernel 3874. */
+ * Measured outside the harness on an H200: 3646 us, where a copy took 3637 and the portable kernel
+ * (row_ring.cuh) 3846. */
 #include "task.h"
 #include "row_ops.cuh"
 #include "drawn_rows.cuh"
