@@ -6,7 +6,8 @@
  * what the chip has under way lies in few rows, close together in memory, and what one block waits
  * for never queues behind its own next reads. Rows go to the clusters that are free: where each
  * takes every so manyth row, the slowest makes the others wait at the end.
- * Floor: 8 bytes a value over the copy bandwidth. Reaches 95 to 99 % of it (l1_034, l1_039).
+ * Floor: 8 bytes a value over the copy bandwidth. Reaches 97 to 98 % of it (crfm_softmax, l1_039).
+ * Long rows of whole pieces take drawn_rows.cuh.
  *
  * Rows lie in blocks as in row_ring.cuh, FOURS float4 a thread: they may begin anywhere, if the Op,
  * one of row_ops.cuh, has a NEUTRAL value. Its State has 8 or 16 bytes. */

@@ -62,6 +62,14 @@ kernel stuck "if (i < 32) __syncthreads(); $shuffles if (i < 16) __syncwarp(); _
 emulate stuck
 check 'one whose lanes wait for each other fails' is $? 1
 check 'and says where they wait' grep -q 'deadlock in block (0 0 0).*warp' "$out"
+# Blocks that poll are not alone on a GPU.
+kernel polls "static volatile int told[] = {0, 0, 0, 0, 1}; while (!told[row + 1]) __nanosleep(20);
+    $shuffles __syncthreads(); if (i == 0) y[row] = part[0] + part[1], told[row] = 1;"
+emulate polls
+check 'blocks that wait for those behind them are met' [ $? = 0 ]
+kernel alone "static volatile int told; while (!told) __nanosleep(20); $shuffles __syncthreads(); if (i == 0) y[row] = part[0] + part[1];"
+emulate alone
+check 'what nobody tells is a deadlock' grep -q 'deadlock in block (0 0 0)' "$out"
 kernel ptx "asm volatile(\"\"); $shuffles __syncthreads(); if (i == 0) y[row] = part[0] + part[1];"
 emulate ptx
 check 'one with PTX of its own is skipped' grep -q '^skip .*PTX' "$out"

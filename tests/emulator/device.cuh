@@ -67,6 +67,7 @@ extern dim3 grid_dim __asm__("gridDim"), block_dim
 void *shared_memory();                                        /* the block's dynamic one */
 void wait_change(const int *p, int value, const char *where); /* until *p != value */
 void yield();                                                 /* let others run */
+void nap();                                                   /* the same, and nothing was done */
 void barrier(Barrier &b, int count, const char *where);       /* until `count` have come */
 void sync_all();                                              /* __syncthreads */
 int sync_vote(int v);                                         /* and the sum of v */
@@ -151,7 +152,7 @@ inline void __syncwarp(unsigned mask = ~0u) {
 inline void __threadfence() {}
 inline void __threadfence_block() {}
 inline void __nanosleep(unsigned) {
-    emulator::yield();
+    emulator::nap();
 }
 template <class T> T __shfl_sync(unsigned m, T v, int from, int width = 32) {
     return emulator::exchange(m, v, (emulator::self->lane & ~(width - 1)) | (from & (width - 1)));

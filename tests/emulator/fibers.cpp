@@ -98,6 +98,12 @@ void yield() {
     __sanitizer_finish_switch_fiber(fake, &scheduler_stack, &scheduler_size);
 #endif
 }
+/* A thread that polls, and has seen nothing yet. */
+static bool napped;
+void nap() {
+    napped = true;
+    yield();
+}
 void wait_change(const int *p, int value, const char *where) {
     self->wait_on = p, self->wait_value = value, self->where = where;
     yield();
@@ -168,17 +174,16 @@ static void stuck(const std::vector<Block> &blocks, int n) {
     exit(1);
 }
 
-/* Runs the blocks of a cluster to their end. */
-static void run_blocks(std::vector<Block> &blocks, int threads) {
+/* Makes the fibers of all blocks but the first `begun`. Returns how many there are now. */
+static int begin_fibers(std::vector<Block> &blocks, int begun, int threads) {
     const int n = (int)blocks.size() * threads;
-    cluster_live = n;
     while ((int)fibers.size() < n) {
         Fiber *f = new Fiber;
         f->stack =
             (char *)mmap(NULL, STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         fibers.push_back(f);
     }
-    for (int i = 0; i < n; i++) {
+    for (int i = begun * threads; i < n; i++) {
         Fiber *f = fibers[i];
         f->t = Thread();
         f->t.block = &blocks[i / threads];
@@ -191,21 +196,35 @@ static void run_blocks(std::vector<Block> &blocks, int threads) {
         f->context.uc_link = &scheduler;
         makecontext(&f->context, entry, 0);
     }
+    return n;
+}
+
+/* Runs the blocks of a cluster to their end. If all that they do is to poll, `more` may add others
+ * of the grid. */
+static void run_blocks(std::vector<Block> &blocks, int threads, const std::function<bool()> &more) {
+    int n = begin_fibers(blocks, 0, threads);
+    cluster_live = n;
+    int idle = 0; /* rounds in which all that ran has polled, and nothing was under way */
     for (int left = n; left;) {
         left = 0;
-        bool ran = false;
+        bool ran = false, naps = false;
         for (int i = 0; i < n; i++) {
             Thread &t = fibers[i]->t;
             if (t.done) continue;
             left++;
             if (t.wait_on && *t.wait_on == t.wait_value) continue;
-            ran = true;
+            napped = false;
             resume(fibers[i]);
+            (napped ? naps : ran) = true;
         }
+        if (ran) idle = 0;
         if (left && !ran) {
             const bool some = !pending.empty();
             happen();
-            if (!some) stuck(blocks, n);
+            if (some || (naps && ++idle <= 100)) continue;
+            const int begun = (int)blocks.size();
+            if (!naps || !more()) stuck(blocks, n);
+            n = begin_fibers(blocks, begun, threads), idle = 0;
         }
     }
     while (happen()) continue;
@@ -223,17 +242,25 @@ void launch(const Config &c, const std::function<void()> &kernel) {
                 c.grid.x, c.grid.y, c.grid.z, c.block.x, c.block.y, c.block.z, c.shared),
             exit(1);
     const long long total = (long long)c.grid.x * c.grid.y * c.grid.z;
-    for (long long first = 0; first < total; first += size) {
-        std::vector<Block> blocks(size);
-        std::vector<std::vector<Warp>> w(size, std::vector<Warp>(warps));
-        for (int r = 0; r < size; r++) {
-            Block &b = blocks[r];
-            const long long i = first + r;
+    for (long long next = 0; next < total;) {
+        std::vector<Block> blocks;
+        std::deque<std::vector<Warp>> w;
+        blocks.reserve(size > MOST_BLOCKS ? size : MOST_BLOCKS); /* they stay where they are */
+        const auto begin = [&] {
+            const int r = (int)blocks.size();
+            const long long i = next++;
+            w.emplace_back(warps);
+            Block &b = blocks.emplace_back();
             b.index = make_uint3(i % c.grid.x, i / c.grid.x % c.grid.y, i / c.grid.x / c.grid.y);
-            b.rank = r % width, b.live = b.threads = threads, b.warps = w[r].data();
+            b.rank = r % width, b.live = b.threads = threads, b.warps = w.back().data();
             b.shared = shared_of(r, c.shared), b.shared_bytes = c.shared;
-        }
-        run_blocks(blocks, threads);
+        };
+        while ((int)blocks.size() < size) begin();
+        run_blocks(blocks, threads, [&] {
+            if (size > 1 || next == total || blocks.size() == MOST_BLOCKS) return false;
+            begin();
+            return true;
+        });
     }
 }
 } // namespace emulator

@@ -1,0 +1,44 @@
+/* pieces.cuh: pieces that warps of different roles hand over in shared memory (sm_90a).
+ *
+ * Idea: a role is one or more warps that do one thing with each piece: ask for it, reduce it, tell,
+ * map. Roles share no barrier of the block; each goes through the block's pieces at its own speed,
+ * and waits only for what it needs of the next one.
+ *
+ * Contract: all roles take pieces in the same order and count them from 0. The i-th of them lies in
+ * slot i % SLOTS, and what happens to it ends phase i / SLOTS of the slot's barrier of that name. A
+ * barrier is made for WARP_ARRIVALS a warp that arrives. Who asks for a piece has waited until the
+ * slot is free; so no barrier is more than one phase ahead of one that waits at it.
+ * Reaches: see drawn_rows.cuh. */
+#pragma once
+#include "hopper_f16.cuh"
+
+namespace kp {
+
+/* Arrives for a warp, behind all that its lanes have done. */
+__device__ __forceinline__ void warp_arrive(uint64_t *bar) {
+    __syncwarp();
+    if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(shared_address(bar));
+}
+
+/* Waits until phase n of a barrier, from 0, is over. */
+__device__ __forceinline__ void wait_phase(const uint64_t *bar, int n) {
+    bar_wait(shared_address(bar), n & 1);
+}
+
+/* Asks for a piece of FOURS float4, by a warp, which arrives at `full`; that is over when all has
+ * come. Racecheck is to see who reads it: there the warp copies it. */
+template <int FOURS>
+__device__ __forceinline__ void ask_piece(float4 *slot, const float4 *from, uint64_t *full) {
+#ifdef KP_RACECHECK
+    for (int i = threadIdx.x % 32; i < FOURS; i += 32)
+        copy_async<16>(shared_address(slot + i), from + i);
+    warp_arrive(full);
+#else
+    if (threadIdx.x % 32 == 0) {
+        bar_expect(shared_address(full), FOURS * 16);
+        copy_bulk<1>(shared_address(slot), from, FOURS * 16, shared_address(full));
+    }
+#endif
+}
+
+} // namespace kp
