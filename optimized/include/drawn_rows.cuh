@@ -25,7 +25,7 @@
  * pieces of 16 KB: 3982; stores by bulk copies: 3895; with a fence before telling: 4313. */
 #pragma once
 #include <type_traits>
-#include "hopper_f16.cuh"
+#include "pieces.cuh"
 #include "row_ops.cuh"
 #include "row_passes.cuh"
 #include "told_words.cuh"
@@ -65,32 +65,6 @@ template <class Op, class S> struct DrawnMemory {
     typename Op::Row row[S::KNOWN];
     int piece[S::KNOWN]; /* its number in the tensor; -1: a team's end */
 };
-
-/* Arrives for a warp, behind all that its lanes have done. */
-__device__ __forceinline__ void warp_arrive(uint64_t *bar) {
-    __syncwarp();
-    if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(shared_address(bar));
-}
-
-/* Waits for the n-th phase of a barrier. */
-__device__ __forceinline__ void wait_phase(const uint64_t *bar, int n) {
-    bar_wait(shared_address(bar), n & 1);
-}
-
-/* Asks for a piece, by a warp. Racecheck is to see who reads it: there the warp copies it. */
-template <int FOURS> /* of all */
-__device__ __forceinline__ void ask_piece(float4 *slot, const float4 *from, uint64_t *full) {
-#ifdef KP_RACECHECK
-    for (int i = threadIdx.x % 32; i < FOURS; i += 32)
-        copy_async<16>(shared_address(slot + i), from + i);
-    warp_arrive(full);
-#else
-    if (threadIdx.x % 32 == 0) {
-        bar_expect(shared_address(full), FOURS * 16);
-        copy_bulk<1>(shared_address(slot), from, FOURS * 16, shared_address(full));
-    }
-#endif
-}
 
 /* A warp draws pieces when there is a slot for them, not before: a piece that has been drawn and
  * has no slot could be what all wait for. Then come as many ends as teams, one each; nobody frees
