@@ -8,9 +8,10 @@
  * slot i % SLOTS, and what happens to it ends phase i / SLOTS of the slot's barrier of that name. A
  * barrier is made for WARP_ARRIVALS a warp that arrives. Who asks for a piece has waited until the
  * slot is free; so no barrier is more than one phase ahead of one that waits at it.
- * Reaches: see drawn_rows.cuh. */
+ * Reaches: see drawn_rows.cuh and layer_norm_sm90.cuh. */
 #pragma once
 #include "hopper_f16.cuh"
+#include "kept_in_l2.cuh"
 
 namespace kp {
 
@@ -26,18 +27,22 @@ __device__ __forceinline__ void wait_phase(const uint64_t *bar, int n) {
 }
 
 /* Asks for a piece of FOURS float4, by a warp, which arrives at `full`; that is over when all has
- * come. Racecheck is to see who reads it: there the warp copies it. */
-template <int FOURS>
+ * come. ONCE: nobody will read it again, so that the L2 cache need not keep it. Racecheck is to see
+ * who reads it: there the warp copies it. */
+template <int FOURS, bool ONCE = false>
 __device__ __forceinline__ void ask_piece(float4 *slot, const float4 *from, uint64_t *full) {
 #ifdef KP_RACECHECK
     for (int i = threadIdx.x % 32; i < FOURS; i += 32)
         copy_async<16>(shared_address(slot + i), from + i);
     warp_arrive(full);
 #else
-    if (threadIdx.x % 32 == 0) {
-        bar_expect(shared_address(full), FOURS * 16);
-        copy_bulk<1>(shared_address(slot), from, FOURS * 16, shared_address(full));
-    }
+    const uint32_t bar = shared_address(full), to = shared_address(slot);
+    if (threadIdx.x % 32) return;
+    bar_expect(bar, FOURS * 16);
+    if (ONCE)
+        copy_bulk_once(to, from, FOURS * 16, bar);
+    else
+        copy_bulk<1>(to, from, FOURS * 16, bar);
 #endif
 }
 
