@@ -218,7 +218,7 @@ __device__ __forceinline__ void map_pieces(const Op &op, M &m, int warp, float4 
         float4 v[S::FOURS];
 #pragma unroll
         for (int j = 0; j < S::FOURS; j++) v[j] = from[j * 32];
-        warp_arrive(&m.free[s]);
+        free_piece(&m.free[s]);
         wait_phase(&m.heard[k], i / S::KNOWN);
         const auto row = m.row[k];
         const long long at = (long long)piece * S::PIECE + part;

@@ -159,7 +159,7 @@ __device__ __forceinline__ void map_rows(OnceMemory &m, const float4 *weight, co
             kp::wait_phase(&m.full[place.at], place.turn); /* it is over; this shows the copy */
 #pragma unroll
             for (int e = 0; e < EACH; e++) v[e] = m.slot[place.at][e * MAPPERS + thread];
-            kp::warp_arrive(&m.free[place.at]);
+            kp::free_piece(&m.free[place.at]);
 #pragma unroll
             for (int e = 0; e < EACH; e++) b[e] = next[e], next[e] = bias_of((p + 1) % PIECES, e);
             float4 *to = y + r * (BLOCKS * PIECES * PIECE) + piece_at<BLOCKS>(p) + thread;

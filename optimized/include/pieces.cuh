@@ -21,6 +21,14 @@ __device__ __forceinline__ void warp_arrive(uint64_t *bar) {
     if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(shared_address(bar));
 }
 
+/* Says, for a warp, that it has read a piece and its slot is free. The next copy to it is of
+ * another kind than these reads (the async proxy), and the fence alone puts it behind them: reads
+ * that queue behind stores came after it, and found the next piece. */
+__device__ __forceinline__ void free_piece(uint64_t *bar) {
+    fence_async();
+    warp_arrive(bar);
+}
+
 /* Waits until phase n of a barrier, from 0, is over. */
 __device__ __forceinline__ void wait_phase(const uint64_t *bar, int n) {
     bar_wait(shared_address(bar), n & 1);
