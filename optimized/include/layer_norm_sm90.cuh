@@ -1,213 +1,129 @@
-/* layer_norm_sm90.cuh: layer norm of few, very long rows that reads x once (sm_90: 227 KB of shared
- * memory).
+/* layer_norm_sm90.cuh: layer norm of few, very long rows that reads little of x twice (sm_90: 227
+ * KB of shared memory).
  *
- * Idea: a block owns slices of the columns, in all rows: pieces of 16 KB, the blocks in turns, so
- * that what the chip has under way lies close together. x comes by bulk copies into a ring of 13
- * pieces in shared memory, a row (8) and most of the next. Four warps sum each piece as it comes;
- * one tells the row's sum to the other blocks and hears theirs (told_words.cuh); eight warps, which
- * keep the slice's weight in registers, map the row and make room in the ring. The bias has no room
- * but for a piece; the rest is read again for each row, from the L2 cache, which is told to keep
- * it, and to drop x and y first (kept_in_l2.cuh).
- *
- * Contract: COLUMNS are BLOCKS times up to 8 pieces. All blocks run at once.
- * Reaches 88 % of the bytes' floor (l1_040, crfm_layernorm), 95 % of a copy of as many bytes. */
+ * A block owns a slice of the columns, in all rows, and keeps its weight and bias in shared memory.
+ * Two teams of its threads take rows in turn: while one waits for the sums of all blocks, the other
+ * reads or writes, so that memory is never idle. A team holds half of its row in registers, which
+ * fill with its next row as they are written out, and finds the other half, which it has just read,
+ * in the L2 cache.
+ * Reaches 82 % of the bytes' floor (l1_040, crfm_layernorm). Spills 12 bytes a thread (stored and
+ * loaded). */
 #pragma once
 #include "layer_norm.cuh"
-#include "pieces.cuh"
-#include "told_words.cuh"
 
-constexpr int SLICES = 128; /* blocks */
-constexpr int PIECE = 1024; /* float4 */
-constexpr int RING = 13;    /* pieces of x in shared memory */
-constexpr int KEPT = 1;     /* pieces of the bias there */
-constexpr int MAPPERS = 256, SUMMERS = 128, ONCE_THREADS = 512;
-constexpr int EACH = PIECE / MAPPERS; /* float4 of a piece that a thread maps */
+constexpr int SLICES = 128; /* blocks; all have to run at once */
+constexpr int TEAM = 512;   /* threads that share a row of the slice */
+constexpr int KEPT = 14; /* float4 of weight and of bias a thread that shared memory has room for */
+constexpr int HELD = 8;  /* float4 of x a thread that registers hold */
+constexpr int IN = 4, OUT = 2; /* float4 of the others that are read at a time, and read again */
 
-/* What the blocks tell each other: the moments of each slice of each row, all ones until they are
- * told, and how many are, less one. */
-template <int ROWS, int BLOCKS = SLICES> struct Told {
-    Moments part[ROWS][BLOCKS];
-    unsigned count[ROWS];
-};
-
-/* A block's shared memory. Row r has places r % 2; so much later all are done with it. */
-struct OnceMemory {
-    float4 slot[RING][PIECE], bias[KEPT][PIECE];
-    uint64_t full[RING], free[RING], summed[2], heard[2];
-    Moments part[2][SUMMERS / 32];
-    Standard row[2];
-};
-
-/* A place in the ring: slot `at` is there for the turn-th time. */
-struct RingPlace {
-    int at = 0, turn = 0;
-    __device__ __forceinline__ void next() {
-        if (++at == RING) at = 0, turn++;
-    }
-};
-
-/* Where the p-th piece of this block begins in a row. */
-template <int BLOCKS> __device__ __forceinline__ int piece_at(int p) {
-    return (p * BLOCKS + (int)blockIdx.x) * PIECE;
+/* Barriers: of each team, and the one at which weight and bias are there. */
+constexpr int OF_TEAM = 1, KEPT_IS_THERE = 3;
+__device__ __forceinline__ void meet(int team) {
+    asm volatile("bar.sync %0, %1;" ::"r"(OF_TEAM + team), "n"(TEAM) : "memory");
 }
 
 __device__ __forceinline__ Moments warp_moments(const Moments &m) {
     return {warp_reduce(m.sum, Add()), warp_reduce(m.square, Add())};
 }
 
-/* A warp asks for all pieces in turn. */
-template <int ROWS, int PIECES, int BLOCKS>
-__device__ __forceinline__ void ask_rows(OnceMemory &m, const float4 *x) {
-    RingPlace place;
-#pragma unroll 1
-    for (int i = 0; i < ROWS * PIECES; i++, place.next()) {
-        if (place.turn > 0) kp::wait_phase(&m.free[place.at], place.turn - 1);
-        const float4 *from = x + i / PIECES * (BLOCKS * PIECES * PIECE);
-        kp::ask_piece<PIECE, true>(m.slot[place.at], from + piece_at<BLOCKS>(i % PIECES),
-                                   &m.full[place.at]);
-    }
-}
+/* What the blocks tell each other: the moments of each slice of each row, and of how many slices
+ * they are there. */
+template <int ROWS> struct Told {
+    Moments part[ROWS][SLICES];
+    unsigned count[ROWS];
+};
 
-/* Four warps sum a row's pieces as they come. */
-template <int ROWS, int PIECES> __device__ __forceinline__ void sum_rows(OnceMemory &m) {
-    const int thread = threadIdx.x % SUMMERS;
-    RingPlace place;
-#pragma unroll 1
-    for (int r = 0; r < ROWS; r++) {
-        Moments sum = {0, 0};
-#pragma unroll 1
-        for (int p = 0; p < PIECES; p++, place.next()) {
-            kp::wait_phase(&m.full[place.at], place.turn);
-            const float4 *from = m.slot[place.at] + thread;
-#pragma unroll
-            for (int j = 0; j < PIECE / SUMMERS; j += 2)
-                sum.take(from[j * SUMMERS], from[(j + 1) * SUMMERS]);
-        }
-        sum = warp_moments(sum);
-        if (threadIdx.x % 32 == 0) m.part[r % 2][thread / 32] = sum;
-        kp::warp_arrive(&m.summed[r % 2]);
-    }
-}
-
-/* A warp: the moments of a row, from those of all its slices. */
-template <int BLOCKS>
-__device__ __forceinline__ Moments hear_moments(const Moments *told, const unsigned *count) {
-    constexpr int OWN = (BLOCKS + 31) / 32;
-    const int lane = threadIdx.x % 32;
-    kp::ToldState<Moments> heard[OWN];
-    Moments all = {0, 0};
-    while (kp::told_count(count) != BLOCKS - 1u) __nanosleep(20);
-#pragma unroll
-    for (int j = 0; j < OWN; j++)
-        if (j * 32 + lane < BLOCKS) heard[j] = kp::told_state(told + j * 32 + lane);
-#pragma unroll
-    for (int j = 0; j < OWN; j++)
-        if (j * 32 + lane < BLOCKS) {
-            while (!heard[j].there()) heard[j] = kp::told_state(told + j * 32 + lane);
-            all = all + heard[j].state();
-        }
-    __syncwarp();
-    return warp_moments(all);
-}
-
-/* A warp tells of each row, and hears. */
-template <int ROWS, int PIECES, int BLOCKS>
-__device__ __forceinline__ void tell_rows(OnceMemory &m, Told<ROWS, BLOCKS> *told, double eps) {
-    const int lane = threadIdx.x % 32;
-#pragma unroll 1
-    for (int r = 0; r < ROWS; r++) {
-        kp::wait_phase(&m.summed[r % 2], r / 2);
-        const Moments own = warp_moments(lane < SUMMERS / 32 ? m.part[r % 2][lane] : Moments{0, 0});
+/* Mean and scale of a row of COUNT values, from what the threads of this team have summed of it and
+ * what the other blocks tell. All threads of the team call it. */
+template <int COUNT>
+__device__ __forceinline__ Standard join_row(Moments m, Moments *part, unsigned *count, int team,
+                                             double eps) {
+    __shared__ Moments of_warp[2][TEAM / 32];
+    __shared__ Standard standard_of[2];
+    const int warp = threadIdx.x % TEAM / 32, lane = threadIdx.x % 32;
+    m = warp_moments(m);
+    if (lane == 0) of_warp[team][warp] = m;
+    meet(team);
+    if (warp == 0) {
+        unsigned n;
+        m = lane < TEAM / 32 ? of_warp[team][lane] : Moments{0, 0};
+        m = warp_moments(m);
         if (lane == 0) {
-            kp::tell_state(&told->part[r][blockIdx.x], own);
-            kp::count_told(&told->count[r]);
+            part[blockIdx.x] = m;
+            asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(count) : "memory");
         }
-        const Moments all = hear_moments<BLOCKS>(told->part[r], &told->count[r]);
-        if (lane == 0) m.row[r % 2] = standard(all, 4.0 * BLOCKS * PIECES * PIECE, eps);
-        kp::warp_arrive(&m.heard[r % 2]);
+        do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(n) : "l"(count) : "memory");
+        while (n < SLICES);
+        m = {0, 0};
+        for (int i = lane; i < SLICES; i += 32) {
+            const double2 p = __ldcg((const double2 *)&part[i]);
+            m = m + Moments{p.x, p.y};
+        }
+        m = warp_moments(m);
+        if (lane == 0) standard_of[team] = standard(m, COUNT, eps);
     }
+    meet(team);
+    return standard_of[team];
 }
 
-/* Eight warps map the rows. The next piece's bias is asked for before a piece is stored. */
-template <int ROWS, int PIECES, int BLOCKS>
-__device__ __forceinline__ void map_rows(OnceMemory &m, const float4 *weight, const float4 *bias,
-                                         float4 *y) {
-    const int thread = threadIdx.x;
-    float4 w[PIECES][EACH], next[EACH];
-#pragma unroll
-    for (int p = 0; p < PIECES; p++)
-#pragma unroll
-        for (int e = 0; e < EACH; e++) {
-            const int at = piece_at<BLOCKS>(p) + e * MAPPERS + thread;
-            w[p][e] = __ldcs(weight + at);
-            if (p < KEPT) m.bias[p][e * MAPPERS + thread] = __ldcs(bias + at);
-        }
-    auto bias_of = [&](int p, int e) {
-        return p < KEPT ? m.bias[p][e * MAPPERS + thread]
-                        : kp::load_kept(bias + piece_at<BLOCKS>(p) + e * MAPPERS + thread);
-    };
-#pragma unroll
-    for (int e = 0; e < EACH; e++) next[e] = bias_of(0, e);
-    RingPlace place;
-#pragma unroll 1
-    for (int r = 0; r < ROWS; r++) {
-        kp::wait_phase(&m.heard[r % 2], r / 2);
-        const Standard s = m.row[r % 2];
-#pragma unroll
-        for (int p = 0; p < PIECES; p++, place.next()) {
-            float4 v[EACH], b[EACH];
-            kp::wait_phase(&m.full[place.at], place.turn); /* it is over; this shows the copy */
-#pragma unroll
-            for (int e = 0; e < EACH; e++) v[e] = m.slot[place.at][e * MAPPERS + thread];
-            kp::free_piece(&m.free[place.at]);
-#pragma unroll
-            for (int e = 0; e < EACH; e++) b[e] = next[e], next[e] = bias_of((p + 1) % PIECES, e);
-            float4 *to = y + r * (BLOCKS * PIECES * PIECE) + piece_at<BLOCKS>(p) + thread;
-#pragma unroll
-            for (int e = 0; e < EACH; e++)
-                __stcs(to + e * MAPPERS, normalize(v[e], s, w[p][e], b[e]));
-        }
-    }
-}
-
-/* Makes the barriers, by one thread. */
-__device__ __forceinline__ void init_once(OnceMemory &m) {
-    for (int s = 0; s < RING; s++) {
-        kp::bar_init(kp::shared_address(&m.full[s]), kp::WARP_ARRIVALS);
-        kp::bar_init(kp::shared_address(&m.free[s]), MAPPERS / 32 * kp::WARP_ARRIVALS);
-    }
-    for (int i = 0; i < 2; i++) {
-        kp::bar_init(kp::shared_address(&m.summed[i]), SUMMERS / 32 * kp::WARP_ARRIVALS);
-        kp::bar_init(kp::shared_address(&m.heard[i]), kp::WARP_ARRIVALS);
-    }
-    kp::bar_init_done();
-}
-
-/* Grid: BLOCKS blocks of ONCE_THREADS, all at once; told is all ones. The registers that hold the
- * weight come from the other warps. */
-template <int ROWS, int PIECES, int BLOCKS = SLICES>
-__global__ void __launch_bounds__(ONCE_THREADS, 1)
+/* Grid: SLICES blocks, all at once. A thread has FOURS float4 of a row. */
+template <int ROWS, int FOURS>
+__global__ void __launch_bounds__(2 * TEAM, 1)
     layer_norm_once_kernel(const float4 *__restrict__ x, const float4 *__restrict__ weight,
                            const float4 *__restrict__ bias, float4 *__restrict__ y,
-                           Told<ROWS, BLOCKS> *told, double eps) {
-    static_assert(PIECES >= KEPT && PIECES < RING && PIECES * EACH <= 32, "what there is room for");
-    extern __shared__ __align__(128) unsigned char once_memory[];
-    auto &m = *(OnceMemory *)once_memory;
-    if (threadIdx.x == 0) init_once(m);
-    __syncthreads();
-    const int job = (int)threadIdx.x / 32 - (MAPPERS + SUMMERS) / 32;
-    if (threadIdx.x < MAPPERS) {
-        kp::registers_take<208>();
-        map_rows<ROWS, PIECES, BLOCKS>(m, weight, bias, y);
-        return;
+                           Told<ROWS> *told, double eps) {
+    constexpr int REST = FOURS - HELD, ROW = SLICES * FOURS * TEAM, COUNT = 4 * ROW;
+    static_assert(REST % IN == 0 && REST % OUT == 0, "whole batches");
+    static_assert(FOURS >= KEPT, "what is kept of weight and bias is the slice's");
+    extern __shared__ float4 kept[]; /* weight[KEPT][TEAM], bias[KEPT][TEAM] */
+    const int team = threadIdx.x / TEAM, thread = threadIdx.x % TEAM;
+    const int slice = blockIdx.x * (FOURS * TEAM) + thread;
+    if (team == 1) { /* while the other reads its first row */
+#pragma unroll
+        for (int j = 0; j < KEPT; j++) {
+            kept[j * TEAM + thread] = __ldcs(weight + slice + j * TEAM);
+            kept[(KEPT + j) * TEAM + thread] = __ldcs(bias + slice + j * TEAM);
+        }
+        asm volatile("bar.arrive %0, %1;" ::"n"(KEPT_IS_THERE), "n"(2 * TEAM) : "memory");
     }
-    kp::registers_give<48>();
-    if (job < 0)
-        sum_rows<ROWS, PIECES>(m);
-    else if (job == 0)
-        ask_rows<ROWS, PIECES, BLOCKS>(m, x);
-    else if (job == 1)
-        tell_rows<ROWS, PIECES, BLOCKS>(m, told, eps);
+    float4 v[HELD];
+#pragma unroll
+    for (int j = 0; j < HELD; j++) v[j] = __ldcs(x + (team * ROW + slice) + j * TEAM);
+#pragma unroll 1
+    for (int r = team; r < ROWS; r += 2) {
+        const unsigned at = (unsigned)(r * ROW + slice); /* 32 bits: registers are scarce */
+        Moments m = {0, 0};
+        take(m, v);
+#pragma unroll
+        for (int k = HELD; k < FOURS; k += IN) {
+            float4 u[IN];
+#pragma unroll
+            for (int j = 0; j < IN; j++) u[j] = __ldcg(x + (at + (k + j) * TEAM));
+            take(m, u);
+        }
+        const Standard s = join_row<COUNT>(m, told->part[r], &told->count[r], team, eps);
+        if (r == 0) asm volatile("bar.sync %0, %1;" ::"n"(KEPT_IS_THERE), "n"(2 * TEAM) : "memory");
+        auto put = [&](int j, float4 value) {
+            const float4 w = j < KEPT ? kept[j * TEAM + thread] : __ldg(weight + slice + j * TEAM);
+            const float4 b =
+                j < KEPT ? kept[(KEPT + j) * TEAM + thread] : __ldg(bias + slice + j * TEAM);
+            __stcs(y + (at + j * TEAM), normalize(value, s, w, b));
+        };
+#pragma unroll
+        for (int k = FOURS - OUT; k >= HELD; k -= OUT) { /* what was read last, first */
+            float4 u[OUT];
+#pragma unroll
+            for (int j = 0; j < OUT; j++) u[j] = __ldcs(x + (at + (k + j) * TEAM));
+#pragma unroll
+            for (int j = 0; j < OUT; j++) put(k + j, u[j]);
+        }
+#pragma unroll
+        for (int j = 0; j < HELD; j++) {
+            put(j, v[j]);
+            if (r + 2 < ROWS) v[j] = __ldcs(x + (at + 2 * ROW + j * TEAM)); /* of the next row */
+        }
+    }
 }
 
 /* Bytes of scratch that layer_norm_once() needs. */
@@ -221,9 +137,9 @@ template <int ROWS, int COLUMNS> static inline size_t layer_norm_once_scratch(vo
 template <int ROWS, int COLUMNS>
 static void layer_norm_once(const float *x, const float *weight, const float *bias, float *y,
                             double eps, void *scratch, cudaStream_t stream) {
-    constexpr int PIECES = COLUMNS / 4 / SLICES / PIECE;
-    static_assert(COLUMNS == PIECES * 4 * SLICES * PIECE, "whole pieces");
-    static_assert((long long)ROWS * COLUMNS / 4 < 1ll << 31, "float4 are counted in 32 bits");
+    constexpr int FOURS = COLUMNS / 4 / SLICES / TEAM, SHARED = 2 * KEPT * TEAM * sizeof(float4);
+    static_assert(COLUMNS == FOURS * 4 * SLICES * TEAM && ROWS >= 2, "whole slices");
+    static_assert(COLUMNS < 1 << 26, "what layer_norm() can do");
     int device = 0, processors = 0;
     cudaGetDevice(&device);
     cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
@@ -231,11 +147,11 @@ static void layer_norm_once(const float *x, const float *weight, const float *bi
         layer_norm<ROWS>(x, weight, bias, y, COLUMNS, eps, scratch, stream);
         return;
     }
-    const auto kernel = layer_norm_once_kernel<ROWS, PIECES>;
+    const auto kernel = layer_norm_once_kernel<ROWS, FOURS>;
     Told<ROWS> *told = (Told<ROWS> *)scratch;
     void *arguments[] = {&x, &weight, &bias, &y, &told, &eps};
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(OnceMemory));
-    cudaMemsetAsync(told, 0xff, sizeof *told, stream);
-    cudaLaunchCooperativeKernel((const void *)kernel, dim3(SLICES), dim3(ONCE_THREADS), arguments,
-                                sizeof(OnceMemory), stream);
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED);
+    cudaMemsetAsync(told->count, 0, sizeof told->count, stream);
+    cudaLaunchCooperativeKernel((const void *)kernel, dim3(SLICES), dim3(2 * TEAM), arguments,
+                                SHARED, stream);
 }
