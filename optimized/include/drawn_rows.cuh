@@ -21,9 +21,10 @@
  * they can, so the launch is not cooperative. A GPU with too few takes row_passes.cuh.
  *
  * Floor: 8 bytes a value over the copy bandwidth. Reaches the speed of a copy of as many bytes:
- * l1_035 took 3646 us on an H200, outside the harness, where a copy took 3637. In turns, not drawn:
- * 3912; two teams: 3673; pieces of 16 KB: 3982; stores by bulk copies: 3895; with a fence before
- * telling: 4313. Two warps that hear in turns: 3172 for l1_023, where one takes 3103. */
+ * l1_035 took 3646 us on an H200, outside the harness, where a copy took 3637 (in it: 3653). In
+ * turns, not drawn: 3912; two teams: 3673; pieces of 16 KB: 3982; stores by bulk copies: 3895; with
+ * a fence before telling: 4313. Two warps that hear in turns: 3172 for l1_023, where one takes
+ * 3103. */
 #pragma once
 #include <type_traits>
 #include "pieces.cuh"

@@ -3,7 +3,8 @@
  *
  * What is read once need not stay, and what is read again and again should. A hint says which;
  * stores have __stcs(). Hints change times only.
- * Reaches: see layer_norm_sm90.cuh, where they are worth 14 %. */
+ * Reaches: in a layer norm that reads x once, an L2 told to drop x saved 7 %, and one told to keep
+ * the bias 1 % (NOTES.md); no recorded kernel asks for either yet. */
 #pragma once
 #include "hopper.cuh"
 

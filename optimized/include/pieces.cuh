@@ -8,7 +8,7 @@
  * slot i % SLOTS, and what happens to it ends phase i / SLOTS of the slot's barrier of that name. A
  * barrier is made for WARP_ARRIVALS a warp that arrives. Who asks for a piece has waited until the
  * slot is free; so no barrier is more than one phase ahead of one that waits at it.
- * Reaches: see drawn_rows.cuh and layer_norm_sm90.cuh. */
+ * Reaches: see drawn_rows.cuh. */
 #pragma once
 #include "hopper_f16.cuh"
 #include "kept_in_l2.cuh"
