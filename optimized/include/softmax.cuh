@@ -3,7 +3,8 @@
  * A block owns a row. First pass: each thread keeps the largest value it has seen and the sum of
  * exp(value - largest), rescaled when the largest grows; the block joins them. Second pass: the
  * row again, last part first because it is still in L2, and the result.
- * No result is of it: the H200 and the H100 take cluster_rows.cuh. */
+ * No result is of it: the H200 and the H100 take drawn_rows.cuh, for short rows cluster_rows.cuh.
+ */
 #pragma once
 #include <float.h>
 #include "reduce.cuh"
