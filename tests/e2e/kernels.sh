@@ -4,7 +4,7 @@
 # optimised.  Of the specimens there is one for each way to be refused.
 # KERNELS=all compiles every kernel as users do, for each architecture that it is for, a family's for three of its
 # shapes, and sees that it passes the gates and that its result has the hash of its headers; then every specimen
-# that needs no GPU to get its verdict, and the tests of optimized/include.  KERNELS=8, as continuous integration
+# that needs no GPU to get its verdict, and the tests of optimized/include.  KERNELS=4, as continuous integration
 # has it, does so for 8 kernels, first those that were not measured, and 8 specimens, others for each commit.
 # uses: build/gate build/confine build/task
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
