@@ -5,7 +5,7 @@
 # KERNELS=all compiles every kernel as users do, for each architecture that it is for, a family's for three of its
 # shapes, and sees that it passes the gates and that its result has the hash of its headers; then every specimen
 # that needs no GPU to get its verdict, and the tests of optimized/include.  KERNELS=4, as continuous integration
-# has it, does so for 8 kernels, first those that were not measured, and 8 specimens, others for each commit.
+# has it, does so for 4 kernels, first those that were not measured, and 4 specimens, others for each commit.
 # uses: build/gate build/confine build/task
 # shellcheck disable=SC2154  # out, root, scratch are lib.sh's
 . tests/e2e/lib.sh
