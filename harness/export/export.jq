@@ -1,5 +1,5 @@
 # export.jq: training data of what `build/best --answers` prints; see README.md here.
-# --argjson shares: a number of 0 to 1 for each task; --argjson constants (worth.jq); --argjson test_share.  Prints lines
+# --argjson shares: a number of 0 to 1 for each task; --argjson test_share.  Prints lines
 # "FILE<tab>ROW", and "say<tab>what was left out".
 include "worth";
 
@@ -55,7 +55,7 @@ def cell:
               (group_by(.prompt | question)[] | select(length > 1) | {grpo: group}) end))
     end;
 
-[inputs | if .result then .result.constants = $constants[.task] else . end] | [group_by([.gpu, .task])[] | sort_by([.mode, .round, .index]) | cell] as $found
+[inputs] | [group_by([.gpu, .task])[] | sort_by([.mode, .round, .index]) | cell] as $found
 | ($found[] | to_entries[] | select(.key | IN("say", "sft", "correct", "grpo")) | "\(.key)\t\(.value | if type == "string" then . else tojson end)"),
   ([$found[].rl | select(.)] | to_entries[] | .key as $i | "rl\t\(.value | .extra_info.index = $i | tojson)"),
   (["unmeasured", "left_out", "void"][] as $what | "\($what)\t\([$found[] | .[$what] // 0] | add // 0)")

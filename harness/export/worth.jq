@@ -1,10 +1,8 @@
 # worth.jq: what a result of `time` is worth; see README.md here.
 
 def flagged($names): any(.flags[]? | strings | split(":")[0]; IN($names[]));
-# The task does not tell a kernel that computes it from one that does not.  `constants` (put there by
-# export) names its tensors that are declared constants: that one changes nothing says nothing of the rest.
-def void: .constants as $constants | any(.flags[]? | strings | split(": ");
-    .[0] == "degenerate" or .[0] == "no-influence" and (IN(.[1]; $constants[]?) | not));
+# The task does not tell a kernel that computes it from one that does not.
+def void: flagged(["degenerate", "no-influence"]);
 # The time of the kernel cannot be trusted.  (A decoy-ratio is a control-ratio of earlier results.)
 def doubtful: flagged(["control-ratio", "decoy-ratio", "clocks-disagree"]);
 

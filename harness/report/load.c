@@ -88,19 +88,6 @@ static bool task_left_out(const cJSON *json) {
     return false;
 }
 
-/* The names of a task's tensors that hold a declared constant, such as a causal mask. */
-static char *declared_constants(const struct kp_task *t) {
-    char *names = text_format(" ");
-    for (int i = 0; i < t->ntensors; i++) {
-        const struct kp_tensor *x = &t->tensors[i];
-        if (x->fill.kind != KP_FILL_CONSTANT || x->domain != KP_DOMAIN_DECLARED) continue;
-        char *longer = text_format("%s%s ", names, x->name);
-        free(names);
-        names = longer;
-    }
-    return names;
-}
-
 /* Fill in what a row's task computes, and free the task.  One that cannot be read (NULL) stays
  * unknown: `task check` says what is wrong with it. */
 static void describe_task(struct row *row, struct kp_task *t) {
@@ -113,7 +100,6 @@ static void describe_task(struct row *row, struct kp_task *t) {
     enum kp_dtype type = task_float_type(t);
     snprintf(row->class, sizeof row->class, "%s", type == KP_F32 ? "fp32" : kp_dtype_name(type));
     row->kind = task_kind(t);
-    row->constants = declared_constants(t);
     task_free(t);
 }
 
@@ -423,29 +409,17 @@ void report_free(struct report *r) {
         free(r->columns[i].torch_from);
         free(r->columns[i].beside);
     }
-    for (int i = 0; i < r->nrows; i++) free(r->rows[i].meaning), free(r->rows[i].constants);
+    for (int i = 0; i < r->nrows; i++) free(r->rows[i].meaning);
     boards_free(&r->boards);
     free(r->columns);
     free(r->rows);
-}
-
-/* Whether a flag only says that a declared constant changes nothing.  It never varies, so a kernel
- * that knows it need not read it. */
-static bool of_constant(const struct row *row, const char *flag) {
-    static const char none[] = "no-influence: ";
-    if (!row->constants || strncmp(flag, none, strlen(none))) return false;
-    char *name = text_format(" %s ", flag + strlen(none));
-    bool found = strstr(row->constants, name) != NULL;
-    free(name);
-    return found;
 }
 
 bool report_left_out(const struct report *r, const struct column *c, int row) {
     if (r->rows[row].left_out) return true;
     const struct result *cell = &c->cell[row];
     for (int i = 0; i < cell->nflags; i++)
-        if (flag_left_out(cell->flags[i]) && !of_constant(&r->rows[row], cell->flags[i]))
-            return true;
+        if (flag_left_out(cell->flags[i])) return true;
     return false;
 }
 

@@ -19,8 +19,6 @@ struct row { /* a task */
     bool own;      /* of a suite that is not published: in no row of all, and not in README */
     bool family;   /* one of a family's shapes, which would outnumber the rest: in no row of all */
     bool left_out; /* the task itself is flagged, whatever its results say */
-    char *constants; /* " NAME NAME ": the tensors that hold one declared constant whatever is
-                      * drawn; NULL if its graph cannot be read */
     char *meaning;   /* what it computes (task_text_meaning); NULL if its graph cannot be read */
     char class[8];   /* its own, by its tensors: f16, bf16 or fp32; "", any, without a meaning */
     enum kp_op_kind kind; /* elementwise without a meaning */

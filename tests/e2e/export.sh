@@ -163,18 +163,6 @@ cp -r attempts with_void
 run void with_void
 check 'a task that cannot tell work from none is left out' is "$(jq -r '.task // .extra_info.task' void/*.jsonl | sort -u)" l1_019_relu
 check 'which is said' says '^export: 1 cells were left out'
-# A declared constant that changes nothing, as a causal mask, says nothing of the rest.
-masked=l3_043_mingpt_causal_attention
-cp -r attempts with_mask
-(cd with_mask && sed -i "s/l1_026_gelu/$masked/g" ./*/h200/l1_026_gelu.*.json && for f in ./*/h200/l1_026_gelu.*; do mv "$f" "${f/l1_026_gelu/$masked}"; done
-    f=repair.r1a1/h200/$masked.time.json && jq '.flags = ["no-influence: bias"]' "$f" > x && mv x "$f")
-run mask with_mask
-check 'a task with a mask stays' grep -q "\"task\":\"$masked\"" mask/sft.jsonl
-for flag in bias:2 x:null; do
-    jq -n --arg task $masked --arg flag "no-influence: ${flag%:*}" '{$task, verdict: "ok", flags: [$flag], speedup: {ratio: 2}}' > one.time.json
-    run --reward one.time.json
-    check "and a kernel where ${flag%:*} changes nothing is worth ${flag#*:}" is "$(cat "$out")" "${flag#*:}"
-done
 # A time that cannot be trusted is worth as much as a wrong kernel, and teaches nothing.
 cp -r attempts with_doubt
 (cd with_doubt && f=one_shot.r1a3/h200/l1_019_relu.time.json && jq '.flags = ["noisy", "control-ratio: 1.30x on scaled inputs"]' "$f" > x && mv x "$f")

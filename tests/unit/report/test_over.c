@@ -311,33 +311,6 @@ static void test_flags(void **state) {
     }
 }
 
-/* That a declared constant has no influence leaves nothing out: it never varies.  One that inputs
- * replace does, and so does any other tensor. */
-static void test_constants(void **state) {
-    static const struct flag_case cases[] = {
-        {"\"no-influence: mask\"", 0}, {"\"no-influence: x\"", 1},
-        {"\"no-influence: ones\"", 1}, {"\"no-influence: mas\"", 1},
-        {"\"no-influence\"", 1},       {"\"no-influence: mask\",\"degenerate\"", 1},
-        {"\"degenerate: mask\"", 1}};
-    (void)state;
-    file_replace(
-        "tasks/s/k.json",
-        "{\"schema\":1,\"task\":\"k\",\"suite\":\"s\",\n\"inputs\":[\n"
-        "{\"name\":\"x\",\"shape\":[4,4],\"dtype\":\"f32\",\"fill\":\"normal(0,1)\","
-        "\"domain\":\"declared\"},\n{\"name\":\"ones\",\"shape\":[4,4],\"dtype\":\"f32\",\"fill\":"
-        "\"constant(1)\"},\n"
-        "{\"name\":\"mask\",\"shape\":[4,4],\"dtype\":\"f32\",\"fill\":\"lower(constant(1))\","
-        "\"domain\":\"declared\"}],\n\"graph\":[\n\"t1[4,4] = add(x, ones)\",\n"
-        "\"t2[4,4] = mul(t1, mask)\"],\n\"outputs\":[\"t2\"]}");
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        cell("k", "fp32", 2, "b1", cases[i].flag);
-        struct report r = loaded();
-        if (report_left_out(&r, &r.columns[0], row_of(&r, "k")) != cases[i].left_out)
-            fail_msg("%s", cases[i].flag);
-        report_free(&r);
-    }
-}
-
 /* A doubtful time earns no reward; one that is not sure enough only leaves the means. */
 static void test_kinds(void **state) {
     (void)state;
@@ -405,7 +378,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_classes, enter, leave),
         cmocka_unit_test_setup_teardown(test_flags, enter, leave),
         cmocka_unit_test_setup_teardown(test_many_flags, enter, leave),
-        cmocka_unit_test_setup_teardown(test_constants, enter, leave),
         cmocka_unit_test(test_kinds),
         cmocka_unit_test_setup_teardown(test_family, enter, leave)};
     return cmocka_run_group_tests(tests, NULL, NULL);
