@@ -163,6 +163,11 @@ cp -r attempts with_void
 run void with_void
 check 'a task that cannot tell work from none is left out' is "$(jq -r '.task // .extra_info.task' void/*.jsonl | sort -u)" l1_019_relu
 check 'which is said' says '^export: 1 cells were left out'
+for flag in 'degenerate: output is identically 0' 'no-influence: x'; do
+    jq -n --arg flag "$flag" '{task: "l1_026_gelu", verdict: "ok", flags: [$flag], speedup: {ratio: 2}}' > one.time.json
+    run --reward one.time.json
+    check "a result with the flag ${flag%%:*} has no reward" is "$(cat "$out")" null
+done
 # A time that cannot be trusted is worth as much as a wrong kernel, and teaches nothing.
 cp -r attempts with_doubt
 (cd with_doubt && f=one_shot.r1a3/h200/l1_019_relu.time.json && jq '.flags = ["noisy", "control-ratio: 1.30x on scaled inputs"]' "$f" > x && mv x "$f")
