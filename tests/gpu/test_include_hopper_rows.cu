@@ -77,23 +77,19 @@ template <int ROWS, int COLUMNS> static void test_layer_norm(double eps) {
 }
 
 /* The kernel itself, with a number of rows that layer_norm_once() does not take, as layer_norm()
- * does not: the teams have unlike numbers of rows. */
-template <int ROWS, int FOURS> static void test_kernel(double eps) {
-    constexpr int COLUMNS = FOURS * 4 * SLICES * TEAM, SHARED = 2 * KEPT * TEAM * sizeof(float4);
-    begin("layer_norm_once_kernel<%d, %d> (eps %g)", ROWS, FOURS, eps);
+ * does not. */
+template <int ROWS, int PIECES> static void test_kernel(double eps) {
+    constexpr int COLUMNS = PIECES * PIECE * SLICES * 4;
+    begin("layer_norm_once_kernel<%d, %d> (eps %g)", ROWS, PIECES, eps);
     const Rows rows(ROWS, COLUMNS, eps);
     const Buffer<float> x(rows.x), weight(rows.weight), bias(rows.bias), y(rows.x.size());
     const Buffer<unsigned char> scratch(sizeof(Told<ROWS>));
-    const auto kernel = layer_norm_once_kernel<ROWS, FOURS>;
     Told<ROWS> *told = (Told<ROWS> *)scratch.data;
-    void *arguments[] = {
-        (void *)&x.data, (void *)&weight.data, (void *)&bias.data, (void *)&y.data, &told, &eps};
-    cuda_ok(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, SHARED),
-            "cudaFuncSetAttribute");
-    cuda_ok(cudaMemset(told->count, 0, sizeof told->count), "cudaMemset");
-    cuda_ok(cudaLaunchCooperativeKernel((const void *)kernel, dim3(SLICES), dim3(2 * TEAM),
-                                        arguments, SHARED, 0),
-            "cudaLaunchCooperativeKernel");
+    cuda_ok(cudaMemset(told, 0xff, sizeof *told), "cudaMemset");
+    kp::launch_sized<1>(layer_norm_once_kernel<ROWS, PIECES>, SLICES, ONCE_THREADS,
+                        sizeof(OnceMemory), 0, true, (const float4 *)x.data,
+                        (const float4 *)weight.data, (const float4 *)bias.data, (float4 *)y.data,
+                        told, eps);
     ran();
     compare(y, rows.want);
     scratch.guarded("scratch");
@@ -109,10 +105,12 @@ int main() {
     test_softmax<7, 393216, 256, 24, kp::KeptSoftmax>("KeptSoftmax"); /* a cluster of sixteen */
     test_standardize<8, 65536, 256, 8>(1e-5);
     test_standardize<40, 262144, 512, 8>(1e-5);
-    test_layer_norm<4, 16 * 4 * SLICES * TEAM>(1e-5);
-    test_layer_norm<4, 20 * 4 * SLICES * TEAM>(0.1);
+    test_layer_norm<4, 8 * PIECE * SLICES * 4>(1e-5);
+    test_layer_norm<4, 16 * PIECE * SLICES * 4>(0.1);
     if (processors >= SLICES) {
-        test_kernel<3, 16>(1e-5);
+        test_kernel<3, 8>(1e-5);
+        test_kernel<9, 4>(1e-5);
+        test_kernel<1, 4>(0.1);
     } else {
         printf("skipped: layer_norm_once_kernel needs %d multiprocessors, there are %d\n", SLICES,
                processors);
