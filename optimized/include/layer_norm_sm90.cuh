@@ -12,8 +12,7 @@
  * makes others late with their sums, and what they tell, and then the ring is full and the memory
  * idle.
  *
- * Contract: COLUMNS are whole pieces of all blocks, a multiple of BIAS_AHEAD of them and at most 16
- * a block. All blocks run at once.
+ * Contract: COLUMNS are 12 or 16 pieces of each block. All blocks run at once.
  * Reaches 89 % of the bytes' floor (l1_040, crfm_layernorm). */
 #pragma once
 #include "layer_norm.cuh"
@@ -36,7 +35,8 @@ template <int ROWS> struct Told {
     unsigned count[ROWS];
 };
 
-/* A block's shared memory. Row r has places r % 2: when row r + 2 is summed, all have heard r. */
+/* A block's shared memory. Row r has places r % 2: the ring has no room for three rows, so that r
+ * is being mapped when r + 2 is summed. */
 struct OnceMemory {
     float4 slot[RING][PIECE];
     uint64_t full[RING], free[RING], summed[2], heard[2];
@@ -152,11 +152,13 @@ __device__ __forceinline__ void map_rows(OnceMemory &m, const float4 *weight, co
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
 #pragma unroll
-        for (int i = 0; i < OF_PIECE; i++) {
-            const int at = piece_at(p) + i * MAPPERS + thread;
-            w[p][i] = __ldcs(weight + at);
-            if (p < BIAS_AHEAD) next[p][i] = __ldg(bias + at);
-        }
+        for (int i = 0; i < OF_PIECE; i++)
+            w[p][i] = __ldcs(weight + piece_at(p) + i * MAPPERS + thread);
+#pragma unroll
+    for (int p = 0; p < BIAS_AHEAD; p++)
+#pragma unroll
+        for (int i = 0; i < OF_PIECE; i++)
+            next[p][i] = __ldcg(bias + piece_at(p) + i * MAPPERS + thread);
     RingPlace place;
 #pragma unroll 1
     for (int r = 0; r < ROWS; r++) {
@@ -164,19 +166,21 @@ __device__ __forceinline__ void map_rows(OnceMemory &m, const float4 *weight, co
         const Standard s = m.row[r % 2];
 #pragma unroll
         for (int p = 0; p < PIECES; p++, place.next()) {
-            float4 v[OF_PIECE];
+            float4 v[OF_PIECE], b[OF_PIECE];
             kp::wait_phase(&m.full[place.at], place.turn); /* it is over; this shows the copy */
 #pragma unroll
             for (int i = 0; i < OF_PIECE; i++) v[i] = m.slot[place.at][i * MAPPERS + thread];
             kp::free_piece(&m.free[place.at]);
+            const float4 *more = bias + piece_at((p + BIAS_AHEAD) % PIECES) + thread;
+#pragma unroll
+            for (int i = 0; i < OF_PIECE; i++) { /* loads before the stores, not behind them */
+                b[i] = next[p % BIAS_AHEAD][i];
+                next[p % BIAS_AHEAD][i] = __ldcg(more + i * MAPPERS);
+            }
             float4 *to = y + r * (PIECES * SLICES * PIECE) + piece_at(p) + thread;
 #pragma unroll
-            for (int i = 0; i < OF_PIECE; i++) {
-                float4 &b = next[p % BIAS_AHEAD][i];
-                const float4 own = b;
-                b = __ldg(bias + piece_at((p + BIAS_AHEAD) % PIECES) + i * MAPPERS + thread);
-                __stcs(to + i * MAPPERS, normalize(v[i], s, w[p][i], own));
-            }
+            for (int i = 0; i < OF_PIECE; i++)
+                __stcs(to + i * MAPPERS, normalize(v[i], s, w[p][i], b[i]));
         }
     }
 }
@@ -200,7 +204,7 @@ __global__ void __launch_bounds__(ONCE_THREADS, 1)
                            const float4 *__restrict__ bias, float4 *__restrict__ y,
                            Told<ROWS> *told, double eps) {
     static_assert(PIECES <= 16 && PIECES % BIAS_AHEAD == 0, "what registers hold");
-    static_assert(AHEAD <= PIECES && PIECES < RING, "a row, and more");
+    static_assert(PIECES < RING && RING < 3 * PIECES, "a row and more, but not three rows");
     extern __shared__ __align__(128) unsigned char once_memory[];
     auto &m = *(OnceMemory *)once_memory;
     if (threadIdx.x == 0) init_once(m);
