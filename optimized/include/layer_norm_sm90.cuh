@@ -152,8 +152,10 @@ __device__ __forceinline__ void map_rows(OnceMemory &m, const float4 *weight, co
 #pragma unroll
     for (int p = 0; p < PIECES; p++)
 #pragma unroll
-        for (int i = 0; i < OF_PIECE; i++)
-            w[p][i] = __ldcs(weight + piece_at(p) + i * MAPPERS + thread);
+        for (int i = 0; i < OF_PIECE; i++) {
+            const int at = piece_at(p) + i * MAPPERS + thread; /* 32 bits: else registers spill */
+            w[p][i] = __ldcs(weight + at);
+        }
 #pragma unroll
     for (int p = 0; p < BIAS_AHEAD; p++)
 #pragma unroll
