@@ -3,8 +3,8 @@
  *
  * What is read once need not stay, and what is read again and again should. A hint says which;
  * stores have __stcs(). Hints change times only.
- * Reaches: in a layer norm that reads x once, an L2 told to drop x saved 7 %, and one told to keep
- * the bias 1 % (NOTES.md); no recorded kernel asks for either yet. */
+ * Reaches: an L2 told to drop x saves a sixth of a layer norm's time (layer_norm_sm90.cuh); one
+ * told to keep the bias saved 1 to 3 %, which no recorded kernel asks for (NOTES.md). */
 #pragma once
 #include "hopper.cuh"
 
