@@ -8,9 +8,9 @@
  * the slice's weight in registers, map the row and make room in the ring. The bias has no room on
  * chip: it comes from the L2 cache again for each row, in time.
  *
- * Until a row is heard, a block has little of the next one under way. What waits at the memory
- * makes others late with their sums, and what they tell, and then the ring is full and the memory
- * idle.
+ * Until a row is heard, a block has at most AHEAD pieces of the next one under way. More would
+ * queue at the memory and delay the blocks that are late with the row, and what the blocks tell
+ * each other, until all rings are full and the memory is idle.
  *
  * Contract: COLUMNS are 12 or 16 pieces of each block. All blocks run at once.
  * Reaches 89 % of the bytes' floor (l1_040, crfm_layernorm). */
