@@ -13,15 +13,16 @@
 #include "activations.cuh"
 #include "channel_norm.cuh"
 #include "convolve.cuh"
+#include "patch_moments.cuh"
 
 constexpr int FILTERS = CONV1_WEIGHT_DIM0, PIXELS = X_DIM2 * X_DIM3, DEPTH = X_DIM1;
 using Width = kp::Axis<X_DIM3, 3, 1, 1>;
 using Height = kp::Axis<X_DIM2, 3, 1, 1>;
 using First = kp::Convolution<X_DIM0, DEPTH, FILTERS, 1, Width, Height>;
 using Second = kp::Convolution<X_DIM0, FILTERS, FILTERS, 1, Width, Height>;
-using Shortcut = kp::Convolution<X_DIM0, DEPTH, FILTERS, 1, kp::Axis<PIXELS, 1>>;
+using Moments = kp::PatchMoments<X_DIM0, DEPTH, X_DIM2, X_DIM3>;
 template <class C> using Tile = kp::TileFor<C, 64>;
-using Parts = kp::ProductParts<First>; /* of all three */
+using Parts = kp::ProductParts<Second>;
 static_assert(PIXELS % 4 == 0, "whole float4");
 
 struct NormRelu {
@@ -71,6 +72,7 @@ struct Scratch {
     float between[OUT_ELEMENTS],
         second[OUT_ELEMENTS]; /* what the second convolution reads, makes */
     kp::Centred parts[Parts::COUNT * FILTERS];
+    alignas(16) Moments::Sums sums;
     kp::ChannelNorm first_norm[FILTERS], shortcut_norm[FILTERS], second_norm[FILTERS];
     alignas(16) char split[kp::split_bytes<Second, Tile<Second>>()];
 };
@@ -79,30 +81,24 @@ extern "C" size_t scratch_bytes(void) {
     return sizeof(Scratch);
 }
 
-/* Enqueues norm = the batch norm of the convolution C of x, which `base` stores. */
-template <class C, class Base>
-static void convolve_and_join(const float *x, const float *filters, const Base &base,
-                              const float *weight, const float *bias, kp::ChannelNorm *norm,
-                              Scratch *s, cudaStream_t stream) {
-    const kp::Patches<C> patches = {{}, x};
-    const kp::WithMoments<C, Base> store = {base, s->parts};
-    kp::product<C, Tile<C>>(patches, kp::Filters<C>{filters}, store, s->split, stream);
-    kp::join_channels<Parts>(s->parts, weight, bias, 1e-5, norm, stream);
-}
-
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     Scratch *s = (Scratch *)scratch;
-    const kp::StoreNothing nothing;
-    const kp::StorePixels<kp::Same, Second> second = {{}, s->second};
-    convolve_and_join<First>(in->x, in->conv1_weight, nothing, in->bn1_weight, in->bn1_bias,
-                             s->first_norm, s, stream);
-    convolve_and_join<Shortcut>(in->x, in->downsample_0_weight, nothing, in->downsample_1_weight,
-                                in->downsample_1_bias, s->shortcut_norm, s, stream);
+    const double eps = kp::BATCH_NORM_EPS;
+    kp::sum_patches<Moments>(in->x, &s->sums, stream);
+    kp::norm_by_patches<Moments, 3, FILTERS>(&s->sums, in->conv1_weight, in->bn1_weight,
+                                             in->bn1_bias, eps, s->first_norm, stream);
+    kp::norm_by_patches<Moments, 1, FILTERS>(&s->sums, in->downsample_0_weight,
+                                             in->downsample_1_weight, in->downsample_1_bias, eps,
+                                             s->shortcut_norm, stream);
     kp::convolve<First, Tile<First>>(in->x, in->conv1_weight, s->between, NormRelu{s->first_norm},
                                      s->split, stream);
-    convolve_and_join<Second>(s->between, in->conv2_weight, second, in->bn2_weight, in->bn2_bias,
-                              s->second_norm, s, stream);
+    const kp::WithMoments<Second, kp::StorePixels<kp::Same, Second>> store = {{{}, s->second},
+                                                                              s->parts};
+    kp::product<Second, Tile<Second>>(kp::Patches<Second>{{}, s->between},
+                                      kp::Filters<Second>{in->conv2_weight}, store, s->split,
+                                      stream);
+    kp::join_channels<Parts>(s->parts, in->bn2_weight, in->bn2_bias, eps, s->second_norm, stream);
     const dim3 grid((PIXELS / 4 + THREADS - 1) / THREADS, FILTERS / EACH, X_DIM0);
     finish_kernel<<<grid, THREADS, 0, stream>>>(s->second, in->x, in->downsample_0_weight,
                                                 s->second_norm, s->shortcut_norm, out->out);
