@@ -9,13 +9,14 @@
  * Measured: 5748 us on an H200, 66 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
-#include "convolve.cuh"
+#include "convolve_lines.cuh"
 #include "window_maps.cuh"
 
 using Width = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 1, 1>;
 using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 1, 1>;
-using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
-using Tile = kp::TileFor<Conv, 64>;
+using Plain = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
+using Conv = kp::InLines<Plain>;
+using Tile = kp::LineTile<Conv, 64>;
 
 using Windows = kp::SideBySide<1, Height::OUT, Width::OUT, 1, 2, 2>;
 

@@ -8,12 +8,14 @@
  * and written, 1910 us. Measured: 7086 us on an H200, 53 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
+#include "convolve_lines.cuh"
 #include "convolve_norm.cuh"
 
 using Width = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3>;
 using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2>;
-using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
-using Tile = kp::TileFor<Conv, 64>;
+using Plain = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
+using Conv = kp::InLines<Plain>;
+using Tile = kp::LineTile<Conv, 64>;
 using Parts = kp::Parts<Conv, 1, CONV_TRANSPOSE_WEIGHT_DIM1 / 8>;
 
 struct Activate {

@@ -8,12 +8,13 @@
  * Measured: 2748 us on an H200, 68 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
-#include "convolve.cuh"
+#include "convolve_lines.cuh"
 
 using Width = kp::Axis<X_DIM3, CONV_WEIGHT_DIM3>;
 using Height = kp::Axis<X_DIM2, CONV_WEIGHT_DIM2>;
-using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height>;
-using Tile = kp::TileFor<Conv, 64>;
+using Plain = kp::Convolution<X_DIM0, X_DIM1, CONV_WEIGHT_DIM0, 1, Width, Height>;
+using Conv = kp::InLines<Plain>;
+using Tile = kp::LineTile<Conv, 64>;
 
 struct Finish {
     const float *conv_bias, *multiplier;

@@ -12,18 +12,19 @@
 #include "task.h"
 #include "activations.cuh"
 #include "channel_norm.cuh"
-#include "convolve.cuh"
+#include "convolve_lines.cuh"
 #include "patch_moments.cuh"
 
 constexpr int FILTERS = CONV1_WEIGHT_DIM0, PIXELS = X_DIM2 * X_DIM3, DEPTH = X_DIM1;
 using Width = kp::Axis<X_DIM3, 3, 1, 1>;
 using Height = kp::Axis<X_DIM2, 3, 1, 1>;
 using First = kp::Convolution<X_DIM0, DEPTH, FILTERS, 1, Width, Height>;
-using Second = kp::Convolution<X_DIM0, FILTERS, FILTERS, 1, Width, Height>;
+using Second = kp::InLines<kp::Convolution<X_DIM0, FILTERS, FILTERS, 1, Width, Height>>;
 using Moments = kp::PatchMoments<X_DIM0, DEPTH, X_DIM2, X_DIM3>;
-template <class C> using Tile = kp::TileFor<C, 64>;
+using Tile = kp::TileFor<First, 64>;
+using LineTile = kp::LineTile<Second, 64>;
 using Parts = kp::ProductParts<Second>;
-static_assert(PIXELS % 4 == 0, "whole float4");
+static_assert(PIXELS % 4 == 0 && Second::WHOLE, "whole float4; whole strips");
 
 struct NormRelu {
     const kp::ChannelNorm *norm;
@@ -74,7 +75,7 @@ struct Scratch {
     kp::Centred parts[Parts::COUNT * FILTERS];
     alignas(16) Moments::Sums sums;
     kp::ChannelNorm first_norm[FILTERS], shortcut_norm[FILTERS], second_norm[FILTERS];
-    alignas(16) char split[kp::split_bytes<Second, Tile<Second>>()];
+    alignas(16) char split[kp::split_bytes<Second, LineTile>()];
 };
 
 extern "C" size_t scratch_bytes(void) {
@@ -91,13 +92,12 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     kp::norm_by_patches<Moments, 1, FILTERS>(&s->sums, in->downsample_0_weight,
                                              in->downsample_1_weight, in->downsample_1_bias, eps,
                                              s->shortcut_norm, stream);
-    kp::convolve<First, Tile<First>>(in->x, in->conv1_weight, s->between, NormRelu{s->first_norm},
-                                     s->split, stream);
+    kp::convolve<First, Tile>(in->x, in->conv1_weight, s->between, NormRelu{s->first_norm},
+                              s->split, stream);
     const kp::WithMoments<Second, kp::StorePixels<kp::Same, Second>> store = {{{}, s->second},
                                                                               s->parts};
-    kp::product<Second, Tile<Second>>(kp::Patches<Second>{{}, s->between},
-                                      kp::Filters<Second>{in->conv2_weight}, store, s->split,
-                                      stream);
+    kp::product<Second, LineTile>(kp::Patches<Second>{{}, s->between},
+                                  kp::Filters<Second>{in->conv2_weight}, store, s->split, stream);
     kp::join_channels<Parts>(s->parts, in->bn2_weight, in->bn2_bias, eps, s->second_norm, stream);
     const dim3 grid((PIXELS / 4 + THREADS - 1) / THREADS, FILTERS / EACH, X_DIM0);
     finish_kernel<<<grid, THREADS, 0, stream>>>(s->second, in->x, in->downsample_0_weight,

@@ -1,0 +1,167 @@
+/* convolve_lines.cuh: convolutions over two axes of stride 1 (convolve.cuh) whose patches share
+ * what is fetched and split.
+ *
+ * Idea: InLines<C> is C with its rows in another order: four lines (a dilation apart) of the same
+ * x, then the next x. A tile is 64 places of four lines each. On Hopper the input of a tile, with
+ * its halo, is fetched once for 32 channels and serves all taps: patches are addresses in it. A
+ * thread multiplies lines p and p + 2 with tap p of a column of taps for its lines 0 and 2, and
+ * with tap p - 1 for 1 and 3, so that KERNEL + 1 pairs of lines are split for 2 * KERNEL products;
+ * the next pair is read and split while these products are under way. One warp fetches B, three A.
+ *
+ * Elsewhere patches are gathered word by word, in the same order.
+ *
+ * Contract: as convolve.cuh, with InLines<C> and LineTileFor<InLines<C>, N> for C and TileFor: one
+ * group, channels a multiple of 32, an odd kernel along y, lines of 64 results or more. Rows beyond
+ * the last line are not `inside`: WithMoments wants whole strips. Reaches NN. */
+#pragma once
+#include "convolve.cuh"
+
+namespace kp {
+
+/* A convolution's rows in strips of four lines. */
+template <class C_> struct InLines {
+    using C = C_;
+    using X = typename C::X;
+    using Y = typename C::Y;
+    static constexpr int LINES = 4, PLACES = TILE_M / LINES; /* of a tile */
+    static constexpr int IMAGES = (int)(C::ROWS / C::PIXELS);
+    static constexpr int CHANNELS = C::CHANNELS, FILTERS = C::FILTERS, GROUPS = 1;
+    static constexpr int DEPTH = C::DEPTH, KERNEL = C::KERNEL, PHASES = 1;
+    static constexpr int AREA = C::AREA, OUT_AREA = C::OUT_AREA;
+    template <class A> static constexpr int STEP = A::STEP < 0 ? -A::STEP : A::STEP; /* dilation */
+    static constexpr int SPAN = LINES * STEP<Y>; /* STEP<Y> strips lie in each other */
+    static constexpr int STRIPS = (Y::OUT + SPAN - 1) / SPAN * STEP<Y>; /* of an image */
+    static constexpr int PIXELS = STRIPS * X::OUT * LINES; /* some beyond the last line */
+    static constexpr bool WHOLE = Y::OUT % SPAN == 0;
+    static_assert(C::GROUPS == 1 && C::PHASES == 1 && C::Z::KERNEL == 1 && C::Z::IN == 1,
+                  "one group, two axes, stride 1");
+    static_assert(DEPTH % TILE_K == 0 && Y::KERNEL % 2 == 1 && X::OUT >= PLACES,
+                  "see the contract");
+
+    /* What a product asks for. A slab is 32 channels of a tap; the taps of a column follow each
+     * other, then those columns, then channels. */
+    static constexpr long long ROWS = (long long)IMAGES * PIXELS;
+    static constexpr int COLUMNS = FILTERS, SLABS = DEPTH / TILE_K * KERNEL, TERMS = C::TERMS;
+    static constexpr int BATCHES = 1, B_BATCHES = 1;
+    static constexpr bool BATCH_FASTEST = false;
+    static_assert(ROWS < 1LL << 30, "rows are counted in 32 bits");
+    /* The first line of a strip, counted over all images; and that of its r-th row from there: a
+     * thread's rows come in pairs. */
+    static __device__ __forceinline__ int top(int strip) {
+        strip %= STRIPS;
+        return strip / STEP<Y> * SPAN + strip % STEP<Y>;
+    }
+    static __device__ __forceinline__ int line(int r) { return (r / 2 + r % 2 * 2) * STEP<Y>; }
+    static __device__ __forceinline__ int first_slab(int, int, int, int, int) { return 0; }
+    static __device__ __forceinline__ int end_slab(int, int, int, int, int) { return SLABS; }
+    static __device__ __forceinline__ int group(int) { return 0; }
+
+    /* Taps in the order of what they read: result `out` reads input(out) + i * STEP by tap(i). */
+    template <class A> static __device__ __forceinline__ int tap(int i) {
+        return A::tap(0, A::STEP < 0 ? A::KERNEL - 1 - i : i);
+    }
+    template <class A> static __device__ __forceinline__ int input(int out) {
+        static_assert(A::OUT == A::POINTS && A::OUT + STEP<A> * (A::KERNEL - 1) >= A::IN,
+                      "stride 1");
+        return A::input(out, 0) + (A::STEP < 0 ? A::STEP * (A::KERNEL - 1) : 0);
+    }
+};
+
+template <class C, int N, int CLUSTER = 2> struct LineTile : Tile<N, RestFor<C::TERMS>, CLUSTER> {
+    static constexpr int FETCHERS = 1, THREADS = 384, LAUNCHED = 168, MULTIPLIER = 240;
+    static constexpr int FETCHER = 24;
+};
+
+/* The left operand as those see it who have no halo: each thread copies two rows of a slab. */
+template <class C> struct Patches<InLines<C>> : AcrossSlab {
+    using L = InLines<C>;
+    using X = typename C::X;
+    using Y = typename C::Y;
+    const float *data;
+
+    struct Place {
+        const float *from[2]; /* channel 0 of what the first tap reads, if that is inside */
+        int x[2], y[2];
+    };
+    __device__ __forceinline__ Place place(int, int row) const {
+        Place p;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const int at = row + threadIdx.x % 128 + i * 128, strip = at / L::LINES / X::OUT;
+            p.x[i] = L::template input<X>(at / L::LINES % X::OUT);
+            p.y[i] = L::template input<Y>(L::top(strip) + L::line(at % L::LINES));
+            p.from[i] = data + (long long)(strip / L::STRIPS) * L::CHANNELS * L::AREA +
+                        p.y[i] * X::IN + p.x[i];
+            if (at >= L::ROWS) p.x[i] = -(1 << 29); /* outside with any tap */
+        }
+        return p;
+    }
+    __device__ __forceinline__ void fetch(const Place &p, uint32_t to, int slab) const {
+        const int c = slab / L::KERNEL * TILE_K, y = slab % Y::KERNEL * L::template STEP<Y>;
+        const int x = slab / Y::KERNEL % X::KERNEL * L::template STEP<X>;
+        to += AcrossSlab::word(threadIdx.x % 128, 0) * 4;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            const bool inside = (unsigned)(p.x[i] + x) < (unsigned)X::IN &&
+                                (unsigned)(p.y[i] + y) < (unsigned)Y::IN;
+            const float *from = p.from[i] + (long long)c * L::AREA + y * X::IN + x;
+#pragma unroll
+            for (int k = 0; k < TILE_K; k++)
+                copy_async<4>(to + AcrossSlab::word(i * 128, k) * 4, from + (long long)k * L::AREA,
+                              inside);
+        }
+    }
+};
+
+/* The right operand. */
+template <class C> struct Filters<InLines<C>> {
+    static constexpr bool ALONG_DEPTH = true;
+    const float *data;
+    __device__ __forceinline__ float at(int, int column, int slab, int k) const {
+        using L = InLines<C>;
+        using X = typename C::X;
+        using Y = typename C::Y;
+        const int c = slab / L::KERNEL * TILE_K + k;
+        if (column >= L::COLUMNS) return 0.0f;
+        const int y = L::template tap<Y>(slab % Y::KERNEL);
+        const int x = L::template tap<X>(slab / Y::KERNEL % X::KERNEL);
+        const int filter = X::TRANSPOSED ? c * L::COLUMNS + column : column * L::DEPTH + c;
+        return __ldg(data + (long long)filter * L::KERNEL + y * X::KERNEL + x);
+    }
+};
+
+/* Where the four lines of a place lie; `row` is a multiple of four. */
+template <class C> struct FourPixels<InLines<C>> {
+    long long at[4];
+    bool inside[4];
+
+    __device__ __forceinline__ FourPixels(int, int row) {
+        using L = InLines<C>;
+        const int place = row / L::LINES, strip = place / C::X::OUT;
+        const long long image = (long long)(strip / L::STRIPS) * L::FILTERS * L::OUT_AREA;
+#pragma unroll
+        for (int r = 0; r < 4; r++) {
+            const int y = L::top(strip) + L::line(r);
+            at[r] = image + y * C::X::OUT + place % C::X::OUT;
+            inside[r] = row < L::ROWS && y < C::Y::OUT;
+        }
+    }
+};
+
+template <class F, class C> struct StorePixels<F, InLines<C>> : F {
+    float *out;
+    template <class P>
+    __device__ __forceinline__ void tile(P &part, int, int row, int column) const {
+        using L = InLines<C>;
+        const FourPixels<L> pixels(0, row);
+        store_columns<L::COLUMNS, L::OUT_AREA, false>(part, (const F &)*this, row, column, column,
+                                                      out + (long long)column * L::OUT_AREA,
+                                                      pixels.at, pixels.inside);
+    }
+};
+
+} // namespace kp
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#include "lines_hopper.cuh"
+#endif
