@@ -209,7 +209,7 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
                 bar_wait(rings.a.full(), rings.a.turn);
                 const float *slab = (const float *)(memory + (rings.a.at() - rings.b.data));
                 multiply_lines<L, T>(slab + own, rings.b, part);
-                bar_arrive_warp<1>(rings.a.empty(rings.a.stage));
+                if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(rings.a.empty(rings.a.stage));
             }
             store.tile(part, 0, at.m * TILE_M + first_row<false>(),
                        at.n * T::N + threadIdx.x % 4 * 2);

@@ -271,7 +271,9 @@ cudaError_t cudaGetDevice(int *d) {
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int) {
-    *v = a == cudaDevAttrMultiProcessorCount ? emulator::MOST_BLOCKS : 227 * 1024;
+    const char *said = getenv("PROCESSORS");
+    const int processors = said && *said ? atoi(said) : emulator::MOST_BLOCKS;
+    *v = a == cudaDevAttrMultiProcessorCount ? processors : 227 * 1024;
     return cudaSuccess;
 }
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) {
