@@ -148,15 +148,41 @@ template <class C> struct FourPixels<InLines<C>> {
     }
 };
 
+/* The lanes of a warp have eight places of a line each: 32 bytes. */
 template <class F, class C> struct StorePixels<F, InLines<C>> : F {
     float *out;
     template <class P>
     __device__ __forceinline__ void tile(P &part, int, int row, int column) const {
+        const FourPixels<InLines<C>> pixels(0, row);
+        bool all = true;
+#pragma unroll
+        for (int r = 0; r < 4; r++) all = all && pixels.inside[r];
+        float *to = out + pixels.at[0] + (long long)column * C::OUT_AREA;
+        if (__all_sync(0xffffffffu, all))
+            store<true>(part, row, column, to, pixels.inside);
+        else
+            store<false>(part, row, column, to, pixels.inside);
+    }
+
+  private:
+    template <bool ALL, class P>
+    __device__ __forceinline__ void store(P &part, int row, int column, float *to,
+                                          const bool (&inside)[4]) const {
         using L = InLines<C>;
-        const FourPixels<L> pixels(0, row);
-        store_columns<L::COLUMNS, L::OUT_AREA, false>(part, (const F &)*this, row, column, column,
-                                                      out + (long long)column * L::OUT_AREA,
-                                                      pixels.at, pixels.inside);
+#pragma unroll
+        for (int j = 0; j < P::N / 2; j += 4)
+#pragma unroll
+            for (int e = 0; e < 2; e++) {
+                const int n = 2 * j + e;
+                if (L::COLUMNS % P::N && column + n >= L::COLUMNS) continue;
+#pragma unroll
+                for (int r = 0; r < 4; r++) {
+                    float &v = part.v[r / 2][j + r % 2 * 2 + e];
+                    if (!ALL && !inside[r]) continue;
+                    v = F::operator()(v, row + r, column + n);
+                    to[(long long)n * L::OUT_AREA + L::line(r) * C::X::OUT] = v;
+                }
+            }
     }
 };
 

@@ -138,31 +138,43 @@ __device__ __forceinline__ void multiply_lines(const float *slab, decltype(LineR
     for (int x = 0; x < L::X::KERNEL; x++) {
         float sum[2][T::N / 2];
         const int next_x = min(x + 1, L::X::KERNEL - 1);
-        int last = 0; /* the stage of the tap before */
+        int before = 0, last = 0; /* the stages of the two taps before */
+        auto add = [&](int i) {
+#pragma unroll
+            for (int j = 0; j < T::N / 2; j++) part.v[i][j] += sum[i][j];
+        };
+        const auto ends = [](int tap) {
+            return tap >= 0 && (tap % RUN == RUN - 1 || tap == TAPS - 1);
+        };
         for_each(
             [&](auto step) {
                 constexpr int p = step.value;
+                if constexpr (ends(p - 1)) {
+                    wgmma_wait<(p > 1)>();
+                    add(0);
+                }
                 if constexpr (p < TAPS) {
                     bar_wait(b.full(), b.turn);
                     start_slab<T, p % RUN != 0>(pair[p % 2], wgmma_operand(b.at()), sum[0]);
                 }
-                if constexpr (p > 0)
+                if constexpr (p > 0) {
+                    wgmma_wait<(p < TAPS)>();
+                    if constexpr (p > 1) bar_arrive_warp<T::CLUSTER>(b.empty(before));
+                    if constexpr (ends(p - 2)) add(1);
                     start_slab<T, (p - 1) % RUN != 0>(
                         pair[p % 2], wgmma_operand(b.data + last * b.BYTES), sum[1]);
-                wgmma_wait<p % TAPS == 0 ? 1 : 2>(); /* for nothing; see multiply_ahead() */
+                }
+                wgmma_wait<2>(); /* for nothing; see multiply_ahead() */
                 split(pair[(p + 1) % 2], p < TAPS ? p + 1 : 0, p < TAPS ? x : next_x);
-                wgmma_wait<0>();
-                if constexpr (p > 0) bar_arrive_warp<T::CLUSTER>(b.empty(last));
-                if constexpr (p < TAPS && (p % RUN == RUN - 1 || p == TAPS - 1))
-#pragma unroll
-                    for (int j = 0; j < T::N / 2; j++) part.v[0][j] += sum[0][j];
-                if constexpr (p > 0 && ((p - 1) % RUN == RUN - 1 || p == TAPS))
-#pragma unroll
-                    for (int j = 0; j < T::N / 2; j++) part.v[1][j] += sum[1][j];
-                last = b.stage;
-                if constexpr (p < TAPS) b.next();
+                if constexpr (p < TAPS) {
+                    before = last, last = b.stage;
+                    b.next();
+                }
             },
             std::make_integer_sequence<int, TAPS + 1>());
+        wgmma_wait<0>();
+        bar_arrive_warp<T::CLUSTER>(b.empty(last));
+        add(1);
     }
 }
 
