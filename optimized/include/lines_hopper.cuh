@@ -36,10 +36,10 @@ template <int COUNT_, int BYTES_> struct LineRing {
     }
 };
 
-/* B's, then A's: two stages, or one where there is no room for two. */
+/* B's, then A's: two stages, or one where that leaves B too few. */
 template <class T, class L> struct LineRings {
     static constexpr int ALL = 226 * 1024, TAP = T::B_BYTES + 16, INPUT = LineSlab<L>::BYTES + 16;
-    static constexpr int INPUTS = 2 * INPUT + 3 * TAP <= ALL ? 2 : 1;
+    static constexpr int INPUTS = 2 * INPUT + 5 * TAP <= ALL ? 2 : 1;
     static constexpr int ROOM = (ALL - INPUTS * INPUT) / TAP, TAPS = ROOM < 8 ? ROOM : 8;
     static_assert(TAPS > 2, "two taps are multiplied at a time");
     LineRing<TAPS, T::B_BYTES> b;
@@ -123,21 +123,19 @@ __device__ __forceinline__ void multiply_lines(const float *slab, decltype(LineR
     using Slab = LineSlab<L>;
     constexpr int TAPS = L::Y::KERNEL, RUN = T::RUN;
     Splits pair[2];
-    auto split = [&](Splits &to, int p, int x) {
+    auto split = [&](Splits &to, const float *from) {
         float v[4][4];
 #pragma unroll
         for (int s = 0; s < 4; s++)
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                v[s][e] = slab[(s * 8 + e / 2 * 4) * Slab::PLANE + (p + e % 2 * 2) * Slab::WIDTH +
-                               x * Slab::STEP];
+                v[s][e] = from[(s * 8 + e / 2 * 4) * Slab::PLANE + e % 2 * 2 * Slab::WIDTH];
         split_part<T>(v, to);
     };
-    split(pair[0], 0, 0);
+    split(pair[0], slab);
 #pragma unroll 1
-    for (int x = 0; x < L::X::KERNEL; x++) {
+    for (int left = L::X::KERNEL; left; left--) {
         float sum[2][T::N / 2];
-        const int next_x = min(x + 1, L::X::KERNEL - 1);
         int before = 0, last = 0; /* the stages of the two taps before */
         auto add = [&](int i) {
 #pragma unroll
@@ -165,7 +163,8 @@ __device__ __forceinline__ void multiply_lines(const float *slab, decltype(LineR
                         pair[p % 2], wgmma_operand(b.data + last * b.BYTES), sum[1]);
                 }
                 wgmma_wait<2>(); /* for nothing; see multiply_ahead() */
-                split(pair[(p + 1) % 2], p < TAPS ? p + 1 : 0, p < TAPS ? x : next_x);
+                if (p == TAPS && left > 1) slab += Slab::STEP;
+                split(pair[(p + 1) % 2], slab + (p < TAPS ? (p + 1) * Slab::WIDTH : 0));
                 if constexpr (p < TAPS) {
                     before = last, last = b.stage;
                     b.next();
