@@ -1,4 +1,4 @@
-/* convolve_lines.cuh against plain double. */
+/* convolve_lines.cuh, Hopper's way, against plain double. */
 #include "convolve_lines.cuh"
 #include "include_test.cuh"
 
@@ -66,7 +66,7 @@ static void test_lines(void) {
 }
 
 int main() {
-    start(false);
+    start(true);
     /* The last strip is not whole; tiles begin and end amid strips, and beyond the last image. */
     test_lines<3, 32, 64, 64, Plain<70, 3, 1, 1>, Plain<9, 3, 1, 1>>();
     test_lines<2, 64, 32, 32, Transposed<64, 3, 0, 1>, Transposed<6, 3, 0, 1>>();
