@@ -9,7 +9,7 @@ if [ ! -e "$real_cuda/include/cuda_fp16.h" ] || ! echo '#include <sanitizer/asan
     skip 'the emulator of kernels' 'no headers of CUDA, or no AddressSanitizer'
     exit
 fi
-unset SANITIZE DISTRIBUTION KP_SMALL_MB KP_SMALL_GFLOP # what users may set
+unset SANITIZE DISTRIBUTION PROCESSORS KP_SMALL_MB KP_SMALL_GFLOP # what users may set
 export CUDA_HOME=$real_cuda KP_EMULATE_SECONDS=60
 mkdir -p "$scratch/fake" "$scratch/sm_90a"
 cat > "$scratch/fake/sums.json" << 'END'
@@ -33,6 +33,16 @@ check 'which is counted' is "$(tail -n 1 "$out")" '1 passed, 0 failed'
 kernel early "$shuffles if (i == 0) y[row] = part[0] + part[1];"
 emulate early
 check 'one that does not wait for the other warp fails' is $? 1
+# Blocks that take a row for each multiprocessor go round only where there are few: here the second time goes wrong.
+sed 's/sums<<<X_DIM0/int n = 0; cudaDeviceGetAttribute(\&n, cudaDevAttrMultiProcessorCount, 0); sums<<<n < X_DIM0 ? n : X_DIM0/' "$scratch/right.cu" > "$scratch/rounds.cu"
+emulate rounds
+check 'there are multiprocessors for all of its blocks' [ $? = 0 ]
+PROCESSORS=2 emulate rounds
+check 'unless PROCESSORS says two' is $? 1
+for n in 0 133 two; do
+    PROCESSORS=$n emulate rounds
+    check "PROCESSORS=$n is refused" is "$? $(cat "$out")" "2 emulate: PROCESSORS=$n: expected 1 to 132"
+done
 kernel half "$shuffles __syncthreads(); if (i == 0) y[row] = part[0];"
 emulate half
 check 'so does one that forgets a half' is $? 1

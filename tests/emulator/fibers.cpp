@@ -271,8 +271,8 @@ cudaError_t cudaGetDevice(int *d) {
     return cudaSuccess;
 }
 cudaError_t cudaDeviceGetAttribute(int *v, cudaDeviceAttr a, int) {
-    const char *said = getenv("PROCESSORS");
-    const int processors = said && *said ? atoi(said) : emulator::MOST_BLOCKS;
+    const char *said = getenv("PROCESSORS"); /* tests/emulate has looked at it */
+    const int processors = said ? atoi(said) : emulator::MOST_BLOCKS;
     *v = a == cudaDevAttrMultiProcessorCount ? processors : 227 * 1024;
     return cudaSuccess;
 }
