@@ -17,7 +17,7 @@
 
 namespace kp {
 
-using LineTile = Tile<GROUP, Tf32Rest, 1>;
+using DenseTile = Tile<GROUP, Tf32Rest, 1>;
 using LinePart = Part<true, GROUP>;
 
 /* A convolution's kernel's parameters. Slabs are the taps of group 0, of group 1, ... */
@@ -82,7 +82,7 @@ template <class C> struct LineWork {
     }
     __device__ __forceinline__ const float *block(const LineLayer &layer, int group) const {
         return layer.blocks +
-               ((long long)result * layer.groups + group) * C::TAPS * LineTile::B_WORDS;
+               ((long long)result * layer.groups + group) * C::TAPS * DenseTile::B_WORDS;
     }
 };
 
@@ -150,7 +150,7 @@ __device__ __forceinline__ void join_fresh(const LineLayer &layer, const LineWor
         __syncthreads();
         return;
     }
-    join_group<typename C::L, LineTile::THREADS>(layer.fresh, layer.eps, room, fresh);
+    join_group<typename C::L, DenseTile::THREADS>(layer.fresh, layer.eps, room, fresh);
     if (work.tile == 0 && work.end == layer.groups * C::TAPS && threadIdx.x < GROUP)
         layer.standard[(layer.groups - 1) * GROUP + threadIdx.x] = fresh[threadIdx.x];
 }
@@ -191,7 +191,7 @@ template <class T> struct Stages<T, UnderTile> {
         bar_init_done();
     }
 };
-using LineRing = Stages<LineTile, UnderTile>;
+using DenseRing = Stages<DenseTile, UnderTile>;
 
 template <>
 __device__ __forceinline__ void load_part<UnderTile>(const float *line, int i, float (&v)[4][4]) {
@@ -210,15 +210,16 @@ __device__ __forceinline__ void load_part<UnderTile>(const float *line, int i, f
 /* Of the warps that fetch: 256 threads, of which one copies filters, the first before lines. */
 template <class C>
 __device__ __forceinline__ void fetch_all(const LineLayer &layer, const LineWork<C> &work,
-                                          LineRing ring, const ChannelNorm *fresh, float *buffers) {
+                                          DenseRing ring, const ChannelNorm *fresh,
+                                          float *buffers) {
     int count = 0; /* of groups so far */
     auto copy = [&](int group) {
         const float *blocks = work.block(layer, group);
         for (int tap = work.first_tap(group); tap < work.end_tap(group); tap++, ring.next()) {
             bar_wait(ring.empty(ring.stage), ring.turn ^ 1);
-            bar_expect(ring.full(ring.stage), LineTile::B_BYTES);
-            copy_bulk<1>(ring.first + ring.stage * LineTile::B_BYTES,
-                         blocks + tap * LineTile::B_WORDS, LineTile::B_BYTES,
+            bar_expect(ring.full(ring.stage), DenseTile::B_BYTES);
+            copy_bulk<1>(ring.first + ring.stage * DenseTile::B_BYTES,
+                         blocks + tap * DenseTile::B_WORDS, DenseTile::B_BYTES,
                          ring.full(ring.stage));
         }
     };
@@ -233,7 +234,7 @@ __device__ __forceinline__ void fetch_all(const LineLayer &layer, const LineWork
 
 template <class C>
 __device__ __forceinline__ void multiply_all(const LineLayer &layer, const LineWork<C> &work,
-                                             LineRing ring, const float *buffers) {
+                                             DenseRing ring, const float *buffers) {
     int count = 0;
     LinePart part = {};
     for (int group = work.first / C::TAPS; group * C::TAPS < work.end; group++, count++) {
@@ -252,16 +253,16 @@ __device__ __forceinline__ void multiply_all(const LineLayer &layer, const LineW
 template <class C>
 __device__ __forceinline__ void run_lines(const LineLayer &layer, const LineWork<C> &work,
                                           float *memory) {
-    const LineRing ring = {shared_address(memory) + 2 * C::BUFFER, nullptr, 0, 0};
+    const DenseRing ring = {shared_address(memory) + 2 * C::BUFFER, nullptr, 0, 0};
     ChannelNorm *fresh =
-        (ChannelNorm *)((char *)memory + 2 * C::BUFFER + (LineRing::ALL_BYTES + 15) / 16 * 16);
+        (ChannelNorm *)((char *)memory + 2 * C::BUFFER + (DenseRing::ALL_BYTES + 15) / 16 * 16);
     if (threadIdx.x == 0) ring.init();
     join_fresh(layer, work, (double *)memory, fresh);
     if (threadIdx.x >= 256) {
-        registers_give<LineTile::FETCHER>();
+        registers_give<DenseTile::FETCHER>();
         fetch_all(layer, work, ring, fresh, memory);
     } else {
-        registers_take<LineTile::MULTIPLIER>();
+        registers_take<DenseTile::MULTIPLIER>();
         multiply_all(layer, work, ring, memory);
     }
 }
@@ -303,7 +304,7 @@ __device__ __forceinline__ void run_lines(const LineLayer &layer, const LineWork
         const float *blocks = work.block(layer, group);
         if (threadIdx.x >= 256) fetch_lines(layer, work, group, fresh, memory);
         for (int i = threadIdx.x; threadIdx.x < 256 && i < C::TAPS * TAP; i += 256)
-            b[i] = __ldg(blocks + i / TAP * LineTile::B_WORDS + i % TAP);
+            b[i] = __ldg(blocks + i / TAP * DenseTile::B_WORDS + i % TAP);
         __syncthreads();
         for (int tap = work.first_tap(group); threadIdx.x < 256 && tap < work.end_tap(group); tap++)
             multiply_tap(memory + (C::line(tap) + first_row<true>()) * GROUP, b + tap * TAP, part);
@@ -315,7 +316,8 @@ __device__ __forceinline__ void run_lines(const LineLayer &layer, const LineWork
 
 /* A block a part of a tile of a group of results. */
 template <class C>
-__global__ void KP_CLUSTER(1) __launch_bounds__(LineTile::THREADS, 1) line_kernel(LineLayer layer) {
+__global__ void KP_CLUSTER(1) __launch_bounds__(DenseTile::THREADS, 1)
+    line_kernel(LineLayer layer) {
     extern __shared__ __align__(1024) unsigned char memory[];
     run_lines(layer, LineWork<C>(layer), (float *)memory);
 }
@@ -347,9 +349,9 @@ __global__ void __launch_bounds__(256)
         slabs[at % 9].of[at / 9][filter] = __ldg(from + filter * groups * RUN + at);
     }
     __syncthreads();
-    blocks += (filters.before[blockIdx.y] + group) * 9LL * LineTile::B_WORDS;
+    blocks += (filters.before[blockIdx.y] + group) * 9LL * DenseTile::B_WORDS;
     for (int tap = 0; tap < 9; tap++)
-        write_block<LineTile, true>(slabs[tap].of, blocks + tap * LineTile::B_WORDS);
+        write_block<DenseTile, true>(slabs[tap].of, blocks + tap * DenseTile::B_WORDS);
 }
 
 /* ---- host ---- */
@@ -370,7 +372,7 @@ static void convolve_lines(LineLayer layer, float *out, Centred *moments, cudaSt
     const int most = tiles > LINE_BLOCKS ? 1 : LINE_BLOCKS / tiles;
     layer.each = (slabs + most - 1) / most;
     const int parts = (slabs + layer.each - 1) / layer.each;
-    launch_cluster<1>(line_kernel<C>, parts * tiles, LineTile::THREADS, stream, layer);
+    launch_cluster<1>(line_kernel<C>, parts * tiles, DenseTile::THREADS, stream, layer);
     const SumOfParts sum = {layer.parts, parts, layer.results};
     keep_kernel<L><<<dim3(L::RUNS, layer.results), 256, 0, stream>>>(sum, out, moments);
 }

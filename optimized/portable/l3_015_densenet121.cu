@@ -112,7 +112,7 @@ constexpr size_t MOST_PARTS =
               kp::line_parts<Of<2>>(BEGIN[2]), kp::line_parts<Of<3>>(BEGIN[3])});
 constexpr int MOST_RUNS = std::max({BEGIN[0] * Of<0>::RUNS, BEGIN[1] * Of<1>::RUNS,
                                     BEGIN[2] * Of<2>::RUNS, BEGIN[3] * Of<3>::RUNS});
-constexpr size_t B_WORDS = kp::LineTile::B_WORDS;
+constexpr size_t B_WORDS = kp::DenseTile::B_WORDS;
 
 struct Scratch {
     alignas(16) char first_split[kp::split_bytes<First, FirstTile>()];
@@ -149,7 +149,7 @@ static void split_filters(const Weights *layers, Scratch *s, cudaStream_t stream
         between.of[b] = {layers[LAYERS + b].filters, nullptr, to, END[b] * 32, 1, columns, columns};
         to += END[b] * BEGIN[b + 1] * B_WORDS;
     }
-    kp::split_all<kp::LineTile, true>(between, stream);
+    kp::split_all<kp::DenseTile, true>(between, stream);
 }
 
 /* Enqueues block B and those behind it; `blocks` and `between` are the next layers' filters. */
