@@ -56,7 +56,7 @@ struct Stats {
 };
 
 /* Of the values x[0], x[stride], ... */
-static inline Stats stats_of(const float *x, size_t n, double eps) {
+template <class T> static Stats stats_of(const T *x, size_t n, double eps) {
     double sum = 0, square = 0, largest = 0;
     for (size_t i = 0; i < n; i++) {
         sum += x[i];

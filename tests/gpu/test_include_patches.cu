@@ -1,27 +1,8 @@
 /* patch_moments.cuh against convolutions in plain double: batch norms of 3 x 3 and of 1 x 1 taps.
  */
 #include "patch_moments.cuh"
+#include "include_convolved.cuh"
 #include "include_rows.cuh"
-
-/* The results of a filter of TAPS x TAPS taps a channel. */
-template <class M, int TAPS>
-static std::vector<double> convolved(const std::vector<float> &x, const float *w) {
-    std::vector<double> y;
-    for (int n = 0; n < M::IMAGES; n++)
-        for (int row = 0; row < M::HEIGHT; row++)
-            for (int column = 0; column < M::WIDTH; column++) {
-                double sum = 0;
-                for (int k = 0; k < M::CHANNELS * TAPS * TAPS; k++) {
-                    const int c = k / (TAPS * TAPS), at = row + k / TAPS % TAPS - TAPS / 2;
-                    const int to = column + k % TAPS - TAPS / 2;
-                    if (at < 0 || at >= M::HEIGHT || to < 0 || to >= M::WIDTH) continue;
-                    sum += (double)w[k] *
-                           x[((size_t)(n * M::CHANNELS + c) * M::HEIGHT + at) * M::WIDTH + to];
-                }
-                y.push_back(sum);
-            }
-    return y;
-}
 
 /* The norms of FILTERS filters, as mean, scale, bias, nothing. */
 template <class M, int TAPS, int FILTERS>
@@ -35,15 +16,17 @@ static void test_norms(const std::vector<float> &host, const Buffer<unsigned cha
     kp::norm_by_patches<M, TAPS, FILTERS>((typename M::Sums *)sums.data, filters.data, weights.data,
                                           biases.data, 1e-5, (kp::ChannelNorm *)to.data, 0);
     ran();
+    const std::vector<Convolved> results =
+        convolved<Plain<M::WIDTH, TAPS, TAPS / 2, 1>, Plain<M::HEIGHT, TAPS, TAPS / 2, 1>>(
+            host, w, M::IMAGES, M::CHANNELS, FILTERS);
     std::vector<Want> want;
     for (int f = 0; f < FILTERS; f++) {
-        const std::vector<double> y = convolved<M, TAPS>(host, &w[(size_t)f * DEPTH]);
-        double sum = 0, square = 0;
-        for (double v : y) sum += v;
-        const double mean = sum / y.size();
-        for (double v : y) square += (v - mean) * (v - mean);
-        const double deviation = std::sqrt(square / y.size() + 1e-5), by = scale[f] / deviation;
-        want.push_back({mean, 1e-6 * deviation + 1e-7 * std::fabs(mean)});
+        std::vector<double> y;
+        for (size_t i = 0; i < results.size(); i++)
+            if ((int)(i / (M::HEIGHT * M::WIDTH) % FILTERS) == f) y.push_back(results[i].value);
+        const Stats stats = stats_of(y.data(), y.size(), 1e-5);
+        const double by = scale[f] * stats.scale;
+        want.push_back({stats.mean, 1e-6 / stats.scale + 1e-7 * std::fabs(stats.mean)});
         want.push_back({by, 1e-6 * std::fabs(by)});
         want.push_back({bias[f], 0});
         want.push_back(UNTOUCHED);
