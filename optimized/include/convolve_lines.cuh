@@ -71,9 +71,11 @@ template <class C_> struct InLines {
     }
 };
 
-template <class C, int N, int CLUSTER = 2> struct LineTile : Tile<N, RestFor<C::TERMS>, CLUSTER> {
-    static constexpr int FETCHERS = 1, THREADS = 384, LAUNCHED = 168, MULTIPLIER = 240;
-    static constexpr int FETCHER = 24;
+/* BEHIND: a fourth warpgroup calls the store's follow() (norm_behind.cuh). */
+template <class C, int N, bool BEHIND_ = false> struct LineTile : Tile<N, RestFor<C::TERMS>> {
+    static constexpr bool BEHIND = BEHIND_;
+    static constexpr int FETCHERS = 1, THREADS = BEHIND ? 512 : 384, LAUNCHED = BEHIND ? 128 : 168;
+    static constexpr int MULTIPLIER = BEHIND ? 208 : 216, FETCHER = BEHIND ? 48 : 72;
 };
 
 /* The left operand as those see it who have no halo: each thread copies two rows of a slab. */

@@ -190,7 +190,10 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
         __syncthreads();
     if (threadIdx.x >= 256) {
         registers_give<T::FETCHER>();
-        if (threadIdx.x >= 288)
+        if constexpr (T::BEHIND)
+            if (threadIdx.x >= 384)
+                store.template follow<T>(blockIdx.x * 4 + threadIdx.x / 32 - 12);
+        if (threadIdx.x >= 288 && threadIdx.x < 384)
             fetch_lines<L, T>(rings, a.data);
         else if (threadIdx.x == 256)
             fetch_filters<L, T>(rings, b);
@@ -211,9 +214,18 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
                 multiply_lines<L, T>(slab + own, rings.b, part);
                 if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(rings.a.empty(rings.a.stage));
             }
+            if constexpr (T::BEHIND) {
+                const int before = index - gridDim.x / T::CLUSTER;
+                if (before >= 0)
+                    store.announce(find_tile<L, T>(before, T::CLUSTER > 1 ? cluster_rank() : 0).m *
+                                       TILE_M +
+                                   first_row<false>());
+            }
             store.tile(part, 0, at.m * TILE_M + first_row<false>(),
                        at.n * T::N + threadIdx.x % 4 * 2);
         }
+        if constexpr (T::BEHIND)
+            if (threadIdx.x == 0) store.stop();
     }
     if (T::CLUSTER > 1) cluster_sync(); /* nobody leaves while others still send to it */
 }

@@ -9,15 +9,14 @@
  * and written, 1910 us. Measured: 6529 us on an H200, 58 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
-#include "convolve_lines.cuh"
-#include "convolve_norm.cuh"
+#include "norm_behind.cuh"
 
 using Width = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3>;
 using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2>;
 using Plain = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
 using Conv = kp::InLines<Plain>;
-using Tile = kp::LineTile<Conv, 64>;
-using Parts = kp::Parts<Conv, 1, CONV_TRANSPOSE_WEIGHT_DIM1 / 8>;
+using Tile = kp::LineTile<Conv, 64, true>;
+using Groups = kp::GroupsBehind<Conv, CONV_TRANSPOSE_WEIGHT_DIM1 / 8>;
 
 struct Activate {
     const float *conv_transpose_bias;
@@ -26,19 +25,14 @@ struct Activate {
     }
 };
 
-using Scratch = kp::NormScratch<Conv, Tile, Parts::COUNT>;
-
 extern "C" size_t scratch_bytes(void) {
-    return Scratch::bytes();
+    return kp::behind_bytes<Groups, Tile>();
 }
 
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
-    const Scratch own = Scratch::in(scratch);
     const Activate activate = {in->conv_transpose_bias};
-    kp::convolve_moments<Conv, Tile>(in->x, in->conv_transpose_weight, out->out, activate,
-                                     own.moments, scratch, stream);
-    kp::join_moments<Parts>(own.moments, 1e-5, own.spread, stream);
-    kp::normalize<Parts>(own.spread, in->group_norm_weight, in->group_norm_bias, kp::Same(),
-                         out->out, stream);
+    kp::normalize_behind<Groups, Tile>(in->x, in->conv_transpose_weight, in->group_norm_weight,
+                                       in->group_norm_bias, 1e-5, activate, out->out, scratch,
+                                       stream);
 }

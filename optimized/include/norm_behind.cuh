@@ -1,0 +1,296 @@
+/* norm_behind.cuh: group norm of a convolution's results (convolve_lines.cuh) while later images
+ * are still computed.
+ *
+ * Idea: a product leaves memory idle, and a norm the tensor cores. The stores gather the moments of
+ * eight channels over a warp's 32 rows, and count the rows of each image that are in memory. On
+ * Hopper a fourth warpgroup of each block follows: once an image is complete it joins the moments
+ * and maps the image in place, each warp always the same piece of a plane, much of it from the L2
+ * cache. When the products are done it stops where it is, and the kernels that come after do the
+ * rest: few images on Hopper, all elsewhere. So nobody waits for another block, and who maps a
+ * piece changes no result.
+ *
+ * Contract: groups of a multiple of eight channels, planes of a multiple of four results, up to 512
+ * filters in tiles of 16, 32 or 64. normalize_behind() enqueues all of it; scratch of bytes().
+ * Reaches: see l2_019. */
+#pragma once
+#include "convolve_lines.cuh"
+#include "convolve_norm.cuh"
+#include "told_words.cuh"
+
+namespace kp {
+
+/* The sums of v[i] over a warp; lane l gets that of i = l % COUNT. */
+template <int COUNT> __device__ __forceinline__ float sum_each(float (&v)[COUNT]) {
+    static_assert(COUNT == 2 || COUNT == 4 || COUNT == 8, "halves of halves");
+#pragma unroll
+    for (int step = COUNT / 2; step > 0; step /= 2)
+#pragma unroll
+        for (int i = 0; i < step; i++) {
+            const bool upper = threadIdx.x & step;
+            const float other = upper ? v[i] : v[i + step];
+            v[i] = (upper ? v[i + step] : v[i]) + __shfl_xor_sync(0xffffffffu, other, step);
+        }
+    float sum = v[0];
+#pragma unroll
+    for (int step = COUNT; step < 32; step *= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
+    return sum;
+}
+
+/* The norm of C's results in groups of CHANNELS, and where it keeps what in scratch memory. */
+template <class C_, int CHANNELS_> struct GroupsBehind {
+    using C = C_;
+    using M = ChannelMoments<C>; /* for its slices */
+    static constexpr int CHANNELS = CHANNELS_, ACROSS = C::FILTERS / CHANNELS;
+    static constexpr int IMAGES = M::IMAGES, SLICES = IMAGES * M::SLICES, STATES = C::FILTERS / 8;
+    /* A plane of float4 in PER pieces, about a warp each in all, and a piece in steps. */
+    static constexpr int PER = 512 / C::FILTERS, PIECES = PER * C::FILTERS;
+    static constexpr int PLANE = C::OUT_AREA / 4, EACH = (PLANE + PER - 1) / PER;
+    static constexpr int STEP = 64, STEPS = (EACH + STEP - 1) / STEP;
+    static_assert(C::FILTERS % CHANNELS == 0 && CHANNELS % 8 == 0 && C::OUT_AREA % 4 == 0 &&
+                      PER > 0 && C::PHASES == 1,
+                  "see the contract");
+
+    Spread *spread; /* [IMAGES][ACROSS]; all ones until told */
+    Centred *state; /* [IMAGES][slices][STATES]; squares in units */
+    float *count;   /* [IMAGES][slices]: how many results of a channel */
+    unsigned *rows; /* [IMAGES]: so many are stored, in all tiles' columns; then whether to stop */
+    int *done;      /* [PIECES]: steps of all images */
+
+    static constexpr size_t ONES = (size_t)IMAGES * ACROSS * sizeof(Spread);
+    static constexpr size_t ZEROS = (IMAGES + 1 + PIECES) * sizeof(int);
+    static constexpr size_t bytes() {
+        return ONES + SLICES * (STATES * sizeof(Centred) + sizeof(float)) + ZEROS;
+    }
+    static GroupsBehind in(void *scratch) { /* of bytes(), aligned to 16 */
+        Spread *spread = (Spread *)scratch;
+        Centred *state = (Centred *)(spread + IMAGES * ACROSS);
+        float *count = (float *)(state + (size_t)SLICES * STATES);
+        unsigned *rows = (unsigned *)(count + SLICES);
+        return {spread, state, count, rows, (int *)(rows + IMAGES + 1)};
+    }
+};
+
+/* Stores f(value, row, filter) to out[image][filter][pixel], gathers moments, and says what is
+ * stored; f is the base. Then out = the norm * weight + bias, with both a channel. */
+template <class F, class G> struct StoreBehind : F {
+    using C = typename G::C;
+    using M = typename G::M;
+    G groups;
+    float *out;
+    const float *weight, *bias;
+    double eps;
+
+    template <class P>
+    __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
+#pragma unroll
+        for (int j = 0; j < P::N / 2; j++)
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                part.v[i][j] = F::operator()(part.v[i][j], row + part.row(i, j / 2 % 2),
+                                             column + j / 4 * 8 + j % 2);
+        gather(part, row, column);
+        const StorePixels<Same, C> store = {{}, out};
+        store.tile(part, batch, row, column);
+    }
+
+    /* Calls f(image, first row in all, row behind the last) for a warp's rows from `first` on. */
+    template <class Take> static __device__ __forceinline__ void for_images(int first, Take &&f) {
+        const int end = min(first + 32, (int)C::ROWS);
+#pragma unroll 1
+        for (int image = first / C::PIXELS; image * C::PIXELS < end; image++)
+            f(image, max(first, image * C::PIXELS), min(end, (image + 1) * C::PIXELS));
+    }
+
+    /* Says that what the warp stored of the tile in which it has rows from `first` on is in memory:
+     * late, so that it need not wait for its stores. */
+    __device__ __forceinline__ void announce(int first) const {
+        if (threadIdx.x % 32) return;
+        __threadfence();
+        for_images(first, [&](int image, int begin, int end) {
+            atomicAdd(groups.rows + image, (unsigned)(end - begin));
+        });
+    }
+    __device__ __forceinline__ void stop() const {
+        atomicExch(groups.rows + G::IMAGES, 1u);
+    }
+
+    /* What a warp of the fourth warpgroup does; T says in how many tiles a row is stored. */
+    template <class T> __device__ __forceinline__ void follow(int piece) const {
+        if (piece >= G::PIECES) return;
+        constexpr unsigned ALL = C::PIXELS * (unsigned)(C::FILTERS / T::N);
+        static_assert(C::FILTERS % T::N == 0, "whole tiles");
+        int steps = 0;
+#pragma unroll 1
+        for (int image = 0; image < G::IMAGES && steps == image * G::STEPS; image++) {
+            while (*(volatile unsigned *)(groups.rows + image) < ALL && !stopped())
+                __nanosleep(500);
+            if (stopped()) break;
+            __threadfence();
+            const int first = image * G::ACROSS % G::PIECES; /* who joins the first group */
+#pragma unroll 1
+            for (int g = (piece - first + G::PIECES) % G::PIECES; g < G::ACROSS; g += G::PIECES)
+                join(image * G::ACROSS + g);
+            while (!told_state(spread_of(image, piece)).there() && !stopped()) __nanosleep(500);
+            if (!told_state(spread_of(image, piece)).there()) break;
+            steps += map(image, piece, 0, true);
+        }
+        if (threadIdx.x % 32 == 0) groups.done[piece] = steps;
+    }
+
+    /* The same for what is left of a piece: each SLOTS-th image from `slot` on. */
+    __device__ __forceinline__ void finish(int piece, int slot, int slots) const {
+        const int done = groups.done[piece];
+        for (int image = done / G::STEPS + slot; image < G::IMAGES; image += slots)
+            map(image, piece, image == done / G::STEPS ? done % G::STEPS : 0, false);
+    }
+
+    /* Tells the spread of a group, counted over all images: first the mean, then squares about
+     * that. A warp. */
+    __device__ __forceinline__ void join(int index) const {
+        constexpr int DEEP = G::CHANNELS / 8;
+        const int image = index / G::ACROSS, slices = M::slices(image);
+        const float *const number = groups.count + (long long)image * M::SLICES;
+        const Centred *const from =
+            groups.state + (long long)image * M::SLICES * G::STATES + index % G::ACROSS * DEEP;
+        auto for_each = [&](auto &&take) {
+#pragma unroll 2
+            for (int i = threadIdx.x % 32; i < slices * DEEP; i += 32) {
+                const float2 m = __ldcg((const float2 *)(from + i / DEEP * G::STATES + i % DEEP));
+                take(8.0f * __ldcg(number + i / DEEP), m);
+            }
+        };
+        constexpr double VALUES = (double)C::OUT_AREA * G::CHANNELS;
+        double sum = 0.0, square = 0.0;
+        for_each([&](float, const float2 &m) { sum += m.x; });
+        const double mean = lanes_sum(sum) / VALUES;
+        for_each([&](float n, const float2 &m) {
+            const double off = (m.x - n * mean) * MOMENT_UNIT; /* n times the mean's */
+            square += m.y + off * off * (1.0f / fmaxf(n, 1.0f));
+        });
+        const double variance = lanes_sum(square) / VALUES / ((double)MOMENT_UNIT * MOMENT_UNIT);
+        if (threadIdx.x % 32 == 0)
+            tell_state(groups.spread + index,
+                       Spread{(float)mean, (float)(1.0 / sqrt(variance + eps))});
+    }
+
+  private:
+    static __device__ __forceinline__ int channel(int piece) {
+        return piece / G::PER;
+    }
+    __device__ __forceinline__ const Spread *spread_of(int image, int piece) const {
+        return groups.spread + image * G::ACROSS + channel(piece) / G::CHANNELS;
+    }
+    __device__ __forceinline__ bool stopped() const {
+        return *(volatile unsigned *)(groups.rows + G::IMAGES);
+    }
+
+    /* A warp normalises an image's piece from a step on, two float4 a lane and step. The number of
+     * steps, fewer than all if it was to stop. */
+    __device__ __forceinline__ int map(int image, int piece, int first, bool may_stop) const {
+        const int filter = channel(piece), begin = piece % G::PER * G::EACH;
+        const int from = begin + threadIdx.x % 32;
+        const int end = min(begin + G::EACH, G::PLANE);
+        float4 *to = (float4 *)out + (image * C::FILTERS + filter) * (long long)G::PLANE;
+        const Spread spread = told_state(spread_of(image, piece)).state();
+        const float w = __ldg(weight + filter), b = __ldg(bias + filter);
+        int step = first;
+#pragma unroll 1
+        for (; step < G::STEPS && !(may_stop && stopped()); step++) {
+            const int at = from + step * G::STEP;
+            float4 v[2];
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                if (at + i * 32 < end) v[i] = __ldcg(to + at + i * 32);
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                float *const x = &v[i].x;
+#pragma unroll
+                for (int k = 0; k < 4; k++) x[k] = (x[k] - spread.mean) * spread.scale * w + b;
+                if (at + i * 32 < end) to[at + i * 32] = v[i];
+            }
+        }
+        return step - first;
+    }
+
+    /* The moments of eight channels each, over a warp's rows. */
+    template <class P>
+    __device__ __forceinline__ void gather(const P &part, int row, int column) const {
+        constexpr int COUNT = P::N / 8;
+        const FourPixels<C> pixels(0, row);
+        const int first = __shfl_sync(0xffffffffu, row, 0);
+        for_images(first, [&](int image, int begin, int end) {
+            bool own[4];
+            int rows = 0;
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                own[r] = pixels.inside[r] && row + r >= begin && row + r < end;
+                rows += __popc(__ballot_sync(0xffffffffu, own[r]));
+            }
+            rows /= 4; /* four lanes have each row */
+            float sum[COUNT], square[COUNT];
+#pragma unroll
+            for (int j = 0; j < COUNT; j++) {
+                sum[j] = 0.0f;
+#pragma unroll
+                for (int k = 0; k < 8; k++)
+                    if (own[k / 4 * 2 + k / 2 % 2]) sum[j] += part.v[k / 4][4 * j + k % 4];
+            }
+            const float total = sum_each(sum);
+            const float mean = total / (8.0f * fmaxf((float)rows, 1.0f));
+#pragma unroll
+            for (int j = 0; j < COUNT; j++) {
+                const float middle = __shfl_sync(0xffffffffu, mean, j) * -MOMENT_UNIT;
+                square[j] = 0.0f;
+#pragma unroll
+                for (int k = 0; k < 8; k++) {
+                    const float off = fmaf(part.v[k / 4][4 * j + k % 4], MOMENT_UNIT, middle);
+                    if (own[k / 4 * 2 + k / 2 % 2]) square[j] += off * off;
+                }
+            }
+            const float squares = sum_each(square);
+            const int slice = M::index(image, 0, first / 32 - M::first(image));
+            const int lane = threadIdx.x % 32, at = __shfl_sync(0xffffffffu, column, 0) / 8 + lane;
+            if (lane < COUNT) groups.state[(long long)slice * G::STATES + at] = {total, squares};
+            if (at == 0) groups.count[slice] = (float)rows;
+        });
+    }
+};
+
+/* ---- host ---- */
+
+/* What the product has not joined: a warp a group. */
+template <class Store>
+__global__ void __launch_bounds__(32) join_rest_kernel(const __grid_constant__ Store store) {
+    if (!told_state(store.groups.spread + blockIdx.x).there()) store.join(blockIdx.x);
+}
+
+constexpr int REST_SLOTS = 8; /* so many warps share what is left of a piece */
+
+template <class Store>
+__global__ void __launch_bounds__(32 * REST_SLOTS)
+    map_rest_kernel(const __grid_constant__ Store store) {
+    store.finish(blockIdx.x, threadIdx.x / 32, REST_SLOTS);
+}
+
+template <class G, class T> constexpr size_t behind_bytes() {
+    return split_bytes<typename G::C, T>() + G::bytes();
+}
+
+/* Enqueues out = the norm of f(convolution of x with filters) * weight + bias, with a weight and a
+ * bias a channel. scratch: behind_bytes<G, T>(). */
+template <class G, class T, class F>
+static void normalize_behind(const float *x, const float *filters, const float *weight,
+                             const float *bias, double eps, const F &f, float *out, void *scratch,
+                             cudaStream_t stream) {
+    using C = typename G::C;
+    using Store = StoreBehind<F, G>;
+    const G own = G::in((char *)scratch + split_bytes<C, T>());
+    const Store store = {f, own, out, weight, bias, eps};
+    cudaMemsetAsync(own.spread, 0xff, G::ONES, stream);
+    cudaMemsetAsync(own.rows, 0, G::ZEROS, stream);
+    product<C, T>(Patches<C>{{}, x}, Filters<C>{filters}, store, scratch, stream);
+    join_rest_kernel<<<G::IMAGES * G::ACROSS, 32, 0, stream>>>(store);
+    map_rest_kernel<<<G::PIECES, 32 * REST_SLOTS, 0, stream>>>(store);
+}
+
+} // namespace kp
