@@ -166,6 +166,26 @@ __device__ __forceinline__ void multiply_lines(const float *slab, decltype(LineR
     }
 }
 
+/* What the fourth warpgroup does, if there is one (norm_behind.cuh). */
+template <class L, class T, class Store>
+__device__ __forceinline__ void follow(LineRing<1, 0> stored, const Store &store) {
+    const int warp = threadIdx.x / 32 - 12;
+    if (warp >= 2) {
+        store.template map_all<T>(blockIdx.x * 2 + warp - 2);
+    } else if (warp == 1) {
+        store.template join_all<T>(blockIdx.x, gridDim.x);
+    } else if (threadIdx.x % 32 == 0) {
+        for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<L, T>();
+             index += gridDim.x / T::CLUSTER, stored.next()) {
+            const TileAt at = find_tile<L, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
+            bar_wait(stored.full(), stored.turn);
+            store.announce(at.m * TILE_M);
+            bar_arrive(stored.empty(0));
+        }
+        store.stop();
+    }
+}
+
 /* The block's whole work, by the halo. */
 template <class S, class T, class C, class Store>
 __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const float *b,
@@ -173,6 +193,7 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
     using L = InLines<C>;
     using Slab = LineSlab<L>;
     LineRings<T, L> rings(shared_address(memory));
+    LineRing<1, 0> stored = {0, rings.b.data + rings.ALL, 0, 0}; /* of tiles, for who is behind */
     if (threadIdx.x == 0) {
         for (int s = 0; s < rings.TAPS; s++) {
             bar_init(rings.b.bars + s * 8, 1);
@@ -181,6 +202,10 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
         for (int s = 0; s < rings.INPUTS; s++) {
             bar_init(rings.a.bars + s * 8, LINE_FETCHERS);
             bar_init(rings.a.empty(s), 8 * WARP_ARRIVALS);
+        }
+        if (T::BEHIND) {
+            bar_init(stored.full(), 8 * WARP_ARRIVALS);
+            bar_init(stored.empty(0), 1);
         }
         bar_init_done();
     }
@@ -191,8 +216,7 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
     if (threadIdx.x >= 256) {
         registers_give<T::FETCHER>();
         if constexpr (T::BEHIND)
-            if (threadIdx.x >= 384)
-                store.template follow<T>(blockIdx.x * 4 + threadIdx.x / 32 - 12);
+            if (threadIdx.x >= 384) follow<L, T>(stored, store);
         if (threadIdx.x >= 288 && threadIdx.x < 384)
             fetch_lines<L, T>(rings, a.data);
         else if (threadIdx.x == 256)
@@ -214,18 +238,15 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
                 multiply_lines<L, T>(slab + own, rings.b, part);
                 if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(rings.a.empty(rings.a.stage));
             }
-            if constexpr (T::BEHIND) {
-                const int before = index - gridDim.x / T::CLUSTER;
-                if (before >= 0)
-                    store.announce(find_tile<L, T>(before, T::CLUSTER > 1 ? cluster_rank() : 0).m *
-                                       TILE_M +
-                                   first_row<false>());
-            }
             store.tile(part, 0, at.m * TILE_M + first_row<false>(),
                        at.n * T::N + threadIdx.x % 4 * 2);
+            if constexpr (T::BEHIND) {
+                bar_wait(stored.empty(0), stored.turn ^ 1);
+                __syncwarp();
+                if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(stored.full());
+                stored.next();
+            }
         }
-        if constexpr (T::BEHIND)
-            if (threadIdx.x == 0) store.stop();
     }
     if (T::CLUSTER > 1) cluster_sync(); /* nobody leaves while others still send to it */
 }

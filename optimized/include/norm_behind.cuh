@@ -2,15 +2,16 @@
  * are still computed.
  *
  * Idea: a product leaves memory idle, and a norm the tensor cores. The stores gather the moments of
- * eight channels over a warp's 32 rows, and count the rows of each image that are in memory. On
- * Hopper a fourth warpgroup of each block follows: once an image is complete it joins the moments
- * and maps the image in place, each warp always the same piece of a plane, much of it from the L2
- * cache. When the products are done it stops where it is, and the kernels that come after do the
- * rest: few images on Hopper, all elsewhere. So nobody waits for another block, and who maps a
+ * eight channels over a warp's 32 rows. On Hopper a fourth warpgroup of each block follows: one
+ * warp counts the rows of each image that are in memory, one joins the moments of images that are
+ * complete, and two map these in place, each always the same piece of a plane, in part from the L2
+ * cache. When the products are done they stop where they are, and the kernels that come after do
+ * the rest: few images on Hopper, all elsewhere. So no block waits for another one, and who maps a
  * piece changes no result.
  *
- * Contract: groups of a multiple of eight channels, planes of a multiple of four results, up to 512
- * filters in tiles of 16, 32 or 64. normalize_behind() enqueues all of it; scratch of bytes().
+ * Contract: groups of a multiple of eight channels, planes of a multiple of four results, up to 256
+ * filters in whole tiles of 16, 32 or 64. normalize_behind() enqueues all of it; scratch of
+ * behind_bytes().
  * Reaches: see l2_019. */
 #pragma once
 #include "convolve_lines.cuh"
@@ -43,9 +44,9 @@ template <class C_, int CHANNELS_> struct GroupsBehind {
     static constexpr int CHANNELS = CHANNELS_, ACROSS = C::FILTERS / CHANNELS;
     static constexpr int IMAGES = M::IMAGES, SLICES = IMAGES * M::SLICES, STATES = C::FILTERS / 8;
     /* A plane of float4 in PER pieces, about a warp each in all, and a piece in steps. */
-    static constexpr int PER = 512 / C::FILTERS, PIECES = PER * C::FILTERS;
+    static constexpr int PER = 256 / C::FILTERS, PIECES = PER * C::FILTERS;
     static constexpr int PLANE = C::OUT_AREA / 4, EACH = (PLANE + PER - 1) / PER;
-    static constexpr int STEP = 64, STEPS = (EACH + STEP - 1) / STEP;
+    static constexpr int STEP = 128, STEPS = (EACH + STEP - 1) / STEP;
     static_assert(C::FILTERS % CHANNELS == 0 && CHANNELS % 8 == 0 && C::OUT_AREA % 4 == 0 &&
                       PER > 0 && C::PHASES == 1,
                   "see the contract");
@@ -82,31 +83,25 @@ template <class F, class G> struct StoreBehind : F {
 
     template <class P>
     __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
-#pragma unroll
-        for (int j = 0; j < P::N / 2; j++)
-#pragma unroll
-            for (int i = 0; i < 2; i++)
-                part.v[i][j] = F::operator()(part.v[i][j], row + part.row(i, j / 2 % 2),
-                                             column + j / 4 * 8 + j % 2);
-        gather(part, row, column);
-        const StorePixels<Same, C> store = {{}, out};
+        const StorePixels<F, C> store = {(const F &)*this, out};
         store.tile(part, batch, row, column);
+        gather(part, row, column);
     }
 
-    /* Calls f(image, first row in all, row behind the last) for a warp's rows from `first` on. */
-    template <class Take> static __device__ __forceinline__ void for_images(int first, Take &&f) {
-        const int end = min(first + 32, (int)C::ROWS);
+    /* Calls f(image, first row in all, row behind the last) for COUNT rows from `first` on. */
+    template <int COUNT, class Take>
+    static __device__ __forceinline__ void for_images(int first, Take &&f) {
+        const int end = min(first + COUNT, (int)C::ROWS);
 #pragma unroll 1
         for (int image = first / C::PIXELS; image * C::PIXELS < end; image++)
             f(image, max(first, image * C::PIXELS), min(end, (image + 1) * C::PIXELS));
     }
 
-    /* Says that what the warp stored of the tile in which it has rows from `first` on is in memory:
-     * late, so that it need not wait for its stores. */
+    /* Says that the block's tile of rows from `first` on is in memory, or that there is none left.
+     * One thread, told by those who stored. */
     __device__ __forceinline__ void announce(int first) const {
-        if (threadIdx.x % 32) return;
         __threadfence();
-        for_images(first, [&](int image, int begin, int end) {
+        for_images<TILE_M>(first, [&](int image, int begin, int end) {
             atomicAdd(groups.rows + image, (unsigned)(end - begin));
         });
     }
@@ -114,22 +109,21 @@ template <class F, class G> struct StoreBehind : F {
         atomicExch(groups.rows + G::IMAGES, 1u);
     }
 
-    /* What a warp of the fourth warpgroup does; T says in how many tiles a row is stored. */
-    template <class T> __device__ __forceinline__ void follow(int piece) const {
+    /* What a warp of the fourth warpgroup does, number `worker` of so many; T says in how many
+     * tiles a row is stored. */
+    template <class T> __device__ __forceinline__ void join_all(int worker, int workers) const {
+#pragma unroll 1
+        for (int index = worker; index < G::IMAGES * G::ACROSS; index += workers) {
+            if (!wait_for<T>(index / G::ACROSS)) return;
+            join(index);
+        }
+    }
+    template <class T> __device__ __forceinline__ void map_all(int piece) const {
         if (piece >= G::PIECES) return;
-        constexpr unsigned ALL = C::PIXELS * (unsigned)(C::FILTERS / T::N);
-        static_assert(C::FILTERS % T::N == 0, "whole tiles");
         int steps = 0;
 #pragma unroll 1
         for (int image = 0; image < G::IMAGES && steps == image * G::STEPS; image++) {
-            while (*(volatile unsigned *)(groups.rows + image) < ALL && !stopped())
-                __nanosleep(500);
-            if (stopped()) break;
-            __threadfence();
-            const int first = image * G::ACROSS % G::PIECES; /* who joins the first group */
-#pragma unroll 1
-            for (int g = (piece - first + G::PIECES) % G::PIECES; g < G::ACROSS; g += G::PIECES)
-                join(image * G::ACROSS + g);
+            if (!wait_for<T>(image)) break;
             while (!told_state(spread_of(image, piece)).there() && !stopped()) __nanosleep(500);
             if (!told_state(spread_of(image, piece)).there()) break;
             steps += map(image, piece, 0, true);
@@ -144,33 +138,29 @@ template <class F, class G> struct StoreBehind : F {
             map(image, piece, image == done / G::STEPS ? done % G::STEPS : 0, false);
     }
 
-    /* Tells the spread of a group, counted over all images: first the mean, then squares about
-     * that. A warp. */
+    /* Tells the spread of a group, counted over all images. A warp. */
     __device__ __forceinline__ void join(int index) const {
         constexpr int DEEP = G::CHANNELS / 8;
-        const int image = index / G::ACROSS, slices = M::slices(image);
-        const float *const number = groups.count + (long long)image * M::SLICES;
+        const int image = index / G::ACROSS, states = M::slices(image) * DEEP;
+        const float *const count = groups.count + (long long)image * M::SLICES;
         const Centred *const from =
             groups.state + (long long)image * M::SLICES * G::STATES + index % G::ACROSS * DEEP;
-        auto for_each = [&](auto &&take) {
-#pragma unroll 2
-            for (int i = threadIdx.x % 32; i < slices * DEEP; i += 32) {
-                const float2 m = __ldcg((const float2 *)(from + i / DEEP * G::STATES + i % DEEP));
-                take(8.0f * __ldcg(number + i / DEEP), m);
-            }
-        };
-        constexpr double VALUES = (double)C::OUT_AREA * G::CHANNELS;
-        double sum = 0.0, square = 0.0;
-        for_each([&](float, const float2 &m) { sum += m.x; });
+        double sum = 0.0, square = 0.0; /* in units */
+#pragma unroll 8
+        for (int i = threadIdx.x % 32; i < states; i += 32) {
+            const float2 m = __ldcg((const float2 *)(from + i / DEEP * G::STATES + i % DEEP));
+            const float n = 8.0f * __ldcg(count + i / DEEP);
+            const double own = (double)m.x * MOMENT_UNIT;
+            sum += own;
+            square += m.y + own * own * (1.0f / fmaxf(n, 1.0f));
+        }
+        constexpr double VALUES = (double)C::OUT_AREA * G::CHANNELS, UNIT = MOMENT_UNIT;
         const double mean = lanes_sum(sum) / VALUES;
-        for_each([&](float n, const float2 &m) {
-            const double off = (m.x - n * mean) * MOMENT_UNIT; /* n times the mean's */
-            square += m.y + off * off * (1.0f / fmaxf(n, 1.0f));
-        });
-        const double variance = lanes_sum(square) / VALUES / ((double)MOMENT_UNIT * MOMENT_UNIT);
+        const double variance = fmax(lanes_sum(square) / VALUES - mean * mean, 0.0);
         if (threadIdx.x % 32 == 0)
-            tell_state(groups.spread + index,
-                       Spread{(float)mean, (float)(1.0 / sqrt(variance + eps))});
+            tell_state(
+                groups.spread + index,
+                Spread{(float)(mean / UNIT), (float)(1.0 / sqrt(variance / (UNIT * UNIT) + eps))});
     }
 
   private:
@@ -180,11 +170,22 @@ template <class F, class G> struct StoreBehind : F {
     __device__ __forceinline__ const Spread *spread_of(int image, int piece) const {
         return groups.spread + image * G::ACROSS + channel(piece) / G::CHANNELS;
     }
+    /* Whether the image is complete; false if the products are done. */
+    template <class T> __device__ __forceinline__ bool wait_for(int image) const {
+        constexpr unsigned ALL = C::PIXELS * (unsigned)(C::FILTERS / T::N);
+        static_assert(C::FILTERS % T::N == 0, "whole tiles");
+        while (*(volatile unsigned *)(groups.rows + image) < ALL) {
+            if (stopped()) return false;
+            __nanosleep(500);
+        }
+        __threadfence();
+        return true;
+    }
     __device__ __forceinline__ bool stopped() const {
         return *(volatile unsigned *)(groups.rows + G::IMAGES);
     }
 
-    /* A warp normalises an image's piece from a step on, two float4 a lane and step. The number of
+    /* A warp normalises an image's piece from a step on, four float4 a lane and step. The number of
      * steps, fewer than all if it was to stop. */
     __device__ __forceinline__ int map(int image, int piece, int first, bool may_stop) const {
         const int filter = channel(piece), begin = piece % G::PER * G::EACH;
@@ -197,12 +198,12 @@ template <class F, class G> struct StoreBehind : F {
 #pragma unroll 1
         for (; step < G::STEPS && !(may_stop && stopped()); step++) {
             const int at = from + step * G::STEP;
-            float4 v[2];
+            float4 v[4];
 #pragma unroll
-            for (int i = 0; i < 2; i++)
+            for (int i = 0; i < 4; i++)
                 if (at + i * 32 < end) v[i] = __ldcg(to + at + i * 32);
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
+            for (int i = 0; i < 4; i++) {
                 float *const x = &v[i].x;
 #pragma unroll
                 for (int k = 0; k < 4; k++) x[k] = (x[k] - spread.mean) * spread.scale * w + b;
@@ -218,7 +219,7 @@ template <class F, class G> struct StoreBehind : F {
         constexpr int COUNT = P::N / 8;
         const FourPixels<C> pixels(0, row);
         const int first = __shfl_sync(0xffffffffu, row, 0);
-        for_images(first, [&](int image, int begin, int end) {
+        for_images<32>(first, [&](int image, int begin, int end) {
             bool own[4];
             int rows = 0;
 #pragma unroll
@@ -264,7 +265,7 @@ __global__ void __launch_bounds__(32) join_rest_kernel(const __grid_constant__ S
     if (!told_state(store.groups.spread + blockIdx.x).there()) store.join(blockIdx.x);
 }
 
-constexpr int REST_SLOTS = 8; /* so many warps share what is left of a piece */
+constexpr int REST_SLOTS = 16; /* so many warps share what is left of a piece */
 
 template <class Store>
 __global__ void __launch_bounds__(32 * REST_SLOTS)
