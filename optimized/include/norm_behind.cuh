@@ -3,13 +3,12 @@
  *
  * Idea: a product leaves memory idle, and a norm the tensor cores. The stores gather the moments of
  * eight channels over a warp's 32 rows. On Hopper a fourth warpgroup of each block follows: one
- * warp counts the rows of each image that are in memory, one joins the moments of images that are
- * complete, and two map these in place, each always the same piece of a plane, in part from the L2
- * cache. When the products are done they stop where they are, and the kernels that come after do
- * the rest: few images on Hopper, all elsewhere. So no block waits for another one, and who maps a
- * piece changes no result.
+ * warp counts the rows of each image that are in memory, and joins the moments of images that are
+ * complete; three map these in place, each always the same piece of a plane. When the products are
+ * done they stop where they are, and the kernels that come after do the rest: few images on Hopper,
+ * all elsewhere. So no block waits for another one, and who maps a piece changes no result.
  *
- * Contract: groups of a multiple of eight channels, planes of a multiple of four results, up to 256
+ * Contract: groups of a multiple of eight channels, planes of a multiple of four results, up to 384
  * filters in whole tiles of 16, 32 or 64. normalize_behind() enqueues all of it; scratch of
  * behind_bytes().
  * Reaches: see l2_019. */
@@ -44,7 +43,7 @@ template <class C_, int CHANNELS_> struct GroupsBehind {
     static constexpr int CHANNELS = CHANNELS_, ACROSS = C::FILTERS / CHANNELS;
     static constexpr int IMAGES = M::IMAGES, SLICES = IMAGES * M::SLICES, STATES = C::FILTERS / 8;
     /* A plane of float4 in PER pieces, about a warp each in all, and a piece in steps. */
-    static constexpr int PER = 256 / C::FILTERS, PIECES = PER * C::FILTERS;
+    static constexpr int PER = 384 / C::FILTERS, PIECES = PER * C::FILTERS;
     static constexpr int PLANE = C::OUT_AREA / 4, EACH = (PLANE + PER - 1) / PER;
     static constexpr int STEP = 128, STEPS = (EACH + STEP - 1) / STEP;
     static_assert(C::FILTERS % CHANNELS == 0 && CHANNELS % 8 == 0 && C::OUT_AREA % 4 == 0 &&
@@ -83,9 +82,11 @@ template <class F, class G> struct StoreBehind : F {
 
     template <class P>
     __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
-        const StorePixels<F, C> store = {(const F &)*this, out};
-        store.tile(part, batch, row, column);
-        gather(part, row, column);
+        const FourPixels<C> pixels(batch, row);
+        store_columns<C::COLUMNS, C::OUT_AREA, false>(part, (const F &)*this, row, column, column,
+                                                      out + (long long)column * C::OUT_AREA,
+                                                      pixels.at, pixels.inside);
+        gather(part, pixels.inside, row, column);
     }
 
     /* Calls f(image, first row in all, row behind the last) for COUNT rows from `first` on. */
@@ -109,24 +110,25 @@ template <class F, class G> struct StoreBehind : F {
         atomicExch(groups.rows + G::IMAGES, 1u);
     }
 
-    /* What a warp of the fourth warpgroup does, number `worker` of so many; T says in how many
-     * tiles a row is stored. */
-    template <class T> __device__ __forceinline__ void join_all(int worker, int workers) const {
+    /* Joins the groups of complete images from group `index` on, each workers-th, and returns the
+     * first that is left. A warp; T says in how many tiles a row is stored. */
+    template <class T> __device__ __forceinline__ int join_some(int index, int workers) const {
 #pragma unroll 1
-        for (int index = worker; index < G::IMAGES * G::ACROSS; index += workers) {
-            if (!wait_for<T>(index / G::ACROSS)) return;
+        for (; index < G::IMAGES * G::ACROSS && complete<T>(index / G::ACROSS); index += workers)
             join(index);
-        }
+        return index;
     }
+    /* Maps a piece of each image, until it is to stop. A warp. */
     template <class T> __device__ __forceinline__ void map_all(int piece) const {
         if (piece >= G::PIECES) return;
         int steps = 0;
 #pragma unroll 1
         for (int image = 0; image < G::IMAGES && steps == image * G::STEPS; image++) {
-            if (!wait_for<T>(image)) break;
-            while (!told_state(spread_of(image, piece)).there() && !stopped()) __nanosleep(500);
-            if (!told_state(spread_of(image, piece)).there()) break;
-            steps += map(image, piece, 0, true);
+            while (!(told_state(spread_of(image, piece)).there() && complete<T>(image))) {
+                if (stopped()) break;
+                __nanosleep(500);
+            }
+            if (!stopped()) steps += map(image, piece, 0, true);
         }
         if (threadIdx.x % 32 == 0) groups.done[piece] = steps;
     }
@@ -170,14 +172,10 @@ template <class F, class G> struct StoreBehind : F {
     __device__ __forceinline__ const Spread *spread_of(int image, int piece) const {
         return groups.spread + image * G::ACROSS + channel(piece) / G::CHANNELS;
     }
-    /* Whether the image is complete; false if the products are done. */
-    template <class T> __device__ __forceinline__ bool wait_for(int image) const {
+    template <class T> __device__ __forceinline__ bool complete(int image) const {
         constexpr unsigned ALL = C::PIXELS * (unsigned)(C::FILTERS / T::N);
         static_assert(C::FILTERS % T::N == 0, "whole tiles");
-        while (*(volatile unsigned *)(groups.rows + image) < ALL) {
-            if (stopped()) return false;
-            __nanosleep(500);
-        }
+        if (*(volatile unsigned *)(groups.rows + image) < ALL) return false;
         __threadfence();
         return true;
     }
@@ -196,12 +194,14 @@ template <class F, class G> struct StoreBehind : F {
         const float w = __ldg(weight + filter), b = __ldg(bias + filter);
         int step = first;
 #pragma unroll 1
-        for (; step < G::STEPS && !(may_stop && stopped()); step++) {
+        for (; step < G::STEPS; step++) {
             const int at = from + step * G::STEP;
+            const bool stop = may_stop && stopped(); /* asked while the rest is read */
             float4 v[4];
 #pragma unroll
             for (int i = 0; i < 4; i++)
                 if (at + i * 32 < end) v[i] = __ldcg(to + at + i * 32);
+            if (stop) break;
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 float *const x = &v[i].x;
@@ -215,16 +215,16 @@ template <class F, class G> struct StoreBehind : F {
 
     /* The moments of eight channels each, over a warp's rows. */
     template <class P>
-    __device__ __forceinline__ void gather(const P &part, int row, int column) const {
+    __device__ __forceinline__ void gather(const P &part, const bool (&inside)[4], int row,
+                                           int column) const {
         constexpr int COUNT = P::N / 8;
-        const FourPixels<C> pixels(0, row);
         const int first = __shfl_sync(0xffffffffu, row, 0);
         for_images<32>(first, [&](int image, int begin, int end) {
             bool own[4];
             int rows = 0;
 #pragma unroll
             for (int r = 0; r < 4; r++) {
-                own[r] = pixels.inside[r] && row + r >= begin && row + r < end;
+                own[r] = inside[r] && row + r >= begin && row + r < end;
                 rows += __popc(__ballot_sync(0xffffffffu, own[r]));
             }
             rows /= 4; /* four lanes have each row */
