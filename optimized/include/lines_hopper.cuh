@@ -170,23 +170,20 @@ __device__ __forceinline__ void multiply_lines(const float *slab, decltype(LineR
 template <class L, class T, class Store>
 __device__ __forceinline__ void follow(LineRing<1, 0> stored, const Store &store) {
     const int warp = threadIdx.x / 32 - 12;
-    if (warp > 0) {
-        store.template map_all<T>(blockIdx.x * 3 + warp - 1);
-        return;
-    }
-    int group = blockIdx.x; /* to be joined next */
-    for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<L, T>();
-         index += gridDim.x / T::CLUSTER, stored.next()) {
-        const TileAt at = find_tile<L, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
-        bar_wait(stored.full(), stored.turn);
-        if (threadIdx.x % 32 == 0) {
+    if (warp >= 2) {
+        store.template map_all<T>(blockIdx.x * 2 + warp - 2);
+    } else if (warp == 1) {
+        store.template join_all<T>(blockIdx.x, gridDim.x);
+    } else if (threadIdx.x % 32 == 0) {
+        for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<L, T>();
+             index += gridDim.x / T::CLUSTER, stored.next()) {
+            const TileAt at = find_tile<L, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
+            bar_wait(stored.full(), stored.turn);
             store.announce(at.m * TILE_M);
             bar_arrive(stored.empty(0));
         }
-        __syncwarp();
-        group = store.template join_some<T>(group, gridDim.x);
+        store.stop();
     }
-    if (threadIdx.x % 32 == 0) store.stop();
 }
 
 /* The block's whole work, by the halo. */

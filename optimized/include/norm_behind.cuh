@@ -3,12 +3,12 @@
  *
  * Idea: a product leaves memory idle, and a norm the tensor cores. The stores gather the moments of
  * eight channels over a warp's 32 rows. On Hopper a fourth warpgroup of each block follows: one
- * warp counts the rows of each image that are in memory, and joins the moments of images that are
- * complete; three map these in place, each always the same piece of a plane. When the products are
- * done they stop where they are, and the kernels that come after do the rest: few images on Hopper,
- * all elsewhere. So no block waits for another one, and who maps a piece changes no result.
+ * warp counts the rows of each image that are in memory, one joins the moments of images that are
+ * complete, and two map these in place, each always the same piece of a plane. When the products
+ * are done they stop where they are, and the next kernel does the rest: few images on Hopper, all
+ * elsewhere. So no block waits for another one, and who maps a piece changes no result.
  *
- * Contract: groups of a multiple of eight channels, planes of a multiple of four results, up to 384
+ * Contract: groups of a multiple of eight channels, planes of a multiple of four results, up to 256
  * filters in whole tiles of 16, 32 or 64. normalize_behind() enqueues all of it; scratch of
  * behind_bytes().
  * Reaches: see l2_019. */
@@ -43,7 +43,7 @@ template <class C_, int CHANNELS_> struct GroupsBehind {
     static constexpr int CHANNELS = CHANNELS_, ACROSS = C::FILTERS / CHANNELS;
     static constexpr int IMAGES = M::IMAGES, SLICES = IMAGES * M::SLICES, STATES = C::FILTERS / 8;
     /* A plane of float4 in PER pieces, about a warp each in all, and a piece in steps. */
-    static constexpr int PER = 384 / C::FILTERS, PIECES = PER * C::FILTERS;
+    static constexpr int PER = 256 / C::FILTERS, PIECES = PER * C::FILTERS;
     static constexpr int PLANE = C::OUT_AREA / 4, EACH = (PLANE + PER - 1) / PER;
     static constexpr int STEP = 128, STEPS = (EACH + STEP - 1) / STEP;
     static_assert(C::FILTERS % CHANNELS == 0 && CHANNELS % 8 == 0 && C::OUT_AREA % 4 == 0 &&
@@ -110,100 +110,114 @@ template <class F, class G> struct StoreBehind : F {
         atomicExch(groups.rows + G::IMAGES, 1u);
     }
 
-    /* Joins the groups of complete images from group `index` on, each workers-th, and returns the
-     * first that is left. A warp; T says in how many tiles a row is stored. */
-    template <class T> __device__ __forceinline__ int join_some(int index, int workers) const {
+    /* What warps of the fourth warpgroup do until they are to stop; T says in how many tiles a row
+     * is stored. Number `worker` of so many joins groups: */
+    template <class T> __device__ __forceinline__ void join_all(int worker, int workers) const {
 #pragma unroll 1
-        for (; index < G::IMAGES * G::ACROSS && complete<T>(index / G::ACROSS); index += workers)
-            join(index);
-        return index;
+        for (int index = worker; index < G::IMAGES * G::ACROSS; index += workers) {
+            if (!wait_for<T>(index / G::ACROSS)) return;
+            const Spread spread = join(index);
+            if (threadIdx.x % 32 == 0) tell_state(groups.spread + index, spread);
+        }
     }
-    /* Maps a piece of each image, until it is to stop. A warp. */
+    /* And another maps a piece of each image. */
     template <class T> __device__ __forceinline__ void map_all(int piece) const {
         if (piece >= G::PIECES) return;
         int steps = 0;
 #pragma unroll 1
         for (int image = 0; image < G::IMAGES && steps == image * G::STEPS; image++) {
-            while (!(told_state(spread_of(image, piece)).there() && complete<T>(image))) {
-                if (stopped()) break;
+            if (!wait_for<T>(image)) break;
+            const Spread *const from = groups.spread + group(image, piece);
+            ToldState<Spread> told = told_state(from);
+            while (!told.there() && !stopped()) {
                 __nanosleep(500);
+                told = told_state(from);
             }
-            if (!stopped()) steps += map(image, piece, 0, true);
+            if (!told.there()) break;
+            steps += map<true>(image, piece, 0, G::STEPS, told.state());
         }
         if (threadIdx.x % 32 == 0) groups.done[piece] = steps;
     }
 
-    /* The same for what is left of a piece: each SLOTS-th image from `slot` on. */
-    __device__ __forceinline__ void finish(int piece, int slot, int slots) const {
-        const int done = groups.done[piece];
-        for (int image = done / G::STEPS + slot; image < G::IMAGES; image += slots)
-            map(image, piece, image == done / G::STEPS ? done % G::STEPS : 0, false);
-    }
-
-    /* Tells the spread of a group, counted over all images. A warp. */
-    __device__ __forceinline__ void join(int index) const {
-        constexpr int DEEP = G::CHANNELS / 8;
-        const int image = index / G::ACROSS, states = M::slices(image) * DEEP;
-        const float *const count = groups.count + (long long)image * M::SLICES;
-        const Centred *const from =
-            groups.state + (long long)image * M::SLICES * G::STATES + index % G::ACROSS * DEEP;
-        double sum = 0.0, square = 0.0; /* in units */
-#pragma unroll 8
-        for (int i = threadIdx.x % 32; i < states; i += 32) {
-            const float2 m = __ldcg((const float2 *)(from + i / DEEP * G::STATES + i % DEEP));
-            const float n = 8.0f * __ldcg(count + i / DEEP);
-            const double own = (double)m.x * MOMENT_UNIT;
-            sum += own;
-            square += m.y + own * own * (1.0f / fmaxf(n, 1.0f));
+    /* Maps a share of what is left of a piece, the steps of all images. A warp. */
+    __device__ __forceinline__ void finish(int piece, int share, int shares) const {
+        const int done = groups.done[piece], all = G::IMAGES * G::STEPS;
+        const int each = (all - done + shares - 1) / shares;
+        int at = done + share * each;
+        const int end = min(at + each, all);
+#pragma unroll 1
+        while (at < end) {
+            const int image = at / G::STEPS, first = at % G::STEPS;
+            const ToldState<Spread> told = told_state(groups.spread + group(image, piece));
+            const Spread spread = told.there() ? told.state() : join(group(image, piece));
+            at += map<false>(image, piece, first, min(first + end - at, G::STEPS), spread);
         }
-        constexpr double VALUES = (double)C::OUT_AREA * G::CHANNELS, UNIT = MOMENT_UNIT;
-        const double mean = lanes_sum(sum) / VALUES;
-        const double variance = fmax(lanes_sum(square) / VALUES - mean * mean, 0.0);
-        if (threadIdx.x % 32 == 0)
-            tell_state(
-                groups.spread + index,
-                Spread{(float)(mean / UNIT), (float)(1.0 / sqrt(variance / (UNIT * UNIT) + eps))});
     }
 
   private:
     static __device__ __forceinline__ int channel(int piece) {
         return piece / G::PER;
     }
-    __device__ __forceinline__ const Spread *spread_of(int image, int piece) const {
-        return groups.spread + image * G::ACROSS + channel(piece) / G::CHANNELS;
-    }
-    template <class T> __device__ __forceinline__ bool complete(int image) const {
-        constexpr unsigned ALL = C::PIXELS * (unsigned)(C::FILTERS / T::N);
-        static_assert(C::FILTERS % T::N == 0, "whole tiles");
-        if (*(volatile unsigned *)(groups.rows + image) < ALL) return false;
-        __threadfence();
-        return true;
+    static __device__ __forceinline__ int group(int image, int piece) {
+        return image * G::ACROSS + channel(piece) / G::CHANNELS;
     }
     __device__ __forceinline__ bool stopped() const {
         return *(volatile unsigned *)(groups.rows + G::IMAGES);
     }
+    /* Returns when the image is complete; false if it is to stop before. */
+    template <class T> __device__ __forceinline__ bool wait_for(int image) const {
+        constexpr unsigned ALL = C::PIXELS * (unsigned)(C::FILTERS / T::N);
+        static_assert(C::FILTERS % T::N == 0, "whole tiles");
+        while (*(volatile unsigned *)(groups.rows + image) < ALL) {
+            if (stopped()) return false;
+            __nanosleep(500);
+        }
+        __threadfence();
+        return true;
+    }
 
-    /* A warp normalises an image's piece from a step on, four float4 a lane and step. The number of
-     * steps, fewer than all if it was to stop. */
-    __device__ __forceinline__ int map(int image, int piece, int first, bool may_stop) const {
+    /* The spread of a group, counted over all images. A warp. */
+    __device__ __forceinline__ Spread join(int index) const {
+        constexpr int DEEP = G::CHANNELS / 8;
+        const int image = index / G::ACROSS, first = image * M::SLICES, own = index % G::ACROSS;
+        const Centred *const from = groups.state + (long long)first * G::STATES + own * DEEP;
+        double sum = 0.0, square = 0.0; /* in units */
+#pragma unroll 8
+        for (int i = threadIdx.x % 32; i < M::slices(image) * DEEP; i += 32) {
+            const float2 m = __ldcg((const float2 *)(from + i / DEEP * G::STATES + i % DEEP));
+            const float n = 8.0f * __ldcg(groups.count + first + i / DEEP);
+            const double s = (double)m.x * MOMENT_UNIT;
+            sum += s;
+            square += m.y + s * s * (1.0f / fmaxf(n, 1.0f));
+        }
+        constexpr double VALUES = (double)C::OUT_AREA * G::CHANNELS, UNIT = MOMENT_UNIT;
+        const double mean = lanes_sum(sum) / VALUES;
+        const double variance = lanes_sum(square) / VALUES - mean * mean;
+        const double least = (variance < 0.0 ? 0.0 : variance) / (UNIT * UNIT); /* NaN stays NaN */
+        return {(float)(mean / UNIT), (float)(1.0 / sqrt(least + eps))};
+    }
+
+    /* A warp normalises steps of an image's piece, four float4 a lane each. How many: fewer than
+     * all if it was to stop. */
+    template <bool MAY_STOP>
+    __device__ __forceinline__ int map(int image, int piece, int first, int last,
+                                       const Spread &spread) const {
         const int filter = channel(piece), begin = piece % G::PER * G::EACH;
-        const int from = begin + threadIdx.x % 32;
-        const int end = min(begin + G::EACH, G::PLANE);
-        float4 *to = (float4 *)out + (image * C::FILTERS + filter) * (long long)G::PLANE;
-        const Spread spread = told_state(spread_of(image, piece)).state();
+        const int end = min(begin + G::EACH, G::PLANE), own = begin + threadIdx.x % 32;
+        float4 *const to = (float4 *)out + (image * C::FILTERS + filter) * (long long)G::PLANE;
         const float w = __ldg(weight + filter), b = __ldg(bias + filter);
         int step = first;
 #pragma unroll 1
-        for (; step < G::STEPS; step++) {
-            const int at = from + step * G::STEP;
-            const bool stop = may_stop && stopped(); /* asked while the rest is read */
-            float4 v[4];
+        for (; step < last; step++) {
+            const bool stop = MAY_STOP && stopped(); /* asked while the rest is read */
+            const int at = own + step * G::STEP;
+            float4 v[G::STEP / 32];
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < G::STEP / 32; i++)
                 if (at + i * 32 < end) v[i] = __ldcg(to + at + i * 32);
             if (stop) break;
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
+            for (int i = 0; i < G::STEP / 32; i++) {
                 float *const x = &v[i].x;
 #pragma unroll
                 for (int k = 0; k < 4; k++) x[k] = (x[k] - spread.mean) * spread.scale * w + b;
@@ -259,18 +273,12 @@ template <class F, class G> struct StoreBehind : F {
 
 /* ---- host ---- */
 
-/* What the product has not joined: a warp a group. */
-template <class Store>
-__global__ void __launch_bounds__(32) join_rest_kernel(const __grid_constant__ Store store) {
-    if (!told_state(store.groups.spread + blockIdx.x).there()) store.join(blockIdx.x);
-}
-
-constexpr int REST_SLOTS = 16; /* so many warps share what is left of a piece */
+constexpr int REST_WARPS = 16; /* share what is left of a piece */
 
 template <class Store>
-__global__ void __launch_bounds__(32 * REST_SLOTS)
+__global__ void __launch_bounds__(32 * REST_WARPS)
     map_rest_kernel(const __grid_constant__ Store store) {
-    store.finish(blockIdx.x, threadIdx.x / 32, REST_SLOTS);
+    store.finish(blockIdx.x, threadIdx.x / 32, REST_WARPS);
 }
 
 template <class G, class T> constexpr size_t behind_bytes() {
@@ -290,8 +298,7 @@ static void normalize_behind(const float *x, const float *filters, const float *
     cudaMemsetAsync(own.spread, 0xff, G::ONES, stream);
     cudaMemsetAsync(own.rows, 0, G::ZEROS, stream);
     product<C, T>(Patches<C>{{}, x}, Filters<C>{filters}, store, scratch, stream);
-    join_rest_kernel<<<G::IMAGES * G::ACROSS, 32, 0, stream>>>(store);
-    map_rest_kernel<<<G::PIECES, 32 * REST_SLOTS, 0, stream>>>(store);
+    map_rest_kernel<<<G::PIECES, 32 * REST_WARPS, 0, stream>>>(store);
 }
 
 } // namespace kp
