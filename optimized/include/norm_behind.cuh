@@ -52,7 +52,7 @@ template <class C_, int CHANNELS_> struct GroupsBehind {
 
     Spread *spread; /* [IMAGES][ACROSS]; all ones until told */
     Centred *state; /* [IMAGES][slices][STATES]; squares in units */
-    float *count;   /* [IMAGES][slices]: how many results of a channel */
+    float *share;   /* [IMAGES][slices]: 1 over how many values a state is of */
     unsigned *rows; /* [IMAGES]: so many are stored, in all tiles' columns; then whether to stop */
     int *done;      /* [PIECES]: steps of all images */
 
@@ -64,9 +64,9 @@ template <class C_, int CHANNELS_> struct GroupsBehind {
     static GroupsBehind in(void *scratch) { /* of bytes(), aligned to 16 */
         Spread *spread = (Spread *)scratch;
         Centred *state = (Centred *)(spread + IMAGES * ACROSS);
-        float *count = (float *)(state + (size_t)SLICES * STATES);
-        unsigned *rows = (unsigned *)(count + SLICES);
-        return {spread, state, count, rows, (int *)(rows + IMAGES + 1)};
+        float *share = (float *)(state + (size_t)SLICES * STATES);
+        unsigned *rows = (unsigned *)(share + SLICES);
+        return {spread, state, share, rows, (int *)(rows + IMAGES + 1)};
     }
 };
 
@@ -185,10 +185,9 @@ template <class F, class G> struct StoreBehind : F {
 #pragma unroll 8
         for (int i = threadIdx.x % 32; i < M::slices(image) * DEEP; i += 32) {
             const float2 m = __ldcg((const float2 *)(from + i / DEEP * G::STATES + i % DEEP));
-            const float n = 8.0f * __ldcg(groups.count + first + i / DEEP);
             const double s = (double)m.x * MOMENT_UNIT;
             sum += s;
-            square += m.y + s * s * (1.0f / fmaxf(n, 1.0f));
+            square += m.y + s * s * __ldcg(groups.share + first + i / DEEP);
         }
         constexpr double VALUES = (double)C::OUT_AREA * G::CHANNELS, UNIT = MOMENT_UNIT;
         const double mean = lanes_sum(sum) / VALUES;
@@ -221,7 +220,7 @@ template <class F, class G> struct StoreBehind : F {
                 float *const x = &v[i].x;
 #pragma unroll
                 for (int k = 0; k < 4; k++) x[k] = (x[k] - spread.mean) * spread.scale * w + b;
-                if (at + i * 32 < end) to[at + i * 32] = v[i];
+                if (at + i * 32 < end) __stcs(to + at + i * 32, v[i]);
             }
         }
         return step - first;
@@ -250,8 +249,8 @@ template <class F, class G> struct StoreBehind : F {
                 for (int k = 0; k < 8; k++)
                     if (own[k / 4 * 2 + k / 2 % 2]) sum[j] += part.v[k / 4][4 * j + k % 4];
             }
-            const float total = sum_each(sum);
-            const float mean = total / (8.0f * fmaxf((float)rows, 1.0f));
+            const float total = sum_each(sum), share = 1.0f / (8.0f * fmaxf((float)rows, 1.0f));
+            const float mean = total * share;
 #pragma unroll
             for (int j = 0; j < COUNT; j++) {
                 const float middle = __shfl_sync(0xffffffffu, mean, j) * -MOMENT_UNIT;
@@ -266,7 +265,7 @@ template <class F, class G> struct StoreBehind : F {
             const int slice = M::index(image, 0, first / 32 - M::first(image));
             const int lane = threadIdx.x % 32, at = __shfl_sync(0xffffffffu, column, 0) / 8 + lane;
             if (lane < COUNT) groups.state[(long long)slice * G::STATES + at] = {total, squares};
-            if (at == 0) groups.count[slice] = (float)rows;
+            if (at == 0) groups.share[slice] = share;
         });
     }
 };
