@@ -1,18 +1,21 @@
 /* convolve_lines.cuh: convolutions over two axes of stride 1 (convolve.cuh) whose patches share
  * what is fetched and split.
  *
- * Idea: InLines<C> is C with its rows in another order: four lines (a dilation apart) of the same
- * x, then the next x. A tile is 64 places of four lines each. On Hopper the input of a tile, with
- * its halo, is fetched once for 32 channels and serves all taps: patches are addresses in it. A
- * thread multiplies lines p and p + 2 with tap p of a column of taps for its lines 0 and 2, and
- * with tap p - 1 for 1 and 3, so that KERNEL + 1 pairs of lines are split for 2 * KERNEL products;
- * the next pair is read and split while these products are under way. One warp fetches B, three A.
+ * Idea: InLines<C> is C with its rows in another order: a tile is 64 places of four lines (a
+ * dilation apart), a warp's part 16 places of two lines, a thread's two and two. On Hopper the
+ * input of a tile, with its halo, is fetched once for 32 channels and serves all taps: patches are
+ * addresses in it. A thread multiplies line p with tap p of a column of taps for its first line,
+ * and with tap p - 1 for its second, so that KERNEL + 1 lines are split for 2 * KERNEL products;
+ * the next line is read and split while these products are under way. One warp fetches B, three A.
+ * A warp stores runs of 16 results: they begin anywhere in a sector of memory, and shorter runs
+ * write more sectors.
  *
  * Elsewhere patches are gathered word by word, in the same order.
  *
  * Contract: as convolve.cuh, with InLines<C> and LineTile<InLines<C>, N> for C and TileFor: one
  * group, channels a multiple of 32, an odd kernel along y, lines of 64 results or more. Rows beyond
- * the last line are not `inside`: WithMoments wants whole strips.
+ * the last line are not `inside`: WithMoments wants WHOLE. Rows of an image are not side by side:
+ * convolve_norm.cuh is not for these (norm_behind.cuh is).
  *
  * Reaches 85 to 96 % of the floor of products with 64 filters a tile (l1_057, l1_062, l1_065,
  * l1_080), 62 and 75 % with 32 (l1_071, l1_078), 58 to 81 % with long epilogues (l2_019, l2_054,
@@ -22,7 +25,7 @@
 
 namespace kp {
 
-/* A convolution's rows in strips of four lines. */
+/* A convolution's rows in strips of four lines, 64 rows for 16 places of them. */
 template <class C_> struct InLines {
     using C = C_;
     using X = typename C::X;
@@ -35,8 +38,7 @@ template <class C_> struct InLines {
     template <class A> static constexpr int STEP = A::STEP < 0 ? -A::STEP : A::STEP; /* dilation */
     static constexpr int SPAN = LINES * STEP<Y>; /* STEP<Y> strips lie in each other */
     static constexpr int STRIPS = (Y::OUT + SPAN - 1) / SPAN * STEP<Y>; /* of an image */
-    static constexpr int PIXELS = STRIPS * X::OUT * LINES; /* some beyond the last line */
-    static constexpr bool WHOLE = Y::OUT % SPAN == 0;
+    static constexpr int ALL_PLACES = STRIPS * X::OUT;                  /* of an image */
     static_assert(C::GROUPS == 1 && C::PHASES == 1 && C::Z::KERNEL == 1 && C::Z::IN == 1,
                   "one group, two axes, stride 1");
     static_assert(DEPTH % TILE_K == 0 && Y::KERNEL % 2 == 1 && X::OUT >= PLACES,
@@ -44,18 +46,25 @@ template <class C_> struct InLines {
 
     /* What a product asks for. A slab is 32 channels of a tap; the taps of a column follow each
      * other, then those columns, then channels. */
-    static constexpr long long ROWS = (long long)IMAGES * PIXELS;
+    static constexpr long long ROWS = (IMAGES * (long long)ALL_PLACES + 15) / 16 * 64;
+    static constexpr bool WHOLE = Y::OUT % SPAN == 0 && IMAGES * ALL_PLACES % 16 == 0;
     static constexpr int COLUMNS = FILTERS, SLABS = DEPTH / TILE_K * KERNEL, TERMS = C::TERMS;
     static constexpr int BATCHES = 1, B_BATCHES = 1;
     static constexpr bool BATCH_FASTEST = false;
     static_assert(ROWS < 1LL << 30, "rows are counted in 32 bits");
-    /* The first line of a strip, counted over all images; and that of its r-th row from there: a
-     * thread's rows come in pairs. */
+    /* Where a row lies: its place, counted over all images, and its line, from a strip's first. A
+     * thread's rows come in pairs, of places 8 apart. */
+    static __device__ __forceinline__ int place(int row) {
+        return row / 64 * 16 + row / 4 % 8 + row % 2 * 8;
+    }
+    static __device__ __forceinline__ int line(int row) {
+        return (row / 32 % 2 * 2 + row / 2 % 2) * STEP<Y>;
+    }
+    /* The first line of a strip, counted over all images. */
     static __device__ __forceinline__ int top(int strip) {
         strip %= STRIPS;
         return strip / STEP<Y> * SPAN + strip % STEP<Y>;
     }
-    static __device__ __forceinline__ int line(int r) { return (r / 2 + r % 2 * 2) * STEP<Y>; }
     static __device__ __forceinline__ int first_slab(int, int, int, int, int) { return 0; }
     static __device__ __forceinline__ int end_slab(int, int, int, int, int) { return SLABS; }
     static __device__ __forceinline__ int group(int) { return 0; }
@@ -93,12 +102,13 @@ template <class C> struct Patches<InLines<C>> : AcrossSlab {
         Place p;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
-            const int at = row + threadIdx.x % 128 + i * 128, strip = at / L::LINES / X::OUT;
-            p.x[i] = L::template input<X>(at / L::LINES % X::OUT);
-            p.y[i] = L::template input<Y>(L::top(strip) + L::line(at % L::LINES));
+            const int at = row + threadIdx.x % 128 + i * 128, place = L::place(at);
+            const int strip = place / X::OUT;
+            p.x[i] = L::template input<X>(place % X::OUT);
+            p.y[i] = L::template input<Y>(L::top(strip) + L::line(at));
             p.from[i] = data + (long long)(strip / L::STRIPS) * L::CHANNELS * L::AREA +
                         p.y[i] * X::IN + p.x[i];
-            if (at >= L::ROWS) p.x[i] = -(1 << 29); /* outside with any tap */
+            if (strip >= L::IMAGES * L::STRIPS) p.x[i] = -(1 << 29); /* outside with any tap */
         }
         return p;
     }
@@ -136,60 +146,71 @@ template <class C> struct Filters<InLines<C>> {
     }
 };
 
-/* Where the four lines of a place lie; `row` is a multiple of four. */
+/* Where a thread's four rows lie. */
 template <class C> struct FourPixels<InLines<C>> {
     long long at[4];
     bool inside[4];
 
     __device__ __forceinline__ FourPixels(int, int row) {
         using L = InLines<C>;
-        const int place = row / L::LINES, strip = place / C::X::OUT;
-        const long long image = (long long)(strip / L::STRIPS) * L::FILTERS * L::OUT_AREA;
 #pragma unroll
         for (int r = 0; r < 4; r++) {
-            const int y = L::top(strip) + L::line(r);
-            at[r] = image + y * C::X::OUT + place % C::X::OUT;
-            inside[r] = row < L::ROWS && y < C::Y::OUT;
+            const int place = L::place(row + r), strip = place / C::X::OUT;
+            const int y = L::top(strip) + L::line(row + r), image = strip / L::STRIPS;
+            at[r] = (long long)image * L::FILTERS * L::OUT_AREA + y * C::X::OUT + place % C::X::OUT;
+            inside[r] = image < L::IMAGES && y < C::Y::OUT;
         }
     }
 };
 
-/* The lanes of a warp have eight places of a line each: 32 bytes. */
+/* Lanes 2 i and 2 i + 1 have two columns of the same rows. They exchange them, so that one has both
+ * columns of the first place of each pair and the other of the second: 16 lanes write a run. */
 template <class F, class C> struct StorePixels<F, InLines<C>> : F {
     float *out;
     template <class P>
     __device__ __forceinline__ void tile(P &part, int, int row, int column) const {
         const FourPixels<InLines<C>> pixels(0, row);
-        bool all = true;
-#pragma unroll
-        for (int r = 0; r < 4; r++) all = all && pixels.inside[r];
-        float *to = out + pixels.at[0] + (long long)column * C::OUT_AREA;
+        const bool all =
+            pixels.inside[0] && pixels.inside[1] && pixels.inside[2] && pixels.inside[3];
         if (__all_sync(0xffffffffu, all))
-            store<true>(part, row, column, to, pixels.inside);
+            store<true>(part, row, column, pixels);
         else
-            store<false>(part, row, column, to, pixels.inside);
+            store<false>(part, row, column, pixels);
     }
 
   private:
     template <bool ALL, class P>
-    __device__ __forceinline__ void store(P &part, int row, int column, float *to,
-                                          const bool (&inside)[4]) const {
+    __device__ __forceinline__ void store(P &part, int row, int column,
+                                          const FourPixels<InLines<C>> &pixels) const {
         using L = InLines<C>;
+        constexpr int COLUMNS = L::COLUMNS, LINE = L::template STEP<typename C::Y> * C::X::OUT;
+        const bool second = threadIdx.x % 2;
+        const bool(&in)[4] = pixels.inside;
+        const bool inside[2] = {second ? in[1] : in[0], second ? in[3] : in[2]};
+        const int first = column - 2 * second; /* of the two lanes' */
+        float *const to =
+            out + (second ? pixels.at[1] : pixels.at[0]) + (long long)first * L::OUT_AREA;
 #pragma unroll
-        for (int j = 0; j < P::N / 2; j += 4)
+        for (int n = 0; n < P::N; n += 8)
 #pragma unroll
-            for (int e = 0; e < 2; e++) {
-                const int n = 2 * j + e;
-                if (L::COLUMNS % P::N && column + n >= L::COLUMNS) continue;
+            for (int e = 0; e < 2; e++)
 #pragma unroll
-                for (int r = 0; r < 4; r++) {
-                    float &v = part.v[r / 2][j + r % 2 * 2 + e];
-                    if (!ALL && !inside[r]) continue;
-                    v = F::operator()(v, row + r, column + n);
-                    to[(long long)n * L::OUT_AREA + L::line(r) * C::X::OUT] = v;
+                for (int i = 0; i < 2; i++) {
+                    float *const v = part.v[i] + n / 2 + e;
+#pragma unroll
+                    for (int h = 0; h < 2; h++)
+                        if ((ALL || in[2 * i + h]) &&
+                            (COLUMNS % P::N == 0 || column + n + e < COLUMNS))
+                            v[2 * h] = F::operator()(v[2 * h], row + 2 * i + h, column + n + e);
+                    const float sent = second ? v[0] : v[2];
+                    const float other = __shfl_xor_sync(0xffffffffu, sent, 1);
+                    const float of[2] = {second ? other : v[0], second ? v[2] : other};
+#pragma unroll
+                    for (int k = 0; k < 2; k++)
+                        if ((ALL || inside[i]) &&
+                            (COLUMNS % P::N == 0 || first + n + e + 2 * k < COLUMNS))
+                            to[(n + e + 2 * k) * (long long)L::OUT_AREA + i * LINE] = of[k];
                 }
-                __syncwarp(); /* up to 3 % faster (l1_062): not all stores at the end */
-            }
     }
 };
 

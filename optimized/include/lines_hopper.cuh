@@ -116,9 +116,11 @@ __device__ __forceinline__ void for_each(F &&f, std::integer_sequence<int, I...>
 }
 
 /* part += the products of 32 channels with all taps. `slab` is the thread's first word of the
- * input: of its place, and of its first channel. */
+ * input: of its first place and line, and of its first channel; that of its second place is
+ * `second` words further. */
 template <class L, class T>
-__device__ __forceinline__ void multiply_lines(const float *slab, decltype(LineRings<T, L>::b) &b,
+__device__ __forceinline__ void multiply_lines(const float *slab, int second,
+                                               decltype(LineRings<T, L>::b) &b,
                                                Part<false, T::N> &part) {
     using Slab = LineSlab<L>;
     constexpr int TAPS = L::Y::KERNEL, RUN = T::RUN;
@@ -129,8 +131,8 @@ __device__ __forceinline__ void multiply_lines(const float *slab, decltype(LineR
         for (int s = 0; s < 4; s++)
 #pragma unroll
             for (int e = 0; e < 4; e++)
-                v[s][e] = slab[(s * 8 + e / 2 * 4) * Slab::PLANE + (p + e % 2 * 2) * Slab::WIDTH +
-                               x * Slab::STEP];
+                v[s][e] = slab[(s * 8 + e / 2 * 4) * Slab::PLANE + e % 2 * second +
+                               p * Slab::WIDTH + x * Slab::STEP];
         split_part<T>(v, to);
     };
     split(pair[0], 0, 0);
@@ -179,7 +181,7 @@ __device__ __forceinline__ void follow(LineRing<1, 0> stored, const Store &store
              index += gridDim.x / T::CLUSTER, stored.next()) {
             const TileAt at = find_tile<L, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
             bar_wait(stored.full(), stored.turn);
-            store.announce(at.m * TILE_M);
+            store.announce(at.m);
             bar_arrive(stored.empty(0));
         }
         store.stop();
@@ -224,22 +226,23 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
         __syncwarp();
     } else {
         registers_take<T::MULTIPLIER>();
-        const int place = threadIdx.x / 4, channel = threadIdx.x % 4;
+        const int row = first_row<false>(), place = L::place(row), line = row / 32 % 2 * 2;
+        const int first = threadIdx.x % 4 * Slab::PLANE + line * Slab::WIDTH + place;
         for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<L, T>();
              index += gridDim.x / T::CLUSTER) {
             const TileAt at = find_tile<L, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
             const LineStart<L> start(at.m);
-            const int own = channel * Slab::PLANE + place + (place >= start.left ? Slab::HALO : 0);
+            const int own = first + (place >= start.left ? Slab::HALO : 0);
+            const int second = 8 + (place < start.left && place + 8 >= start.left ? Slab::HALO : 0);
             Part<false, T::N> part = {};
 #pragma unroll 1
             for (int c = 0; c < L::DEPTH; c += TILE_K, rings.a.next()) {
                 bar_wait(rings.a.full(), rings.a.turn);
                 const float *slab = (const float *)(memory + (rings.a.at() - rings.b.data));
-                multiply_lines<L, T>(slab + own, rings.b, part);
+                multiply_lines<L, T>(slab + own, second, rings.b, part);
                 if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(rings.a.empty(rings.a.stage));
             }
-            store.tile(part, 0, at.m * TILE_M + first_row<false>(),
-                       at.n * T::N + threadIdx.x % 4 * 2);
+            store.tile(part, 0, at.m * TILE_M + row, at.n * T::N + threadIdx.x % 4 * 2);
             if constexpr (T::BEHIND) {
                 bar_wait(stored.empty(0), stored.turn ^ 1);
                 __syncwarp();

@@ -5,7 +5,7 @@
  * eight channels over a warp's 32 rows. On Hopper a fourth warpgroup of each block follows: one
  * warp counts the rows of each image that are in memory, one joins the moments of images that are
  * complete, and two map these in place, each always the same piece of a plane. When the products
- * are done they stop where they are, and the next kernel does the rest: few images on Hopper, all
+ * are done they stop where they are, and the next kernels do the rest: few images on Hopper, all
  * elsewhere. So no block waits for another one, and who maps a piece changes no result.
  *
  * Contract: groups of a multiple of eight channels, planes of a multiple of four results, up to 256
@@ -39,42 +39,51 @@ template <int COUNT> __device__ __forceinline__ float sum_each(float (&v)[COUNT]
 /* The norm of C's results in groups of CHANNELS, and where it keeps what in scratch memory. */
 template <class C_, int CHANNELS_> struct GroupsBehind {
     using C = C_;
-    using M = ChannelMoments<C>; /* for its slices */
     static constexpr int CHANNELS = CHANNELS_, ACROSS = C::FILTERS / CHANNELS;
-    static constexpr int IMAGES = M::IMAGES, SLICES = IMAGES * M::SLICES, STATES = C::FILTERS / 8;
+    static constexpr int IMAGES = C::IMAGES, STATES = C::FILTERS / 8;
+    /* A slice is what a warp has of one image: of 16 places, or what its image has of them. */
+    static constexpr int ALL_PLACES = C::ALL_PLACES;
+    static constexpr int SLICES = (ALL_PLACES % 16 ? (ALL_PLACES + 30) / 16 : ALL_PLACES / 16) * 2;
     /* A plane of float4 in PER pieces, about a warp each in all, and a piece in steps. */
     static constexpr int PER = 256 / C::FILTERS, PIECES = PER * C::FILTERS;
     static constexpr int PLANE = C::OUT_AREA / 4, EACH = (PLANE + PER - 1) / PER;
     static constexpr int STEP = 128, STEPS = (EACH + STEP - 1) / STEP;
     static_assert(C::FILTERS % CHANNELS == 0 && CHANNELS % 8 == 0 && C::OUT_AREA % 4 == 0 &&
-                      PER > 0 && C::PHASES == 1,
+                      PER > 0,
                   "see the contract");
 
-    Spread *spread; /* [IMAGES][ACROSS]; all ones until told */
-    Centred *state; /* [IMAGES][slices][STATES]; squares in units */
-    float *share;   /* [IMAGES][slices]: 1 over how many values a state is of */
-    unsigned *rows; /* [IMAGES]: so many are stored, in all tiles' columns; then whether to stop */
-    int *done;      /* [PIECES]: steps of all images */
+    Spread *spread;   /* [IMAGES][ACROSS]; all ones until told */
+    Centred *state;   /* [IMAGES][SLICES][STATES]; squares in units */
+    float *share;     /* [IMAGES][SLICES]: 1 over how many values a state is of */
+    unsigned *stored; /* [IMAGES]: places stored, in all tiles' columns; then whether to stop */
+    int *done;        /* [PIECES]: steps of all images */
 
     static constexpr size_t ONES = (size_t)IMAGES * ACROSS * sizeof(Spread);
     static constexpr size_t ZEROS = (IMAGES + 1 + PIECES) * sizeof(int);
     static constexpr size_t bytes() {
-        return ONES + SLICES * (STATES * sizeof(Centred) + sizeof(float)) + ZEROS;
+        return ONES + (size_t)IMAGES * SLICES * (STATES * sizeof(Centred) + sizeof(float)) + ZEROS;
     }
     static GroupsBehind in(void *scratch) { /* of bytes(), aligned to 16 */
         Spread *spread = (Spread *)scratch;
         Centred *state = (Centred *)(spread + IMAGES * ACROSS);
-        float *share = (float *)(state + (size_t)SLICES * STATES);
-        unsigned *rows = (unsigned *)(share + SLICES);
-        return {spread, state, share, rows, (int *)(rows + IMAGES + 1)};
+        float *share = (float *)(state + (size_t)IMAGES * SLICES * STATES);
+        unsigned *stored = (unsigned *)(share + IMAGES * SLICES);
+        return {spread, state, share, stored, (int *)(stored + IMAGES + 1)};
+    }
+    /* The first slice of an image, counted over all places, and how many it has. */
+    static __device__ __forceinline__ int first(int image) { return image * ALL_PLACES / 16 * 2; }
+    static __device__ __forceinline__ int slices(int image) {
+        return (((image + 1) * ALL_PLACES - 1) / 16 + 1) * 2 - first(image);
     }
 };
+
+/* Of a block that does what is left: a group is joined, a piece is mapped by a warp a share. */
+constexpr int REST_THREADS = 512;
 
 /* Stores f(value, row, filter) to out[image][filter][pixel], gathers moments, and says what is
  * stored; f is the base. Then out = the norm * weight + bias, with both a channel. */
 template <class F, class G> struct StoreBehind : F {
     using C = typename G::C;
-    using M = typename G::M;
     G groups;
     float *out;
     const float *weight, *bias;
@@ -82,42 +91,40 @@ template <class F, class G> struct StoreBehind : F {
 
     template <class P>
     __device__ __forceinline__ void tile(P &part, int batch, int row, int column) const {
-        const FourPixels<C> pixels(batch, row);
-        store_columns<C::COLUMNS, C::OUT_AREA, false>(part, (const F &)*this, row, column, column,
-                                                      out + (long long)column * C::OUT_AREA,
-                                                      pixels.at, pixels.inside);
-        gather(part, pixels.inside, row, column);
+        const StorePixels<F, C> store = {(const F &)*this, out};
+        store.tile(part, batch, row, column);
+        gather(part, row, column);
     }
 
-    /* Calls f(image, first row in all, row behind the last) for COUNT rows from `first` on. */
+    /* Calls f(image, first place in all, place behind the last) for COUNT places from `first` on.
+     */
     template <int COUNT, class Take>
     static __device__ __forceinline__ void for_images(int first, Take &&f) {
-        const int end = min(first + COUNT, (int)C::ROWS);
+        const int end = min(first + COUNT, G::IMAGES * G::ALL_PLACES);
 #pragma unroll 1
-        for (int image = first / C::PIXELS; image * C::PIXELS < end; image++)
-            f(image, max(first, image * C::PIXELS), min(end, (image + 1) * C::PIXELS));
+        for (int image = first / G::ALL_PLACES; image * G::ALL_PLACES < end; image++)
+            f(image, max(first, image * G::ALL_PLACES), min(end, (image + 1) * G::ALL_PLACES));
     }
 
-    /* Says that the block's tile of rows from `first` on is in memory, or that there is none left.
-     * One thread, told by those who stored. */
-    __device__ __forceinline__ void announce(int first) const {
+    /* Says that tile m of the block is in memory. One thread, told by those who stored. */
+    __device__ __forceinline__ void announce(int m) const {
         __threadfence();
-        for_images<TILE_M>(first, [&](int image, int begin, int end) {
-            atomicAdd(groups.rows + image, (unsigned)(end - begin));
+        for_images<C::PLACES>(m * C::PLACES, [&](int image, int begin, int end) {
+            atomicAdd(groups.stored + image, (unsigned)(end - begin));
         });
     }
+    /* Says that a block has no tile left. */
     __device__ __forceinline__ void stop() const {
-        atomicExch(groups.rows + G::IMAGES, 1u);
+        atomicExch(groups.stored + G::IMAGES, 1u);
     }
 
-    /* What warps of the fourth warpgroup do until they are to stop; T says in how many tiles a row
-     * is stored. Number `worker` of so many joins groups: */
+    /* What warps of the fourth warpgroup do until they are to stop; T says in how many tiles a
+     * place is stored. Number `worker` of so many joins groups: */
     template <class T> __device__ __forceinline__ void join_all(int worker, int workers) const {
 #pragma unroll 1
         for (int index = worker; index < G::IMAGES * G::ACROSS; index += workers) {
             if (!wait_for<T>(index / G::ACROSS)) return;
-            const Spread spread = join(index);
-            if (threadIdx.x % 32 == 0) tell_state(groups.spread + index, spread);
+            join<32>(index);
         }
     }
     /* And another maps a piece of each image. */
@@ -139,6 +146,10 @@ template <class F, class G> struct StoreBehind : F {
         if (threadIdx.x % 32 == 0) groups.done[piece] = steps;
     }
 
+    /* Joins a group that is left. A block. */
+    __device__ __forceinline__ void join_rest(int index) const {
+        if (!told_state(groups.spread + index).there()) join<REST_THREADS>(index);
+    }
     /* Maps a share of what is left of a piece, the steps of all images. A warp. */
     __device__ __forceinline__ void finish(int piece, int share, int shares) const {
         const int done = groups.done[piece], all = G::IMAGES * G::STEPS;
@@ -148,8 +159,7 @@ template <class F, class G> struct StoreBehind : F {
 #pragma unroll 1
         while (at < end) {
             const int image = at / G::STEPS, first = at % G::STEPS;
-            const ToldState<Spread> told = told_state(groups.spread + group(image, piece));
-            const Spread spread = told.there() ? told.state() : join(group(image, piece));
+            const Spread spread = told_state(groups.spread + group(image, piece)).state();
             at += map<false>(image, piece, first, min(first + end - at, G::STEPS), spread);
         }
     }
@@ -162,13 +172,13 @@ template <class F, class G> struct StoreBehind : F {
         return image * G::ACROSS + channel(piece) / G::CHANNELS;
     }
     __device__ __forceinline__ bool stopped() const {
-        return *(volatile unsigned *)(groups.rows + G::IMAGES);
+        return *(volatile unsigned *)(groups.stored + G::IMAGES);
     }
     /* Returns when the image is complete; false if it is to stop before. */
     template <class T> __device__ __forceinline__ bool wait_for(int image) const {
-        constexpr unsigned ALL = C::PIXELS * (unsigned)(C::FILTERS / T::N);
+        constexpr unsigned ALL = G::ALL_PLACES * (unsigned)(C::FILTERS / T::N);
         static_assert(C::FILTERS % T::N == 0, "whole tiles");
-        while (*(volatile unsigned *)(groups.rows + image) < ALL) {
+        while (*(volatile unsigned *)(groups.stored + image) < ALL) {
             if (stopped()) return false;
             __nanosleep(500);
         }
@@ -176,24 +186,36 @@ template <class F, class G> struct StoreBehind : F {
         return true;
     }
 
-    /* The spread of a group, counted over all images. A warp. */
-    __device__ __forceinline__ Spread join(int index) const {
+    /* Tells the spread of a group, counted over all images. A warp, or a block of so many threads.
+     */
+    template <int THREADS> __device__ __forceinline__ void join(int index) const {
         constexpr int DEEP = G::CHANNELS / 8;
-        const int image = index / G::ACROSS, first = image * M::SLICES, own = index % G::ACROSS;
+        const int image = index / G::ACROSS, first = image * G::SLICES, own = index % G::ACROSS;
         const Centred *const from = groups.state + (long long)first * G::STATES + own * DEEP;
         double sum = 0.0, square = 0.0; /* in units */
 #pragma unroll 8
-        for (int i = threadIdx.x % 32; i < M::slices(image) * DEEP; i += 32) {
+        for (int i = threadIdx.x % THREADS; i < G::slices(image) * DEEP; i += THREADS) {
             const float2 m = __ldcg((const float2 *)(from + i / DEEP * G::STATES + i % DEEP));
             const double s = (double)m.x * MOMENT_UNIT;
             sum += s;
             square += m.y + s * s * __ldcg(groups.share + first + i / DEEP);
         }
+        sum = lanes_sum(sum), square = lanes_sum(square);
+        if constexpr (THREADS > 32) {
+            __shared__ double parts[2][THREADS / 32];
+            if (threadIdx.x % 32 == 0)
+                parts[0][threadIdx.x / 32] = sum, parts[1][threadIdx.x / 32] = square;
+            __syncthreads();
+            sum = square = 0.0;
+#pragma unroll
+            for (int w = 0; w < THREADS / 32; w++) sum += parts[0][w], square += parts[1][w];
+        }
         constexpr double VALUES = (double)C::OUT_AREA * G::CHANNELS, UNIT = MOMENT_UNIT;
-        const double mean = lanes_sum(sum) / VALUES;
-        const double variance = lanes_sum(square) / VALUES - mean * mean;
+        const double mean = sum / VALUES, variance = square / VALUES - mean * mean;
         const double least = (variance < 0.0 ? 0.0 : variance) / (UNIT * UNIT); /* NaN stays NaN */
-        return {(float)(mean / UNIT), (float)(1.0 / sqrt(least + eps))};
+        if (threadIdx.x % THREADS == 0)
+            tell_state(groups.spread + index,
+                       Spread{(float)(mean / UNIT), (float)(1.0 / sqrt(least + eps))});
     }
 
     /* A warp normalises steps of an image's piece, four float4 a lane each. How many: fewer than
@@ -228,16 +250,17 @@ template <class F, class G> struct StoreBehind : F {
 
     /* The moments of eight channels each, over a warp's rows. */
     template <class P>
-    __device__ __forceinline__ void gather(const P &part, const bool (&inside)[4], int row,
-                                           int column) const {
+    __device__ __forceinline__ void gather(const P &part, int row, int column) const {
         constexpr int COUNT = P::N / 8;
-        const int first = __shfl_sync(0xffffffffu, row, 0);
-        for_images<32>(first, [&](int image, int begin, int end) {
+        const FourPixels<C> pixels(0, row);
+        const int warp = __shfl_sync(0xffffffffu, row, 0) / 32; /* counted over all rows */
+        for_images<16>(warp / 2 * 16, [&](int image, int begin, int end) {
             bool own[4];
             int rows = 0;
 #pragma unroll
             for (int r = 0; r < 4; r++) {
-                own[r] = inside[r] && row + r >= begin && row + r < end;
+                const int place = C::place(row + r);
+                own[r] = pixels.inside[r] && place >= begin && place < end;
                 rows += __popc(__ballot_sync(0xffffffffu, own[r]));
             }
             rows /= 4; /* four lanes have each row */
@@ -262,7 +285,7 @@ template <class F, class G> struct StoreBehind : F {
                 }
             }
             const float squares = sum_each(square);
-            const int slice = M::index(image, 0, first / 32 - M::first(image));
+            const int slice = image * G::SLICES + warp - G::first(image);
             const int lane = threadIdx.x % 32, at = __shfl_sync(0xffffffffu, column, 0) / 8 + lane;
             if (lane < COUNT) groups.state[(long long)slice * G::STATES + at] = {total, squares};
             if (at == 0) groups.share[slice] = share;
@@ -272,12 +295,16 @@ template <class F, class G> struct StoreBehind : F {
 
 /* ---- host ---- */
 
-constexpr int REST_WARPS = 16; /* share what is left of a piece */
+template <class Store>
+__global__ void __launch_bounds__(REST_THREADS)
+    join_rest_kernel(const __grid_constant__ Store store) {
+    store.join_rest(blockIdx.x);
+}
 
 template <class Store>
-__global__ void __launch_bounds__(32 * REST_WARPS)
+__global__ void __launch_bounds__(REST_THREADS)
     map_rest_kernel(const __grid_constant__ Store store) {
-    store.finish(blockIdx.x, threadIdx.x / 32, REST_WARPS);
+    store.finish(blockIdx.x, threadIdx.x / 32, REST_THREADS / 32);
 }
 
 template <class G, class T> constexpr size_t behind_bytes() {
@@ -295,9 +322,10 @@ static void normalize_behind(const float *x, const float *filters, const float *
     const G own = G::in((char *)scratch + split_bytes<C, T>());
     const Store store = {f, own, out, weight, bias, eps};
     cudaMemsetAsync(own.spread, 0xff, G::ONES, stream);
-    cudaMemsetAsync(own.rows, 0, G::ZEROS, stream);
+    cudaMemsetAsync(own.stored, 0, G::ZEROS, stream);
     product<C, T>(Patches<C>{{}, x}, Filters<C>{filters}, store, scratch, stream);
-    map_rest_kernel<<<G::PIECES, 32 * REST_WARPS, 0, stream>>>(store);
+    join_rest_kernel<<<G::IMAGES * G::ACROSS, REST_THREADS, 0, stream>>>(store);
+    map_rest_kernel<<<G::PIECES, REST_THREADS, 0, stream>>>(store);
 }
 
 } // namespace kp
