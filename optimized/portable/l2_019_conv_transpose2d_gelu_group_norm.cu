@@ -3,8 +3,8 @@
  * [128][64][256][256], weight [64][64][3][3] -> [128][64][258][258].
  *
  * Idea: a product at fp32 accuracy whose rows, the patches, share what is fetched and split
- * (convolve_lines.cuh); its stores gather the moments of each channel, and the norm is one more
- * pass, in place (convolve_norm.cuh).
+ * (convolve_lines.cuh); its stores gather moments, and a fourth warpgroup of each block normalises
+ * images that are complete while later ones are computed (norm_behind.cuh).
  * Floor: two products in TF32 and one in bf16, 3780 us; 2.00 GiB read and 2.03 GiB written, read
  * and written, 1910 us. Measured: 6529 us on an H200, 58 % of the floor. */
 #include "task.h"
