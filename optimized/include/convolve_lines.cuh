@@ -163,71 +163,89 @@ template <class C> struct FourPixels<InLines<C>> {
     }
 };
 
-/* Eight lanes have eight neighbouring places: 32 bytes. Where these are whole sectors of memory
- * they are stored as they are. Elsewhere lanes 2 i and 2 i + 1, which have two columns of the same
- * rows, exchange them, so that one has both columns of the first place of each pair and the other
- * of the second, and 16 lanes write a run. */
+/* Eight lanes have eight neighbouring places of a line: 32 bytes. Where these are whole sectors of
+ * memory they are stored as they are, elsewhere in runs of 16 places. */
 template <class F, class C> struct StorePixels<F, InLines<C>> : F {
     float *out;
     template <class P>
     __device__ __forceinline__ void tile(P &part, int, int row, int column) const {
         const FourPixels<InLines<C>> pixels(0, row);
-        const bool(&in)[4] = pixels.inside;
-        if (__all_sync(0xffffffffu, in[0] && in[1] && in[2] && in[3]))
+        const bool all =
+            pixels.inside[0] && pixels.inside[1] && pixels.inside[2] && pixels.inside[3];
+        if (__all_sync(0xffffffffu, all))
             store<true>(part, row, column, pixels);
         else
             store<false>(part, row, column, pixels);
     }
 
   private:
+    using Pixels = FourPixels<InLines<C>>;
+    static constexpr int LINE = InLines<C>::template STEP<typename C::Y> * C::X::OUT;
+    static constexpr long long PITCH = C::OUT_AREA;
+    template <class P> static constexpr bool WHOLE = C::COLUMNS % P::N == 0;
+
     template <bool ALL, class P>
-    __device__ __forceinline__ void store(P &part, int row, int column,
-                                          const FourPixels<InLines<C>> &pixels) const {
-        constexpr bool RUNS = C::X::OUT % 8 != 0;
-        constexpr int LINE = InLines<C>::template STEP<typename C::Y> * C::X::OUT;
-        constexpr long long PITCH = C::OUT_AREA;
-        const bool second = threadIdx.x % 2;
-        const bool(&in)[4] = pixels.inside;
-        /* Of the two values that are stored of a line, k: column, place, and whether inside. */
-        int columns[2];
-        float *to[2];
-        bool inside[2][2];
-#pragma unroll
-        for (int k = 0; k < 2; k++) {
-            columns[k] = RUNS ? column + 2 * (k - second) : column;
-            to[k] = out + pixels.at[k] + columns[k] * PITCH;
-            if (RUNS) to[k] = out + (second ? pixels.at[1] : pixels.at[0]) + columns[k] * PITCH;
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                inside[k][i] = in[2 * i + k];
-                if (RUNS) inside[k][i] = second ? in[2 * i + 1] : in[2 * i];
-            }
-        }
-        constexpr bool WHOLE = C::COLUMNS % P::N == 0;
+    __device__ __forceinline__ void store(P &part, int row, int column, const Pixels &at) const {
+        if constexpr (C::X::OUT % 8 == 0)
+            store_plain<ALL>(part, row, column, at);
+        else
+            store_runs<ALL>(part, row, column, at);
+    }
+
+    template <bool ALL, class P>
+    __device__ __forceinline__ void store_plain(P &part, int row, int column,
+                                                const Pixels &at) const {
+        float *const to[2] = {out + at.at[0] + column * PITCH, out + at.at[1] + column * PITCH};
 #pragma unroll
         for (int n = 0; n < P::N; n += 8)
 #pragma unroll
             for (int e = 0; e < 2; e++) {
+                if (!WHOLE<P> && column + n + e >= C::COLUMNS) continue;
 #pragma unroll
                 for (int i = 0; i < 2; i++) {
                     float *const v = part.v[i] + n / 2 + e;
 #pragma unroll
                     for (int h = 0; h < 2; h++)
-                        if ((ALL || in[2 * i + h]) && (WHOLE || column + n + e < C::COLUMNS))
+                        if (ALL || at.inside[2 * i + h])
                             v[2 * h] = F::operator()(v[2 * h], row + 2 * i + h, column + n + e);
-                    float stored[2] = {v[0], v[2]};
-                    if (RUNS) {
-                        const float sent = second ? v[0] : v[2];
-                        const float other = __shfl_xor_sync(0xffffffffu, sent, 1);
-                        stored[0] = second ? other : v[0], stored[1] = second ? v[2] : other;
-                    }
+#pragma unroll
+                    for (int h = 0; h < 2; h++)
+                        if (ALL || at.inside[2 * i + h])
+                            to[h][(n + e) * PITCH + i * LINE] = v[2 * h];
+                }
+                __syncwarp(); /* up to 3 % faster (l1_062): not all stores at the end */
+            }
+    }
+
+    /* Lanes 2 i and 2 i + 1 have two columns of the same rows. They exchange them, so that one has
+     * both columns of the first place of each pair and the other of the second. */
+    template <bool ALL, class P>
+    __device__ __forceinline__ void store_runs(P &part, int row, int column,
+                                               const Pixels &at) const {
+        const bool second = threadIdx.x % 2;
+        const bool(&in)[4] = at.inside;
+        const bool inside[2] = {second ? in[1] : in[0], second ? in[3] : in[2]};
+        const int first = column - 2 * second; /* of the two lanes' */
+        float *const to = out + (second ? at.at[1] : at.at[0]) + first * PITCH;
+#pragma unroll
+        for (int n = 0; n < P::N; n += 8)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    float *const v = part.v[i] + n / 2 + e;
+#pragma unroll
+                    for (int h = 0; h < 2; h++)
+                        if ((ALL || in[2 * i + h]) && (WHOLE<P> || column + n + e < C::COLUMNS))
+                            v[2 * h] = F::operator()(v[2 * h], row + 2 * i + h, column + n + e);
+                    const float sent = second ? v[0] : v[2];
+                    const float other = __shfl_xor_sync(0xffffffffu, sent, 1);
+                    const float stored[2] = {second ? other : v[0], second ? v[2] : other};
 #pragma unroll
                     for (int k = 0; k < 2; k++)
-                        if ((ALL || inside[k][i]) && (WHOLE || columns[k] + n + e < C::COLUMNS))
-                            to[k][(n + e) * PITCH + i * LINE] = stored[k];
+                        if ((ALL || inside[i]) && (WHOLE<P> || first + n + e + 2 * k < C::COLUMNS))
+                            to[(n + e + 2 * k) * PITCH + i * LINE] = stored[k];
                 }
-                if (!RUNS) __syncwarp(); /* up to 3 % faster (l1_062): not all stores at the end */
-            }
     }
 };
 
