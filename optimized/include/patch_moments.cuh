@@ -26,7 +26,7 @@ template <int IMAGES_, int CHANNELS_, int HEIGHT_, int WIDTH_> struct PatchMomen
     static constexpr double PIXELS = (double)IMAGES * HEIGHT * WIDTH;
     /* Sums: of u, of u(y)u(y), u(y)u(y + 1), u(y)u(y + 2). */
     static constexpr int SELF = U, NEXT = SELF + U * (U + 1) / 2, AFTER = NEXT + U * U;
-    static constexpr int SUMS = AFTER + U * U, HALF = NEXT + U * U / 2;
+    static constexpr int SUMS = AFTER + U * U;
     enum { ALL, FIRST, LAST, REGIONS }; /* of all rows, of the first, of the last one */
     static constexpr int PARTS = STRIPS * BLOCKS * WARPS, EDGE_PARTS = BLOCKS * WARPS;
     static constexpr int TOTAL_PARTS = PARTS + 2 * EDGE_PARTS; /* of a sum */
