@@ -80,7 +80,7 @@ template <class C_> struct InLines {
     }
 };
 
-/* BEHIND: a fourth warpgroup calls the store's follow() (norm_behind.cuh). */
+/* BEHIND: the store has work for a fourth warpgroup (norm_behind.cuh). */
 template <class C, int N, bool BEHIND_ = false> struct LineTile : Tile<N, RestFor<C::TERMS>> {
     static constexpr bool BEHIND = BEHIND_;
     static constexpr int FETCHERS = 1, THREADS = BEHIND ? 512 : 384, LAUNCHED = BEHIND ? 128 : 168;
