@@ -13,6 +13,11 @@ template <int IN, int KERNEL, int PAD, int DILATION> struct Transposed {
     static int input(int out, int tap) { return out + PAD - tap * DILATION; }
 };
 
+/* An epilogue. */
+struct PlusOne {
+    __device__ float operator()(float v, int, int) const { return v + 1; }
+};
+
 /* A result, and how large it would be without the signs of its products. */
 struct Convolved {
     double value = 0, size = 0;

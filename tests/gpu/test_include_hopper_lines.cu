@@ -2,10 +2,6 @@
 #include "convolve_lines.cuh"
 #include "include_convolved.cuh"
 
-struct PlusOne {
-    __device__ float operator()(float v, int, int) const { return v + 1; }
-};
-
 template <int IMAGES, int CHANNELS, int FILTERS, int N, class X, class Y>
 static void test_lines(void) {
     using C = kp::Convolution<IMAGES, CHANNELS, FILTERS, 1, typename X::Axis, typename Y::Axis>;

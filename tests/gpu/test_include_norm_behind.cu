@@ -1,10 +1,7 @@
 /* norm_behind.cuh against plain double. */
 #include "norm_behind.cuh"
 #include "include_convolved.cuh"
-
-struct PlusOne {
-    __device__ float operator()(float v, int, int) const { return v + 1; }
-};
+#include "include_rows.cuh"
 
 template <int IMAGES, int CHANNELS, int FILTERS, int N, int GROUP, class X, class Y>
 static void test_behind(void) {
@@ -25,20 +22,17 @@ static void test_behind(void) {
                                        out.data, scratch.data, 0);
     ran();
     const std::vector<Convolved> results = convolved<X, Y>(host, taps, IMAGES, CHANNELS, FILTERS);
-    constexpr size_t VALUES = (size_t)GROUP * C::OUT_AREA;
+    std::vector<double> values;
+    for (const Convolved &r : results) values.push_back(r.value + 1);
+    constexpr size_t EACH = (size_t)GROUP * C::OUT_AREA;
     std::vector<Want> want;
-    for (size_t first = 0; first < results.size(); first += VALUES) {
-        double mean = 0, variance = 0;
-        for (size_t i = first; i < first + VALUES; i++) mean += (results[i].value + 1) / VALUES;
-        for (size_t i = first; i < first + VALUES; i++)
-            variance += std::pow(results[i].value + 1 - mean, 2) / VALUES;
-        const double scale = 1 / std::sqrt(variance + EPS);
-        for (size_t i = first; i < first + VALUES; i++) {
-            const size_t f = i / C::OUT_AREA % FILTERS;
-            const double s = scale * weights[f];
-            want.push_back({(results[i].value + 1 - mean) * s + biases[f],
-                            (6e-6 * results[i].size + 4 * U) * std::fabs(s) + 4 * U});
-        }
+    Stats stats = {}; /* of a group */
+    for (size_t i = 0; i < values.size(); i++) {
+        if (i % EACH == 0) stats = stats_of(&values[i], EACH, EPS);
+        const size_t f = i / C::OUT_AREA % FILTERS;
+        const double s = stats.scale * weights[f];
+        want.push_back({(values[i] - stats.mean) * s + biases[f],
+                        (6e-6 * results[i].size + 4 * U) * std::fabs(s) + 4 * U});
     }
     compare(out, want);
     scratch.guarded("scratch");
