@@ -30,6 +30,25 @@ kernel right "$shuffles __syncthreads(); if (i == 0) y[row] = part[0] + part[1];
 emulate right
 check 'a right kernel passes' [ $? = 0 ]
 check 'which is counted' is "$(tail -n 1 "$out")" '1 passed, 0 failed'
+# Two make the emulator's objects, for flags that are new, at the same time: none takes what the other has half written.
+mkdir "$scratch/slow"
+cat > "$scratch/slow/g++" << END
+#!/bin/bash
+if [[ "\$*" == *fibers.cpp ]]; then # -std=c++20 -O2 FLAGS... -c -o OBJECT fibers.cpp
+    echo half > "\${@: -2:1}"
+    echo "\${@:3:\$#-6}" | cksum | cut -d' ' -f1 > $scratch/slow/begun
+    sleep 6
+fi
+exec $(command -v g++) "\$@"
+END
+chmod +x "$scratch/slow/g++"
+(PATH=$scratch/slow:$PATH SANITIZE=-DSLOW=$$ emulate right; tail -n 1 "$out" > "$scratch/slow/said") &
+for ((i = 0; i < 300; i++)); do [ ! -s "$scratch/slow/begun" ] || break; sleep 0.1; done
+out=$scratch/slow/other SANITIZE=-DSLOW=$$ emulate right
+check 'objects that another makes at the same time are left to it' [ $? = 0 ]
+wait
+check 'and it takes its own' is "$(cat "$scratch/slow/said")" '1 passed, 0 failed'
+rm -r "build/emulator/$(cat "$scratch/slow/begun")"
 kernel early "$shuffles if (i == 0) y[row] = part[0] + part[1];"
 emulate early
 check 'one that does not wait for the other warp fails' is $? 1
