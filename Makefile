@@ -201,16 +201,6 @@ $(gpus:%=build/%/peaks.json): build/%/peaks.json: build/id/peaks
 	$Q$(call own,$*) build/peaks $@
 	$(made)
 
-# Which headers of optimized/include each kernel includes (HEADERS: any, it lacked one); one that is
-# gone repeats those that did.  (`include` would make 5000 files targets, for a quarter of a second.)
-HEADERS := $(wildcard optimized/include/*)
-define newline
-
-
-endef
-$(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d build/tune/*/*.d build/foreign/*/*.d),$(file <$f)$(newline)))
-optimized/include/%:;
-
 # ---- Results: published data, never a target of measurement -------------------
 
 draw = build/report $(if $(SUITE),--suites '$(SUITE)')

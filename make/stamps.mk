@@ -1,4 +1,4 @@
-# stamps.mk: what has changed, by content: programs and flags.
+# stamps.mk: what has changed: programs and flags, by content, and headers.
 
 # build/id/PROGRAM is rewritten only if what the program does has changed (make/identity); .seen is
 # when that was looked at last.  The recipe $(as_written) does nothing: make then looks at the
@@ -42,3 +42,13 @@ stamps := $(patsubst %,build/%,host.flags cuda.flags archs.flags sanitize.flags 
 stale  := $(foreach s,$(stamps),$(if $(call is_in,$(text.$s),$s),,$s))
 $(stale): export TEXT = $(text.$@)
 $(stale): FORCE; @mkdir -p $(@D) && printf '%s\n' "$$TEXT" > $@
+
+# Which headers of optimized/include each kernel includes (HEADERS: any, it lacked one); one that is
+# gone repeats those that did.  (`include` would make 5000 files targets, for a quarter of a second.)
+HEADERS := $(wildcard optimized/include/*)
+define newline
+
+
+endef
+$(eval $(foreach f,$(wildcard $(gpus:%=build/%/*.d) build/archs/*/*.d build/attempts/*/*/*.d build/tune/*/*.d build/foreign/*/*.d),$(file <$f)$(newline)))
+optimized/include/%:;

@@ -48,7 +48,7 @@ out=$scratch/slow/other SANITIZE=-DSLOW=$$ emulate right
 check 'objects that another makes at the same time are left to it' [ $? = 0 ]
 wait
 check 'and it takes its own' is "$(cat "$scratch/slow/said")" '1 passed, 0 failed'
-rm -r "build/emulator/$(cat "$scratch/slow/begun")"
+begun=$(cat "$scratch/slow/begun") && rm -r "build/emulator/${begun:?}"
 kernel early "$shuffles if (i == 0) y[row] = part[0] + part[1];"
 emulate early
 check 'one that does not wait for the other warp fails' is $? 1

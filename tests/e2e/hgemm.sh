@@ -6,7 +6,21 @@
 . tests/e2e/lib.sh
 
 out=$scratch/out
-# Of all shapes of CUDA-L2's list, and of others, each has a choice that can be compiled.
+# Ways to cut a product: M_N_K:WAY,TILE_M,TILE_N,SPLIT,PARTS,WALK[,TRANSPOSED].
+cases='64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TOGETHER,128,256,1,1,8 256_128_192:TOGETHER,256,128,1,1,8
+    64_256_320:TOGETHER,64,256,1,1,8 128_64_512:TOGETHER,64,64,4,1,8 64_128_1024:TOGETHER,64,128,8,2,8 128_64_512:TOGETHER,128,64,1,4,8
+    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_640:PAIRED,128,256,1,1,8 256_256_320:PAIRED,64,128,1,1,8
+    128_64_1024:PAIRED,64,64,1,1,8 256_128_1408:PAIRED,64,128,1,2,8 256_128_2048:PAIRED,128,128,1,4,8 128_256_512:TOGETHER,128,256,1,2,8
+    64_128_1024:TOGETHER,64,128,2,4,8 512_256_640:PAIRED,256,128,1,1,8 128_64_1024:TOGETHER,64,64,1,16,8 192_256_320:TOGETHER,192,128,1,1,8
+    192_128_512:TOGETHER,192,128,2,1,8 384_256_640:PAIRED,192,128,1,1,8 384_128_768:PAIRED,192,128,1,2,8 128_192_320:TOGETHER,128,96,1,1,8
+    192_192_320:APART,64,96,1,1,8 256_192_1152:PAIRED,128,96,1,2,8 128_256_512:TOGETHER,128,128,1,4,8 256_256_640:TOGETHER,128,128,1,1,8
+    128_512_320:APART,128,128,1,1,8 256_64_512:APART,64,64,1,1,8
+    1088_1024_128:APART,128,64,1,1,4,true 128_256_320:TOGETHER,64,128,1,1,8,true 64_128_1024:TOGETHER,128,64,2,1,8,true
+    128_256_1024:PAIRED,64,128,1,2,8,true 128_384_320:TOGETHER,192,128,1,1,8,true'
+# shellcheck disable=SC2086  # a list
+printf '%s\n' $cases | sed 's/\(.*\)_\(.*\)_\(.*\):/{\1, \2, \3, HALF_/; s/$/},/' > "$scratch/cases.h"
+# Of all shapes of CUDA-L2's list, and of others, each has a choice that can be compiled; and so can be each way above,
+# of which each commit has some emulated.
 cat > "$scratch/list.cpp" << 'END'
 #include <cstdio>
 #include "half_choice.cuh"
@@ -23,13 +37,18 @@ int main() {
                 if (c.m != m || c.n != n || c.k != k || !half_possible(half_multiplied(c))) printf("%d %d %d\n", m, n, k);
                 ways[c.way]++, splits += c.split > 1, parts += c.parts > 1;
             }
+    const HalfChoice cases[] = {
+#include "cases.h"
+    };
+    for (const HalfChoice &c : cases)
+        if (!half_possible(half_multiplied(c)) || (c.m | c.n | c.k) % 64) printf("the way of %d %d %d\n", c.m, c.n, c.k);
     if (!ways[0] || !ways[1] || !ways[2] || !ways[3] || !splits || !parts) puts("a way that no shape takes");
 }
 END
 for table in '' half_table_h100.cuh; do
     check "the choices of shapes are plain C++ ($table)" \
         g++ -std=c++17 -Wall -Wextra -Werror ${table:+-DKP_HALF_TABLE="\"$table\""} -Ioptimized/include -o "$scratch/list" "$scratch/list.cpp"
-    check "and every shape has one that can be compiled ($table)" is "$("$scratch/list" 2>&1)" ''
+    check "and every shape, and every way that is tried, can be compiled ($table)" is "$("$scratch/list" 2>&1)" ''
 done
 
 # Of the last round every slab of every tile is somebody's, its pieces are counted, in the order of the depth, and have
@@ -92,28 +111,6 @@ way() {
 for shape in 64_64_64 256_64_512 128_256_64; do
     check "hgemm_$shape is right" emulate "$shape" optimized/sm_90a/hgemm.cu
 done
-cases='64_64_512:DIRECT,16,16,4,1,1 128_64_256:DIRECT,32,32,4,1,1 128_256_320:TOGETHER,128,256,1,1,8 256_128_192:TOGETHER,256,128,1,1,8
-    64_256_320:TOGETHER,64,256,1,1,8 128_64_512:TOGETHER,64,64,4,1,8 64_128_1024:TOGETHER,64,128,8,2,8 128_64_512:TOGETHER,128,64,1,4,8
-    1024_1024_128:APART,64,64,1,1,4 1088_2048_384:APART,64,256,1,1,4 512_256_640:PAIRED,128,256,1,1,8 256_256_320:PAIRED,64,128,1,1,8
-    128_64_1024:PAIRED,64,64,1,1,8 256_128_1408:PAIRED,64,128,1,2,8 256_128_2048:PAIRED,128,128,1,4,8 128_256_512:TOGETHER,128,256,1,2,8
-    64_128_1024:TOGETHER,64,128,2,4,8 512_256_640:PAIRED,256,128,1,1,8 128_64_1024:TOGETHER,64,64,1,16,8 192_256_320:TOGETHER,192,128,1,1,8
-    192_128_512:TOGETHER,192,128,2,1,8 384_256_640:PAIRED,192,128,1,1,8 384_128_768:PAIRED,192,128,1,2,8 128_192_320:TOGETHER,128,96,1,1,8
-    192_192_320:APART,64,96,1,1,8 256_192_1152:PAIRED,128,96,1,2,8 128_256_512:TOGETHER,128,128,1,4,8 256_256_640:TOGETHER,128,128,1,1,8
-    128_512_320:APART,128,128,1,1,8 256_64_512:APART,64,64,1,1,8
-    1088_1024_128:APART,128,64,1,1,4,true 128_256_320:TOGETHER,64,128,1,1,8,true 64_128_1024:TOGETHER,128,64,2,1,8,true
-    128_256_1024:PAIRED,64,128,1,2,8,true 128_384_320:TOGETHER,192,128,1,1,8,true'
-# Each can be compiled, also where it is not this commit's turn.
-{
-    printf '#include <cstdio>\n#include "half_choice.cuh"\nusing namespace kp;\n'
-    printf 'static void possible(const HalfChoice &c) {\n'
-    printf '    if (!half_possible(half_multiplied(c)) || (c.m | c.n | c.k) %% 64) printf("%%d %%d %%d\\n", c.m, c.n, c.k);\n}\n'
-    printf 'int main() {\n'
-    # shellcheck disable=SC2086  # a list
-    printf '%s\n' $cases | sed 's/\(.*\)_\(.*\)_\(.*\):/    possible({\1, \2, \3, HALF_/; s/$/});/'
-    echo '}'
-} > "$scratch/cases.cpp"
-check 'the ways to cut that are tried are plain C++' g++ -std=c++17 -Wall -Wextra -Werror -Ioptimized/include -o "$scratch/cases" "$scratch/cases.cpp"
-check 'and can be compiled' is "$("$scratch/cases" 2>&1)" ''
 # some N WORD... - N of them, others for each commit; all with KERNELS=all.
 some() { if [ "${KERNELS-}" = all ]; then printf '%s\n' "${@:2}"; else shuffled "${@:2}" | head -n "$1"; fi; }
 # shellcheck disable=SC2086  # a list
