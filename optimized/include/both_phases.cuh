@@ -31,7 +31,7 @@ template <class C> struct Sizes : C {
     static constexpr int TAPS = X::KERNEL, OUT_PAD = X::OUT - 2 * X::IN + 4 - TAPS;
     static constexpr int LINES = TILE_M / X::IN; /* of a tile */
     static constexpr int ALL_LINES = (int)(C::ROWS / X::POINTS);
-    static constexpr int PIECES = C::DEPTH / TILE_K; /* slabs of a tap along y and z */
+    static constexpr int PIECES = (C::DEPTH + TILE_K - 1) / TILE_K; /* slabs of a tap along y, z */
 
     static constexpr long long ROWS = (long long)((ALL_LINES + LINES - 1) / LINES) * TILE_M;
     static constexpr int COLUMNS = TAPS * C::FILTERS, SLABS = PIECES * Y::TAPS * Z::TAPS;
@@ -45,8 +45,7 @@ template <class C> struct Sizes : C {
     static_assert(std::is_same<X, TransposedAxis<X::IN, TAPS, 2, 1, 1, OUT_PAD>>::value &&
                       (TAPS == 3 || TAPS == 4) && X::IN % 4 == 0 && X::IN <= TILE_M,
                   "stride 2, padding 1, and 3 or 4 taps along x");
-    static_assert(C::GROUPS == 1 && C::DEPTH % TILE_K == 0 && C::FILTERS % TILE_FILTERS == 0,
-                  "whole slabs and tiles");
+    static_assert(C::GROUPS == 1 && C::FILTERS % TILE_FILTERS == 0, "one group, whole tiles");
 
     /* A batch's phases along y and z, and its taps. */
     static __device__ __forceinline__ int y(int batch) { return batch % Y::PHASES; }
@@ -109,7 +108,8 @@ template <class S> struct Places : AcrossSlab {
         to += AcrossSlab::word(own_row(), own_k()) * 4;
 #pragma unroll
         for (int k = 0; k < TILE_K; k += 2)
-            copy_async<16>(to + AcrossSlab::word(0, k) * 4, from + (long long)k * S::AREA, inside);
+            copy_async<16>(to + AcrossSlab::word(0, k) * 4, from + (long long)k * S::AREA,
+                           inside && (S::DEPTH % TILE_K == 0 || c + k + own_k() < S::DEPTH));
     }
 };
 
@@ -123,7 +123,7 @@ template <class S> struct Taps {
         const int filter =
             column / (TILE_FILTERS * S::TAPS) * TILE_FILTERS + own / S::TAPS * 4 + n % 8 / 2;
         const int tap = slab / S::PIECES, c = slab % S::PIECES * TILE_K + k;
-        if (tap >= S::taps_of(batch)) return 0.0f;
+        if (tap >= S::taps_of(batch) || (S::DEPTH % TILE_K && c >= S::DEPTH)) return 0.0f;
         const int taps_y = S::Y::taps(S::y(batch)), y = S::Y::tap(S::y(batch), tap % taps_y);
         const int z = S::Z::tap(S::z(batch), tap / taps_y);
         return __ldg(data + (long long)(c * S::FILTERS + filter) * S::KERNEL +
@@ -145,6 +145,14 @@ __device__ __forceinline__ int word_of(int n) {
     return n / 4 % 2 * 48 + n / 8 * 4 + n % 4;
 }
 
+/* v = f of eight results of a filter, side by side; the lanes 4, 8 ... further have the next ones.
+ * A task that needs its line as a whole has such a function for its own F. */
+template <class F>
+__device__ __forceinline__ void finish(const F &f, float (&v)[8], int row, int filter) {
+#pragma unroll
+    for (int i = 0; i < 8; i++) v[i] = f(v[i], row + i / 2, filter);
+}
+
 /* f(value, row, filter) to out[image][filter][pixel]; f is the base. T: the product's tile. */
 template <class F, class S, class T> struct Results : F {
     using X = typename S::X;
@@ -163,7 +171,7 @@ template <class F, class S, class T> struct Results : F {
 
     /* By tap t of place r, both of the thread's, for its filter q: of the tile 4 q + lane % 4. */
     template <class P>
-    static __device__ __forceinline__ float by_tap(const P &part, int q, int r, int t) {
+    static __device__ __forceinline__ auto &by_tap(P &part, int q, int r, int t) {
         const int own = q * S::TAPS + t;
         return part.v[r / 2][own / 2 * 4 + r % 2 * 2 + own % 2];
     }
@@ -239,23 +247,24 @@ template <class F, class S, class T> struct Results : F {
             at[i] = S::result(batch, row / TILE_M, warp * 32 + n / 2, n % 2);
         }
         /* A line of 2 IN + 1 ends with a result by the last place alone. */
-        const bool ends = X::OUT > 2 * X::IN && place % X::IN == X::IN - 4;
+        constexpr bool ENDS = X::OUT > 2 * X::IN;
+        const bool ends = ENDS && place % X::IN == X::IN - 4;
         const long long end = ends ? S::result(batch, row / TILE_M, place + 3, 2) : -1;
 #pragma unroll
         for (int q = 0; q < TILE_FILTERS / 4; q++) {
             const int own = filter + 4 * q + lane % 4;
             float v[8];
             add_taps(part, room, place, q, v);
-#pragma unroll
-            for (int i = 0; i < 8; i++) v[i] = f(v[i], row + i / 2, own);
+            finish(f, v, row, own);
             float *to = room.lines[warp][q % 2][lane % 4];
             *(float4 *)(to + word_of(lane / 4 * 8)) = make_float4(v[0], v[1], v[2], v[3]);
             *(float4 *)(to + word_of(lane / 4 * 8 + 4)) = make_float4(v[4], v[5], v[6], v[7]);
             __syncwarp();
             store(room.lines[warp][q % 2], at, filter + 4 * q);
-            if (end >= 0)
-                out[end + (long long)own * S::OUT_AREA] =
-                    f(by_tap(part, q, 3, S::TAPS - 1), row + 3, own);
+            if constexpr (ENDS)
+                if (end >= 0)
+                    out[end + (long long)own * S::OUT_AREA] =
+                        f(by_tap(part, q, 3, S::TAPS - 1), row + 3, own);
         }
         meet<MEET>(1 + warp * 32 / MEET); /* before others overwrite what they left */
     }

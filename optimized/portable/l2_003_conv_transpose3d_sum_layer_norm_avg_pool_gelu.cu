@@ -3,21 +3,19 @@
  * conv a transposed convolution over three axes with bias, stride 2 and padding 1: x
  * [32][32][16][32][32], weight [32][64][3][3][3] -> [32][64][32][64][64] -> [32][64][16][32][32].
  *
- * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh) stores its
- * results in scratch memory. A warp normalises four rows in registers, and takes the means of
- * their windows (layer_norm_pairs.cuh).
- * Floor: three products in TF32, 424 us; 0.06 GiB read, 1.00 GiB written and read, 487 us.
- * Measured: 1598 us on an H200, 31 % of the floor. */
+ * Idea: a product at fp32 accuracy, whose tiles have both phases of a line (both_phases.cuh),
+ * stores its results in scratch memory. A warp normalises four rows in registers, and takes the
+ * means of their windows (layer_norm_pairs.cuh). Floor: three products in TF32, 424 us; 0.06 GiB
+ * read, 1.00 GiB written and read, 487 us. Measured: 1598 us on an H200, 31 % of the floor. */
 #include "task.h"
 #include "activations.cuh"
-#include "convolve.cuh"
+#include "both_phases.cuh"
 #include "layer_norm_pairs.cuh"
 
 using Width = kp::TransposedAxis<X_DIM4, CONV_TRANSPOSE_WEIGHT_DIM4, 2, 1, 1, 1>;
 using Height = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 2, 1, 1, 1>;
 using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1, 1, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
-using Tile = kp::TileFor<Conv, 64>;
 
 struct Biased {
     const float *conv_transpose_bias, *sum_weight;
@@ -55,7 +53,7 @@ __global__ void __launch_bounds__(THREADS)
 }
 
 /* The split weight; the convolution's results. */
-constexpr size_t SPLIT = kp::split_bytes<Conv, Tile>();
+constexpr size_t SPLIT = kp::both_phases::scratch_bytes<Conv>();
 constexpr size_t RESULTS = (size_t)X_DIM0 * Conv::FILTERS * Conv::OUT_AREA * sizeof(float);
 
 extern "C" size_t scratch_bytes(void) {
@@ -65,8 +63,9 @@ extern "C" size_t scratch_bytes(void) {
 extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void *scratch,
                        cudaStream_t stream) {
     float *results = (float *)((char *)scratch + SPLIT);
-    kp::convolve<Conv, Tile>(in->x, in->conv_transpose_weight, results,
-                             Biased{in->conv_transpose_bias, in->sum_weight}, scratch, stream);
+    const Biased biased = {in->conv_transpose_bias, in->sum_weight};
+    kp::both_phases::convolve<Conv>(in->x, in->conv_transpose_weight, results, biased, scratch,
+                                    stream);
     constexpr int BLOCKS = (PLANES * OUT_DIM2 * OUT_DIM3 + THREADS / 32 - 1) / (THREADS / 32);
     norm_pool_kernel<<<BLOCKS, THREADS, 0, stream>>>(results, in->norm_weight, in->norm_bias,
                                                      out->out);

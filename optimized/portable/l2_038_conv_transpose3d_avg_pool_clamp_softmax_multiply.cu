@@ -4,15 +4,15 @@
  * windows of 2 x 2 x 2 of x: x [32][32][32][64][64] -> [32][32][16][32][32], weight
  * [32][64][3][3][3] -> [32][64][32][64][64].
  *
- * Idea: a thread takes the mean of a window (window_maps.cuh). A product at fp32 accuracy whose
- * rows, the patches, are gathered (convolve.cuh) stores its results in scratch memory. A row of
- * softmax is a plane: sixteen slices of row_ring.cuh, which reads it once. Floor: three products in
- * TF32, 424 us; 0.50 GiB read, 1.06 GiB written and read, 1 GiB written, 860 us. Measured: 1939 us
- * on an H200, 44 % of the floor.
+ * Idea: a thread takes the mean of a window (window_maps.cuh). A product at fp32 accuracy, whose
+ * tiles have both phases of a line (both_phases.cuh), stores its results in scratch memory. A row
+ * of softmax is a plane: sixteen slices of row_ring.cuh, which reads it once. Floor: three products
+ * in TF32, 424 us; 0.50 GiB read, 1.06 GiB written and read, 1 GiB written, 860 us. Measured: 1939
+ * us on an H200, 44 % of the floor.
  */
 #include "task.h"
 #include "activations.cuh"
-#include "convolve.cuh"
+#include "both_phases.cuh"
 #include "row_ops.cuh"
 #include "row_ring.cuh"
 #include "window_maps.cuh"
@@ -22,7 +22,6 @@ using Width = kp::TransposedAxis<X_DIM4 / 2, CONV_TRANSPOSE_WEIGHT_DIM4, 2, 1, 1
 using Height = kp::TransposedAxis<X_DIM3 / 2, CONV_TRANSPOSE_WEIGHT_DIM3, 2, 1, 1, 1>;
 using Depth = kp::TransposedAxis<X_DIM2 / 2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1, 1, 1>;
 using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
-using Tile = kp::TileFor<Conv, 64>;
 
 struct Biased {
     const float *conv_transpose_bias;
@@ -42,7 +41,7 @@ struct ScaledSoftmax : kp::Softmax {
 };
 
 /* The split weight; the means of x; the convolution's results; what softmax needs. */
-constexpr size_t SPLIT = kp::split_bytes<Conv, Tile>();
+constexpr size_t SPLIT = kp::both_phases::scratch_bytes<Conv>();
 constexpr size_t MEANS = (size_t)X_DIM0 * X_DIM1 * Windows::PLACES * sizeof(float);
 constexpr size_t RESULTS = (size_t)ROWS * Conv::OUT_AREA * sizeof(float);
 
@@ -56,8 +55,8 @@ extern "C" void launch(const struct Inputs *in, const struct Outputs *out, void 
     float *means = (float *)((char *)scratch + SPLIT);
     float *results = (float *)((char *)means + MEANS);
     kp::pool_windows<kp::MeanOfWindow, Windows>(in->x, X_DIM0 * X_DIM1, kp::Same(), means, stream);
-    kp::convolve<Conv, Tile>(means, in->conv_transpose_weight, results,
-                             Biased{in->conv_transpose_bias}, scratch, stream);
+    kp::both_phases::convolve<Conv>(means, in->conv_transpose_weight, results,
+                                    Biased{in->conv_transpose_bias}, scratch, stream);
     kp::rows_once<ROWS, Conv::OUT_AREA, THREADS>(stream, ScaledSoftmax{{}, in->scale}, results,
                                                  out->out, (char *)results + RESULTS);
 }
