@@ -1,4 +1,4 @@
-/* one_by_one.cuh: stores (stores.cuh) that compute a thread's elements one after another.
+/* one_by_one.cuh: stores (stores.cuh) that compute a thread's elements one column after another.
  *
  * The phases of a transposed convolution (convolve.cuh) write parts of the same lines, which are
  * cheap as long as a line stays in L2 until its last part comes. That depends on when each block
@@ -10,17 +10,52 @@
 
 namespace kp {
 
-/* An epilogue F whose elements are computed so. */
-template <class F> struct OneByOne : F {};
+/* An epilogue: `Before` of all elements, side by side, then F of a column's four rows after the
+ * other's. So what F asks memory for is waited for in each column, what Before asks for once. */
+struct NothingBefore {
+    __device__ __forceinline__ float operator()(float v, int, int) const { return v; }
+};
+template <class F, class Before = NothingBefore> struct OneByOne : F, Before {};
 
 /* As in stores.cuh, which takes this one for such an epilogue. */
-template <int COLUMNS, long long PITCH, bool FOURS, class P, class F>
-__device__ __forceinline__ void store_columns(P &part, const OneByOne<F> &f, int row, int column,
-                                              int name, float *to, const long long (&at)[4],
-                                              const bool (&inside)[4]) {
-    static_assert(!FOURS, "rows of a transposed convolution are no float4");
-    store_columns_of<COLUMNS, PITCH, false, false>(part, (const F &)f, row, column, name, to, at,
-                                                   inside);
+template <int COLUMNS, long long PITCH, bool FOURS, class P, class F, class Before>
+__device__ __forceinline__ void store_columns(P &part, const OneByOne<F, Before> &f, int row,
+                                              int column, int name, float *to,
+                                              const long long (&at)[4], const bool (&inside)[4]) {
+    static_assert(!FOURS && !P::ALONG_DEPTH, "patches of a transposed convolution");
+    const Before &before = f;
+    const F &then = f;
+#pragma unroll
+    for (int j = 0; j < P::N / 2; j++)
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+            part.v[i][j] =
+                before(part.v[i][j], row + part.row(i, j / 2 % 2), name + j / 4 * 8 + j % 2);
+    const int lane = threadIdx.x % 4; /* of four that have the same rows, and each two columns */
+    long long own_at = at[0];
+    bool own_inside = inside[0];
+#pragma unroll
+    for (int r = 1; r < 4; r++)
+        if (lane == r) own_at = at[r], own_inside = inside[r];
+    to += own_at - 2 * lane * PITCH;
+#pragma unroll
+    for (int j = 0; j < P::N / 2; j += 4)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+            float v[4];
+#pragma unroll
+            for (int r = 0; r < 4; r++) {
+                float &of = part.v[r / 2][j + r % 2 * 2 + e];
+                v[r] = of = then(of, row + part.row(r / 2, r % 2), name + 2 * j + e);
+            }
+            transpose_four(v);
+#pragma unroll
+            for (int c = 0; c < 4; c++)
+                if (own_inside &&
+                    (COLUMNS % P::N == 0 || column + 2 * j + e + 2 * (c - lane) < COLUMNS))
+                    to[(2 * j + e + 2 * c) * PITCH] = v[c];
+            __syncwarp();
+        }
 }
 
 } // namespace kp

@@ -12,11 +12,13 @@
 #include "activations.cuh"
 #include "columns.cuh"
 #include "convolve_filters.cuh"
+#include "even_phases.cuh"
 #include "extreme_op.cuh"
 
 using Width = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 2, 1, 1, 1>;
 using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1, 1, 1>;
-using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
+using Plain = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
+using Conv = kp::EvenPhases<Plain>;
 using Tile = kp::TileFor<Conv, 128>;
 
 using Finish = kp::Itself;

@@ -10,10 +10,12 @@
  * Spills 8 bytes a thread (stored and loaded) on sm_90a. */
 #include "task.h"
 #include "convolve_means.cuh"
+#include "even_phases.cuh"
 
 using Width = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 2, 1, 1, 1>;
 using Height = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 1, 1, 1>;
-using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
+using Plain = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height>;
+using Conv = kp::EvenPhases<Plain>;
 using Tile = kp::TileFor<Conv, 128>;
 
 struct Biased {

@@ -10,12 +10,14 @@
 #include "task.h"
 #include "columns.cuh"
 #include "convolve.cuh"
+#include "even_phases.cuh"
 #include "window_maps.cuh"
 
 using Width = kp::TransposedAxis<X_DIM4, CONV_TRANSPOSE_WEIGHT_DIM4, 2, 2>;
 using Height = kp::TransposedAxis<X_DIM3, CONV_TRANSPOSE_WEIGHT_DIM3, 2, 2>;
 using Depth = kp::TransposedAxis<X_DIM2, CONV_TRANSPOSE_WEIGHT_DIM2, 2, 2>;
-using Conv = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
+using Plain = kp::Convolution<X_DIM0, X_DIM1, CONV_TRANSPOSE_WEIGHT_DIM1, 1, Width, Height, Depth>;
+using Conv = kp::EvenPhases<Plain>;
 using Tile = kp::TileFor<Conv, 64>;
 
 using Windows = kp::SideBySide<Depth::OUT, Height::OUT, Width::OUT, 6, 6, 6>;
