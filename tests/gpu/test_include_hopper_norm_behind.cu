@@ -1,4 +1,4 @@
-/* norm_behind.cuh against plain double. */
+/* norm_behind.cuh, Hopper's way, against plain double. */
 #include "norm_behind.cuh"
 #include "include_convolved.cuh"
 #include "include_rows.cuh"
