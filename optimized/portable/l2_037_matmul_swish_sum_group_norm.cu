@@ -14,7 +14,7 @@
 constexpr int ROWS = X_DIM0, DEPTH = X_DIM1, COLUMNS = MATMUL_WEIGHT_DIM0, GROUP = 64;
 static_assert(COLUMNS % GROUP == 0, "whole groups");
 using Sizes = kp::Matrices<ROWS, COLUMNS, DEPTH>;
-using Tile = kp::Tile<128, kp::Tf32Rest>;
+using Tile = kp::Tile<128>;
 
 /* v * sigmoid(v) by the fast exponential and division: a few units in the last place. */
 __device__ __forceinline__ float swish(float v) {

@@ -17,7 +17,7 @@
 
 constexpr int ROWS = X_DIM0, FEATURES = GEMM_WEIGHT_DIM0;
 using Sizes = kp::Matrices<ROWS, FEATURES, X_DIM1>;
-using Tile = kp::Tile<128, kp::Tf32Rest>;
+using Tile = kp::Tile<128>;
 using Parts = kp::ProductParts<Sizes>;
 constexpr int THREADS = 128;
 static_assert(FEATURES % 4 == 0, "whole float4");

@@ -17,7 +17,7 @@
 
 constexpr int ROWS = X_DIM0, FEATURES = GEMM_WEIGHT_DIM0;
 using Sizes = kp::Matrices<FEATURES, ROWS, X_DIM1>;
-using Tile = kp::Tile<128, kp::Tf32Rest>;
+using Tile = kp::Tile<128>;
 constexpr int GROUPS = 512, EACH = FEATURES / GROUPS;
 constexpr int THREADS = 256;
 

@@ -26,7 +26,7 @@ static_assert(X_DIM2 == X_DIM3, "square images");
 template <int SIDE, int FROM, int TO, int KERNEL, int STRIDE, int PAD>
 using Layer = kp::Convolution<IMAGES, FROM, TO, 1, kp::Axis<SIDE, KERNEL, STRIDE, PAD>,
                               kp::Axis<SIDE, KERNEL, STRIDE, PAD>>;
-template <class C> using Tile = kp::Tile<C::FILTERS <= 96 ? 96 : 128, kp::Tf32Rest>;
+template <class C> using Tile = kp::TileFor<C, C::FILTERS <= 96 ? 96 : 128>;
 template <class C> using Windows = kp::Windows<C::X::OUT, 3, 2>;
 template <class C>
 using Pool = kp::PoolShape<kp::Windows<1, 1>, Windows<C>, Windows<C>, C::X::OUT <= 32 ? 32 : 64, 1,
@@ -38,9 +38,12 @@ using Conv2 =
 using Conv3 = Layer<Windows<Conv2>::OUT, Conv2::FILTERS, CONV3_WEIGHT_DIM0, 3, 1, 1>;
 using Conv4 = Layer<Conv3::X::OUT, Conv3::FILTERS, CONV4_WEIGHT_DIM0, 3, 1, 1>;
 using Conv5 = Layer<Conv4::X::OUT, Conv4::FILTERS, CONV5_WEIGHT_DIM0, 3, 1, 1>;
-using Linear1 = kp::SplitLinear<IMAGES, FC1_WEIGHT_DIM1, FC1_WEIGHT_DIM0>;
-using Linear2 = kp::SplitLinear<IMAGES, FC1_WEIGHT_DIM0, FC2_WEIGHT_DIM0>;
-using Linear3 = kp::SplitLinear<IMAGES, FC2_WEIGHT_DIM0, FC3_WEIGHT_DIM0>;
+using Linear1 =
+    kp::SplitLinear<IMAGES, FC1_WEIGHT_DIM1, FC1_WEIGHT_DIM0, kp::RestFor<FC1_WEIGHT_DIM1>>;
+using Linear2 =
+    kp::SplitLinear<IMAGES, FC1_WEIGHT_DIM0, FC2_WEIGHT_DIM0, kp::RestFor<FC1_WEIGHT_DIM0>>;
+using Linear3 =
+    kp::SplitLinear<IMAGES, FC2_WEIGHT_DIM0, FC3_WEIGHT_DIM0, kp::RestFor<FC2_WEIGHT_DIM0>>;
 
 /* ---- the first convolution ---- */
 
