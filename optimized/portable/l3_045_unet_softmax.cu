@@ -24,7 +24,7 @@ constexpr int THREADS = 256;
 /* Level L: 0 is the finest, 4 the bottleneck. A row is LANES lanes' FOURS float4. */
 template <int L> struct Level {
     static constexpr int X = X_DIM3 >> L, Y = X_DIM2 >> L, PLANE = X * Y, CHANNELS = BASE << L;
-    template <class C> using Tile = kp::TileFor<C, L == 0 || L == 3 ? 64 : L == 4 ? 32 : 128>;
+    using Tile = kp::Tile<L == 0 || L == 3 ? 64 : L == 4 ? 32 : 128, kp::Tf32Rest>;
     static constexpr int LANES = X / 4 < 32 ? X / 4 : 32, FOURS = X / 4 / LANES;
     static_assert(X == 4 * LANES * FOURS && (Y % 2 == 0 || L == 4), "whole float4, whole windows");
 };
@@ -53,8 +53,7 @@ struct Scratch {
     float both[4 * FINEST];          /* what convolutions on the way up read */
     kp::Centred parts[(FINEST + 31) / 32 + 1024]; /* of one convolution */
     kp::ChannelNorm norms[Level<4>::CHANNELS];
-    using Largest = Conv<4, Level<4>::CHANNELS>;
-    alignas(16) char split[kp::split_bytes<Largest, Level<4>::Tile<Largest>>()];
+    alignas(16) char split[kp::split_bytes<Conv<4, Level<4>::CHANNELS>, Level<4>::Tile>()];
 };
 
 /* A level's part of `both`: 2, 1, 1 / 2 and 1 / 4 times FINEST. */
@@ -174,7 +173,7 @@ static void convolve(const Layer &layer, const float *from, Scratch *s, cudaStre
     using C = Conv<L, FROM>;
     using Store = kp::OverValues<C, kp::AddBias, kp::WithMoments<C, kp::StorePixels<kp::Same, C>>>;
     using Parts = kp::ProductParts<C>;
-    using Tile = typename Level<L>::template Tile<C>;
+    using Tile = typename Level<L>::Tile;
     static_assert(kp::split_bytes<C, Tile>() <= sizeof s->split && Parts::BYTES <= sizeof s->parts,
                   "scratch suffices");
     const kp::Patches<C> patches = {{}, from};
@@ -208,8 +207,8 @@ static void go_up(const float *weight, const float *bias, const Layer *pair, Scr
                   cudaStream_t stream) {
     const kp::Patches<Up<L>> patches = {{}, s->soft};
     const kp::StorePixels<kp::AddBias, Up<L>> store = {{bias}, both<L>(s)};
-    kp::product<Up<L>, typename Level<L>::template Tile<Up<L>>>(patches, kp::Filters<Up<L>>{weight},
-                                                                store, s->split, stream);
+    kp::product<Up<L>, typename Level<L>::Tile>(patches, kp::Filters<Up<L>>{weight}, store,
+                                                s->split, stream);
     convolve<L, 2 * Level<L>::CHANNELS>(pair[0], both<L>(s), s, stream);
     soften<L, false>(s, s->soft, stream);
     convolve<L, Level<L>::CHANNELS>(pair[1], s->soft, s, stream);
