@@ -22,7 +22,7 @@ namespace kp {
 
 template <int IMAGES, int SIDE, int FROM, int TO>
 using VggConvolution = Convolution<IMAGES, FROM, TO, 1, Axis<SIDE, 3, 1, 1>, Axis<SIDE, 3, 1, 1>>;
-template <class C> using VggTile = TileFor<C, C::FILTERS <= 64 ? 64 : 128>;
+template <class C> using VggTile = Tile<C::FILTERS <= 64 ? 64 : 128, Tf32Rest>;
 
 /* C, whose depth is summed in PARTS batches. */
 template <class C, int PARTS_> struct InParts : C {
