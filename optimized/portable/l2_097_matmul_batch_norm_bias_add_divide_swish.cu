@@ -1,13 +1,14 @@
 // provenance: shipped
 /* swish(batch norm of linear + a number), by the batch's own mean and variance, x 1024 x 8192,
- * weight 8192 x 8192, with bias. Computed as weight * transpose(x), as the smaller operand is to be
- * split beforehand.
+ * weight 8192 x 8192, with bias. Computed as weight * transpose(x), as the smaller operand is to
+ * be split beforehand.
  *
  * Idea: a product at fp32 accuracy (product.cuh) stores its results, and a block normalises 32
- * features of all rows in registers (norm_on_chip.cuh). Three passes in TF32, as residuals in bf16
- * would miss the tolerance where a norm divides by little. Floor: 6 M N K flops over cuBLAS' rate
- * in TF32 (409 TFLOP/s), 1008 us; 0.31 GiB, 78 us; the norm reads and writes 64 MiB, 16 us.
- * Measured: 952.2 us on an H200, 106 % of cuBLAS' rate. */
+ * features of all rows in registers (norm_on_chip.cuh). Sums this long hide what rests in bf16
+ * lose, behind a norm, too. Floor: one product in TF32 and two in bf16, 688 us; 0.31 GiB, 78 us;
+ * the norm reads and writes 64 MiB, 16 us.
+ * Measured: 762 us on an H200, 90 % of the floor. Spills 16 bytes a thread (stored and loaded) on
+ * sm_90a. */
 #include "task.h"
 #include "activations.cuh"
 #include "norm_on_chip.cuh"

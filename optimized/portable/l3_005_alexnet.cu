@@ -5,13 +5,14 @@
  *
  * Idea: products at fp32 accuracy in turn, with bias and ReLU in their epilogues (convolve.cuh);
  * the patches of the first are fetched 16 bytes at a time. Windows are joined a block a plane
- * (pools.cuh), those of the last convolution by the first linear layer. In linear layers the images
- * are the operand that is split (split_linear.cuh); on sm_80 their products spill 48 to 60 bytes a
- * thread (stored and loaded). All three passes are in TF32: layers in a row pass on what rests in
- * bf16 lose.
- * Floor: 2.33 TFLOP of products, three times over the TF32 rate, 16.9 ms; this method also moves
- * 2.4 GB for windows, 0.6 ms.
- * Measured on an H200: 18.2 ms, 93 % of the floor. */
+ * (pools.cuh), those of the last convolution by the first linear layer. In linear layers the
+ * images are the operand that is split (split_linear.cuh); on sm_80 their products spill 48 to 60
+ * bytes a thread (stored and loaded). Sums of 1024 products and more have their rests in bf16
+ * (TileFor).
+ * Floor: 2.33 TFLOP of products, mostly one in TF32 and two in bf16, 11.9 ms; this method also
+ * moves 2.4 GB for windows, 0.6 ms.
+ * Measured on an H200: 16.2 ms, 73 % of the floor. Spills 112 bytes a thread (stored and loaded),
+ * in four products, on sm_90a. */
 #include "task.h"
 #include <algorithm>
 #include "bias_relu.cuh"
