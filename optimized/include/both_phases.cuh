@@ -14,7 +14,8 @@
  * A tile is as many whole lines of x as fit into its 256 rows.
  *
  * What limits it: products as in product.cuh; a tile has few slabs, and nothing is multiplied while
- * it is stored. Reaches 57 to 70 % of the products' floor (l1_073, l2_002). */
+ * it is stored. Reaches 57 to 70 % of the products' floor (l1_073, l2_002), or 51 % of the bytes'
+ * (l2_026). */
 #pragma once
 #include "convolve.cuh"
 #include "named_barrier.cuh"

@@ -1,6 +1,6 @@
 /* layer_norm_pairs.cuh: layer norm of rows of 64 values, which a warp holds, two neighbours a lane,
  * so that a kernel can go on with them in registers.
- * Reaches: see l2_034 (no share of its own was measured). */
+ * Reaches: see l2_003 (no share of its own was measured). */
 #pragma once
 #include "states.cuh"
 

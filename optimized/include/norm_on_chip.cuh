@@ -4,8 +4,8 @@
  *
  * Idea: a block reads its values once, all at the same time, takes their mean, then the squares of
  * what is left, and writes. Values of a product that was just stored are still in the L2 cache, in
- * part. What limits it: 8 bytes a value over the copy bandwidth. Reaches, with its product, 104 to
- * 108 % of cuBLAS' rate in TF32 (l2_084, l2_030; no share of its own was measured).
+ * part. What limits it: 8 bytes a value over the copy bandwidth. Reaches, with its product, 88 to
+ * 92 % of the products' floor (l2_084, l2_030; no share of its own was measured).
  *
  * A function f(normal, place) maps what is normal, (v - mean) / sqrt(variance + eps) by the biased
  * variance; a place is an index of the tensor. */

@@ -1,10 +1,11 @@
-/* one_by_one.cuh: stores (stores.cuh) that compute a thread's elements one column after another.
+/* one_by_one.cuh: stores (stores.cuh) that compute and store one column after another.
  *
- * The phases of a transposed convolution (convolve.cuh) write parts of the same lines, which are
- * cheap as long as a line stays in L2 until its last part comes. That depends on when each block
- * stores: some kernels are faster with elements side by side, by up to a tenth, some with this, by
- * up to a third. Only measuring tells. Reaches: see l2_015, l2_091 (no share of its own was
- * measured). */
+ * Idea: the phases of a transposed convolution (convolve.cuh) write parts of the same lines, which
+ * are cheap as long as a line stays in L2 until its last part comes. Where all elements are
+ * computed side by side they are stored late; one after another, each waits for the one before.
+ * Here the four rows that a thread has of a column are side by side, and columns in turn. Some
+ * kernels are faster with all side by side: only measuring tells. Reaches: see l2_091 (no share of
+ * its own was measured). */
 #pragma once
 #include "stores.cuh"
 

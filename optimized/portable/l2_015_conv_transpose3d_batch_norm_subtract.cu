@@ -3,10 +3,10 @@
  * conv a transposed convolution over three axes with bias, stride 2 and padding 1: x
  * [16][16][16][32][32], weight [16][32][3][3][3] -> [16][32][31][63][63].
  *
- * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), phase
- * after phase (even_phases.cuh); its stores gather the moments of each channel, and the norm is
- * one more pass, in place (convolve_norm.cuh). What is left of the norm is (conv - mean of the
- * plane) * scale of the channel * weight.
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), its
+ * phases shared evenly (even_phases.cuh); its stores gather the moments of each channel, and the
+ * norm is one more pass, in place (convolve_norm.cuh). What is left of the norm is (conv - mean of
+ * the plane) * scale of the channel * weight.
  * Floor: 0.02 GiB read and 0.23 GiB written, read and written, 170 us; products in TF32, 53 us.
  * Measured: 457 us on an H200, 37 % of the floor. */
 #include "task.h"

@@ -3,11 +3,11 @@
  * conv, conv a transposed convolution over three axes with bias, stride 2 and padding 2: x
  * [16][32][32][32][32], weight [32][64][5][5][5] -> [16][64][63][63][63] -> [16][1][10][10][10].
  *
- * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), phase
- * after phase (even_phases.cuh), stores its results in scratch memory. A thread maps a window
- * (window_maps.cuh); sums over the filters are columns (columns.cuh). Floor: two products in TF32
- * and one in bf16, 1561 us; 0.06 GiB read, 0.95 GiB written and read, 465 us. Measured: 2912 us on
- * an H200, 54 % of the floor. */
+ * Idea: a product at fp32 accuracy whose rows, the patches, are gathered (convolve.cuh), its
+ * phases shared evenly (even_phases.cuh), stores its results in scratch memory. A thread maps a
+ * window (window_maps.cuh); sums over the filters are columns (columns.cuh). Floor: two products
+ * in TF32 and one in bf16, 1561 us; 0.06 GiB read, 0.95 GiB written and read, 465 us. Measured:
+ * 2912 us on an H200, 54 % of the floor. */
 #include "task.h"
 #include "columns.cuh"
 #include "convolve.cuh"
