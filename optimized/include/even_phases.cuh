@@ -8,8 +8,7 @@
  * taps in three axes even ones have 13.
  *
  * Contract: EvenPhases<C> in place of a Convolution C with one group and an even number of phases.
- * Reaches: see l2_036, l2_044, l2_078 (13 to 15 % less time than in convolve.cuh's
- * order). */
+ * Reaches: see l2_036, l2_044, l2_078 (13 to 15 % less time than in convolve.cuh's order). */
 #pragma once
 #include "convolve.cuh"
 

@@ -11,11 +11,12 @@
 
 namespace kp {
 
-/* An epilogue: `Before` of all elements, side by side, then F of a column's four rows after the
- * other's. So what F asks memory for is waited for in each column, what Before asks for once. */
 struct NothingBefore {
     __device__ __forceinline__ float operator()(float v, int, int) const { return v; }
 };
+
+/* An epilogue: `Before` of all elements, side by side, then F, of one column after the other. What
+ * F reads from memory is waited for in each column, what Before reads once. */
 template <class F, class Before = NothingBefore> struct OneByOne : F, Before {};
 
 /* As in stores.cuh, which takes this one for such an epilogue. */
