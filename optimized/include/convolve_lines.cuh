@@ -17,7 +17,7 @@
  * the last line are not `inside`: WithMoments wants WHOLE. Rows of an image are not side by side:
  * convolve_norm.cuh is not for these (norm_behind.cuh is).
  *
- * Reaches 86 to 95 % of the floor of products with 64 filters a tile (l1_057, l1_062, l1_065,
+ * Reaches 87 to 96 % of the floor of products with 64 filters a tile (l1_057, l1_062, l1_065,
  * l1_080), 66 and 72 % with 32 (l1_071, l1_078), 68 to 80 % with long epilogues (l2_019, l2_054,
  * l2_010). */
 #pragma once

@@ -51,27 +51,21 @@ template <class T, class L> struct LineRings {
     }
 };
 
-/* f(tile) for the tiles of a block. */
-template <class L, class T, class F> __device__ __forceinline__ void for_tiles(F &&f) {
-    const int rank = T::CLUSTER > 1 ? cluster_rank() : 0;
-    for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<L, T>();
-         index += gridDim.x / T::CLUSTER)
-        f(find_tile<L, T>(index, rank));
-}
-
 /* What the first fetching warp does. One thread. */
 template <class L, class T>
 __device__ __forceinline__ void fetch_filters(LineRings<T, L> rings, const float *blocks) {
     auto &ring = rings.b;
     const int rank = T::CLUSTER > 1 ? cluster_rank() : 0, part = T::B_BYTES / T::CLUSTER;
-    for_tiles<L, T>([&](const TileAt &at) {
+    for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<L, T>();
+         index += gridDim.x / T::CLUSTER) {
+        const TileAt at = find_tile<L, T>(index, rank);
         const float *from = blocks + (long long)at.n * L::SLABS * T::B_WORDS + rank * part / 4;
         for (int slab = 0; slab < L::SLABS; slab++, from += T::B_WORDS, ring.next()) {
             bar_wait(ring.empty(ring.stage), ring.turn ^ 1);
             bar_expect(ring.full(), T::B_BYTES);
             copy_bulk<T::CLUSTER>(ring.at() + rank * part, from, part, ring.full());
         }
-    });
+    }
 }
 
 constexpr int LINE_FETCHERS = 96; /* threads that fetch A */
@@ -83,7 +77,9 @@ __device__ __forceinline__ void fetch_lines(LineRings<T, L> rings, const float *
     using Y = typename L::Y;
     using Slab = LineSlab<L>;
     auto &ring = rings.a;
-    for_tiles<L, T>([&](const TileAt &at) {
+    for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<L, T>();
+         index += gridDim.x / T::CLUSTER) {
+        const TileAt at = find_tile<L, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
         const LineStart<L> start(at.m);
         for (int c = 0; c < L::DEPTH; c += TILE_K, ring.next()) {
             bar_wait(ring.empty(ring.stage), ring.turn ^ 1);
@@ -110,7 +106,7 @@ __device__ __forceinline__ void fetch_lines(LineRings<T, L> rings, const float *
             }
             bar_arrive_copied(ring.full());
         }
-    });
+    }
 }
 
 /* f(0), f(1) ... f(COUNT - 1), as types. */
@@ -177,16 +173,17 @@ template <class L, class T, class Store>
 __device__ __forceinline__ void follow(LineRing<1, 0> stored, const Store &store) {
     const int warp = threadIdx.x / 32 - 12;
     if (warp >= 2) {
-        store.map_all(blockIdx.x * 2 + warp - 2);
+        store.template map_all<T>(blockIdx.x * 2 + warp - 2);
     } else if (warp == 1) {
         store.template join_all<T>(blockIdx.x, gridDim.x);
     } else if (threadIdx.x % 32 == 0) {
-        for_tiles<L, T>([&](const TileAt &at) {
+        for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<L, T>();
+             index += gridDim.x / T::CLUSTER, stored.next()) {
+            const TileAt at = find_tile<L, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
             bar_wait(stored.full(), stored.turn);
             store.announce(at.m);
             bar_arrive(stored.empty(0));
-            stored.next();
-        });
+        }
         store.stop();
     }
 }
@@ -231,7 +228,9 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
         registers_take<T::MULTIPLIER>();
         const int row = first_row<false>(), place = L::place(row), line = row / 32 % 2 * 2;
         const int first = threadIdx.x % 4 * Slab::PLANE + line * Slab::WIDTH + place;
-        for_tiles<L, T>([&](const TileAt &at) {
+        for (int index = blockIdx.x / T::CLUSTER; index < tiles_of<L, T>();
+             index += gridDim.x / T::CLUSTER) {
+            const TileAt at = find_tile<L, T>(index, T::CLUSTER > 1 ? cluster_rank() : 0);
             const LineStart<L> start(at.m);
             const int own = first + (place >= start.left ? Slab::HALO : 0);
             const int second = 8 + (place < start.left && place + 8 >= start.left ? Slab::HALO : 0);
@@ -250,7 +249,7 @@ __device__ __forceinline__ void run_block(const Patches<InLines<C>> &a, const fl
                 if (threadIdx.x % 32 < WARP_ARRIVALS) bar_arrive(stored.full());
                 stored.next();
             }
-        });
+        }
     }
     if (T::CLUSTER > 1) cluster_sync(); /* nobody leaves while others still send to it */
 }

@@ -118,8 +118,8 @@ template <class F, class G> struct StoreBehind : F {
         atomicExch(groups.stored + G::IMAGES, 1u);
     }
 
-    /* What warps of the fourth warpgroup do until they are to stop. Number `worker` of so many
-     * joins groups; T says in how many tiles a place is stored. */
+    /* What warps of the fourth warpgroup do until they are to stop; T says in how many tiles a
+     * place is stored. Number `worker` of so many joins groups: */
     template <class T> __device__ __forceinline__ void join_all(int worker, int workers) const {
 #pragma unroll 1
         for (int index = worker; index < G::IMAGES * G::ACROSS; index += workers) {
@@ -128,11 +128,12 @@ template <class F, class G> struct StoreBehind : F {
         }
     }
     /* And another maps a piece of each image. */
-    __device__ __forceinline__ void map_all(int piece) const {
+    template <class T> __device__ __forceinline__ void map_all(int piece) const {
         if (piece >= G::PIECES) return;
         int steps = 0;
 #pragma unroll 1
         for (int image = 0; image < G::IMAGES && steps == image * G::STEPS; image++) {
+            if (!wait_for<T>(image)) break;
             const Spread *const from = groups.spread + group(image, piece);
             ToldState<Spread> told = told_state(from);
             while (!told.there() && !stopped()) {
@@ -140,7 +141,6 @@ template <class F, class G> struct StoreBehind : F {
                 told = told_state(from);
             }
             if (!told.there()) break;
-            __threadfence(); /* who told it had seen the whole image */
             steps += map<true>(image, piece, 0, G::STEPS, told.state());
         }
         if (threadIdx.x % 32 == 0) groups.done[piece] = steps;
