@@ -53,3 +53,24 @@ static std::vector<Convolved> convolved(const std::vector<float> &x, const std::
     }
     return results;
 }
+
+/* Calls run(x, w, out), and compares out with the convolution C of `host` with `weights`, whose
+ * results change() makes what is wanted. The tolerance is twice what splitting loses. */
+template <class C, class X, class Y, class Run, class Change>
+static void test_convolution(const std::vector<float> &host, const std::vector<float> &weights,
+                             const Run &run, const Change &change) {
+    const int images = (int)(host.size() / ((size_t)C::CHANNELS * C::AREA));
+    const Buffer<float> x(host), w(weights), out((size_t)images * C::FILTERS * C::OUT_AREA);
+    run(x.data, w.data, out.data);
+    ran();
+    std::vector<Convolved> results =
+        convolved<X, Y>(host, weights, images, C::CHANNELS, C::FILTERS);
+    change(results);
+    std::vector<Want> want;
+    for (const Convolved &r : results) want.push_back({r.value, 3e-6 * r.size + U});
+    compare(out, want);
+    unchanged(x, host, "x");
+}
+static void plus_one(std::vector<Convolved> &results) {
+    for (Convolved &r : results) r.value += 1;
+}
